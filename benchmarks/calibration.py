@@ -26,7 +26,7 @@ All is done in numpy for speed; a sample of it is held against ``paired_tests.co
     python benchmarks/calibration.py --page
 
 The second simulates nothing. From ``benchmarks/results/calibration.json`` it writes
-``docs/calibration.md``, and ``benchmarks/CALIBRATION.md`` with all candidates.
+``docs/calibration.md``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ from embinit.runs.results import versions
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results/calibration.json"
 PAGE = ROOT / "docs/calibration.md"
-CANDIDATES = ROOT / "benchmarks/CALIBRATION.md"
 ALPHA = 0.05
 SIZE = 20
 SHARE = ALPHA / SIZE
@@ -459,7 +458,7 @@ REFUTED, then that of a false NO EFFECT.
   it, by ten standard deviations, many a registered spread and many a claim never meets it. What
   wasn't seen can't be reckoned with. With ten registered seeds the rate is {tenth} where it happens
   on one seed of ten, and {fifth} on one of five; where three claims of twenty have such an arm it
-  is {some}. `benchmarks/CALIBRATION.md` has what reckoning with the unseen would cost.
+  is {some}.
 - **Without registered seeds** the rate is {unregistered} where every claim has an arm that gets it
   on one seed of five, by ten standard deviations. `embinit register` is the mend: it also finds
   smaller effects with fewer seeds.
@@ -469,18 +468,7 @@ number of seeds that it takes; the margin is two standard deviations of an arm:
 
 {power}
 
-The rules that were held against it are in `benchmarks/CALIBRATION.md`.
-"""
-CANDIDATES_TEXT = """# The rules that were held against it
-
-The larger rate of a false SUPPORTED and a false REFUTED, with looks at {several}. "Pooled, without
-any one seed" is the rule of former versions.
-
-{rules}
-
-And how often they find true effects:
-
-{powers}
+Other rules were tried on the same suites; `benchmarks/results/calibration.json` has their rates.
 """
 
 
@@ -505,45 +493,32 @@ def in_words(registered: int) -> str:
     return f"{registered} registered" if registered else "none registered"
 
 
-def pages(document: dict[str, Any]) -> dict[Path, str]:
-    """The two pages: how often the rule in use errs, and what was held against it."""
+def page(document: dict[str, Any]) -> str:
+    """The page: how often the rule in use errs."""
     rates = {
         (row["rule"], row["registered"], row["looks"], row["world"]): worst(row["rates"])
         for row in document["errors"]
     }
 
-    def wrong(rule: str, registered: int, looks: str, world: str) -> float:
-        found = rates[rule, registered, looks, world]
+    def wrong(registered: int, looks: str, world: str) -> float:
+        found = rates["in use", registered, looks, world]
         return max(found["supported"], found["refuted"])
 
     def cell(registered: int, looks: str, world: World) -> str:
         none = rates["in use", registered, looks, world.name]["no_effect"]
-        false = wrong("in use", registered, looks, world.name)
+        false = wrong(registered, looks, world.name)
         return f"{percent(false, world.most)}, {percent(none, world.most)}"
 
     def in_use(world: str, registered: int = REGISTERED[0]) -> str:
-        return percent(wrong("in use", registered, SEVERAL, world))
+        return percent(wrong(registered, SEVERAL, world))
 
-    def powers(chosen: Sequence[str], looks: Sequence[str]) -> str:
-        shown = [
-            row for row in document["power"] if row["rule"] in chosen and row["looks"] in looks
-        ]
-        effects = [name for name in shown[0] if f"{name}, seeds" in shown[0]]
-        named = "rule" if len(chosen) > 1 else "looks"
-        return table(
-            [named, "spread", *effects],
-            [
-                [
-                    row[named],
-                    in_words(row["registered"]),
-                    *(found_with_seeds(row, effect) for effect in effects),
-                ]
-                for row in shown
-            ],
-        )
-
-    rules = list(dict.fromkeys(row["rule"] for row in document["errors"]))
-    rule = TEXT.format(
+    shown = [row for row in document["power"] if row["rule"] == "in use"]
+    effects = [name for name in shown[0] if f"{name}, seeds" in shown[0]]
+    powers = [
+        [row["looks"], in_words(row["registered"]), *(found_with_seeds(row, e) for e in effects)]
+        for row in shown
+    ]
+    return TEXT.format(
         command=document["command"],
         suites=document["suites"],
         versions=", ".join(f"{name} {version}" for name, version in document["versions"].items()),
@@ -560,29 +535,8 @@ def pages(document: dict[str, Any]) -> dict[Path, str]:
         fifth=in_use("in 2 of 10, by 10 sd"),
         some=in_use("the same, in 3 of 20 claims"),
         unregistered=in_use("in 2 of 10, by 10 sd", 0),
-        power=powers(["in use"], list(SCHEDULES)),
+        power=table(["looks", "spread", *effects], powers),
     )
-    candidates = CANDIDATES_TEXT.format(
-        several=SEVERAL,
-        rules="\n\n".join(
-            table(
-                [in_words(registered), *rules],
-                [
-                    [
-                        world.name,
-                        *(
-                            percent(wrong(rule, registered, SEVERAL, world.name), world.most)
-                            for rule in rules
-                        ),
-                    ]
-                    for world in WORLDS
-                ],
-            )
-            for registered in REGISTERED
-        ),
-        powers=powers(rules, [SEVERAL]),
-    )
-    return {PAGE: rule, CANDIDATES: candidates}
 
 
 def main() -> None:
@@ -596,8 +550,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.page:
         document = json.loads(RESULTS.read_text(encoding="utf-8"))
-        for path, text in pages(document).items():
-            path.write_text(text, encoding="utf-8")
+        PAGE.write_text(page(document), encoding="utf-8")
         return
     agrees(300, arguments.seed)
     error = 1.96 * math.sqrt(ALPHA * (1 - ALPHA) / arguments.suites)

@@ -46,8 +46,8 @@ runs the tests that reach the change. {date}, {hardware}, one process, {minutes}
 {table}
 
 Timed out: the tests took over four times as long as usual, which counts as noticed.
-`benchmarks/mutations.json` has the versions and each survivor's diff. The command fails while a
-survivor isn't explained in `benchmarks/survivors.toml`.
+`benchmarks/mutations.json` has the versions and each survivor's diff, and
+`benchmarks/survivors.toml` why each is let live; the command fails while one isn't explained there.
 
 - The tests are those in {tests}.
   What trains runs elsewhere, so a change that only a trained model would show counts as a survivor.
@@ -55,10 +55,6 @@ survivor isn't explained in `benchmarks/survivors.toml`.
 - Changed words of a message are mutants like others.
 - mutmut changes neither properties (and whatever else is decorated) nor what stands outside of
   functions: constants, units, and the names under which inits and positions are registered.
-
-## Survivors
-
-{survivors}
 """
 
 
@@ -141,15 +137,6 @@ def page(document: dict[str, Any]) -> str:
         f"| {counts['survived']} | {counts['noticed'] / counts['mutants']:.1%} |"
         for name, counts in rows
     )
-    by_reason: dict[tuple[str, str, str], list[str]] = {}
-    for one in document["survivors"]:
-        change = f"`{one['old']}` → `{one['new']}`" if one["new"] else f"without `{one['old']}`"
-        key = (one["file"], one["function"], str(one["why"]))
-        by_reason.setdefault(key, []).append(change)
-    survivors = "\n".join(
-        f"- **{file}, `{function}`**: {why}\n" + "\n".join(f"  - {change}" for change in changes)
-        for (file, function, why), changes in by_reason.items()
-    )
     return PAGE.format(
         command=document["command"],
         date=document["date"],
@@ -157,7 +144,6 @@ def page(document: dict[str, Any]) -> str:
         minutes=round(document["seconds"] / 60),
         tests=", ".join(f"`{Path(name).name}`" for name in document["tests"]),
         table=table,
-        survivors=survivors,
     )
 
 

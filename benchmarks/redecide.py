@@ -23,7 +23,6 @@ from embinit.claims.looks import Look
 from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
 from embinit.report.baseline import compact, read
 from embinit.report.summary import summarise
-from embinit.report.verdicts import add_holm
 
 FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")
 FROM_OUTCOME += ("seeds_needed", "waits_for", "contradicted", "sd", "exact")
@@ -37,7 +36,6 @@ def redecided(document: Mapping[str, Any]) -> dict[str, Any]:
         document: A verdicts document.
     """
     claims = [_claim(entry) if entry["comparisons"] else entry for entry in document["claims"]]
-    add_holm(claims)
     again = {**document, "claims": claims}
     return {**again, "summary": summarise(again)}
 

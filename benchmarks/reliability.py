@@ -1,201 +1,397 @@
-"""Reliability: ``benchmarks/RELIABILITY.md``, written from what the killers and the fuzzer counted.
+"""Kills sessions, damages their files and spoils what embinit reads; nothing may be lost or wrong.
 
-    python benchmarks/reliability.py --run               # all of it; 90 minutes on an idle machine
-    python benchmarks/reliability.py --run --share 0.01  # a hundredth of each
-    python benchmarks/reliability.py                     # the page alone, from benchmarks/results
+    python benchmarks/reliability.py --kills 1000 --damage 1000 --spoil 10000
 
-A test fails where the committed page is not that of the committed counts.
+A session's runs are functions that mostly sleep, so that a kill takes about a second.
+
+- A *kill* sends SIGINT, SIGTERM or SIGKILL at a random moment to a session's first process, to its
+  whole group, or to one of its helpers or workers. Every record that was there before must be there
+  still, to the byte, and none damaged; no verdict may be another than that of an undisturbed
+  session, and every few kills a session must come to its end with all of them.
+- A *damage* spoils a record, the report, the baseline or the lock. The session afterwards must come
+  to the same verdicts, or end in one clear line.
+- A *spoilt* file is one of each format that embinit reads (``tests/malformed.py``). Its reader must
+  give the right content or one InputError.
+
+What was lost or wrong is printed, and the status is 1. ``--json`` keeps the counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
+import logging
+import os
+import random
+import shutil
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks/results"
-PAGE = ROOT / "benchmarks/RELIABILITY.md"
-RUNS = {
-    "reliability-fuzz": ("fuzz.py", {"--cases": 10_000}),
-    "reliability-faults": ("faults.py", {"--cases": 400}),
-    "reliability-kill": ("kill.py", {"--kills": 1_000}),
-    "reliability-disk": ("disk.py", {"--cases": 100}),
-    "reliability-memory": ("disk.py", {"--memory": None, "--cases": 100}),
-    "reliability-large": ("large.py", {"--records": 100_000, "--claims": 1_000}),
-}
-"""The commands and how much each does on demand, by the name of its counts."""
+import pytest
 
-HEAD = """# Reliability
+import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
+from embinit.errors import InputError, Status
+from embinit.report import baseline
+from embinit.runs.store import Store
 
-Nothing is lost, nothing wrong is read, and what can't go on says so in one line. Every figure here
-was counted by a command, which says what it holds to be a fault; `python benchmarks/reliability.py
---run` runs them all and writes the page. The tests run a few cases of each.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-[Exit codes](../docs/options.md#exit-codes) tell how a session ended, and
-[What embinit trusts](../docs/trust.md) what is code and what is data.
+import malformed
+
+CLAIMS = """
+import random, time
+from embinit import Family, claim, experiment, training
+
+@training(measures={"score": "points"})
+def fit(seed, arm, tell):
+    for step in range(4):
+        time.sleep(0.02)
+        tell(step / 4)
+    return {"low": 1, "mid": 5, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
+
+ON = experiment("scores", training=fit, arms=["low", "mid", "high"], margin=1.0, seeds=6)
+MINE = Family("mine/f", size=4)
+
+@claim("mine/f/a", says="High is above low", family=MINE, on=ON)
+def test_a(arms):
+    assert arms["high"] > arms["low"]
+
+@claim("mine/f/b", says="High is above mid", family=MINE, on=ON)
+def test_b(arms):
+    assert arms["high"] > arms["mid"]
+
+@claim("mine/f/c", says="Mid is below low", family=MINE, on=ON)
+def test_c(arms):
+    assert arms["mid"] < arms["low"]
+
+@claim("mine/f/d", says="Mid is no worse than low", family=MINE, on=ON)
+def test_d(arms):
+    assert arms["mid"] >= arms["low"]
 """
-TAIL = """## What a run's last digits depend on
+RUNS, MOST_KILLS, SECONDS = 18, 5, 300.0
+BASE = {"low": 1, "mid": 5, "high": 9}
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "embinit.pytest_plugin"}
+"""No other package's plugin is loaded, for a second saved in each session."""
+OPTIONS = ("-q", "-p", "no:cacheprovider")
+STORE, REPORT = Path(".embinit/store"), Path("reports/latest")
+REFERENCE = Path("reports/reference/verdicts.json")
 
-On one machine's CPU a run has the same bits whatever is trained beside it, in any order, session
-and number of workers, and after a kill: `tests/test_bits.py` holds that. Other machines, other
-versions of torch, and GPUs can differ in the last digits.
-
-## A cluster that loses machines
-
-With `--embinit-engine ray` a task that was lost with its process or its node is begun again, up to
-five times, and the verdicts are those of one machine. A cluster whose head is silent for 20 seconds
-is given up. Results that had arrived are stored, the report says which claims lack runs (status 3),
-and the next session trains those alone, on a cluster or without one. Ray itself would end the
-process after a minute, without a report. `tests/test_ray_engine.py` kills workers, a node and a
-head.
-
-## What was not tried
-
-A loss of power and a network file system. Files and folders are synchronised before a record counts
-as stored, locks belong to the operating system, and durations are measured on a clock that never
-goes backwards. A machine that sleeps uses up no function's time limit
-(`tests/test_helpers.py::test_a_machine_that_sleeps_ends_no_function`).
-
-A session needs some 512 MiB of address space beyond Python's own, and says so where it may not have
-it. With more than that and less than its models take, runs fail and say why, or Python itself ends.
-"""
+Verdicts = dict[str, Any]
 
 
-def counts(name: str) -> Mapping[str, Any] | None:
-    """What a command counted; None where it was not run."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_bytes()) if path.exists() else None
+def load() -> None:
+    """Loads what a session takes longest to load, so that those that are forked have it."""
+    import scipy.stats  # noqa: F401
+    import statsmodels.stats.multitest
+    import statsmodels.stats.power  # noqa: F401
+
+    os.environ.update(PLUGINS)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown."""
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)]) + "\n"
+def new_folder(root: Path) -> Path:
+    """An empty project."""
+    shutil.rmtree(root / "mine", ignore_errors=True)
+    (root / "mine/claims").mkdir(parents=True)
+    (root / "mine/claims/test_mine.py").write_text(CLAIMS)
+    (root / "mine/pytest.ini").write_text("[pytest]\n")
+    return root / "mine"
 
 
-def page() -> str:
-    """The page in Markdown."""
-    sections = [HEAD]
-    for name, (script, given) in RUNS.items():
-        told = counts(name)
-        if told is None:
+def start(folder: Path, *arguments: str) -> int:
+    """Starts a session in a process forked from this one, which has all imported; its id.
+
+    Args:
+        folder: The project, whose ``log.txt`` has the session's output.
+        *arguments: Further arguments of pytest.
+    """
+    sys.stdout.flush()
+    if child := os.fork():
+        return child
+    status = 70
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.chdir(folder)
+        log = os.open(folder / "log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        status = int(pytest.main(["claims", *OPTIONS, *arguments]))
+        sys.stdout.flush()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def processes() -> dict[int, tuple[int, int]]:
+    """The living processes: each one's parent and group."""
+    known = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent, group = path.read_text().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
             continue
-        command = " ".join([script, *(f"{k} {v:,}" if v else k for k, v in given.items())])
-        sections.append(SECTIONS[name](told, command.replace(",", "")))
-    return "\n".join([*sections, TAIL])
+        if state != "Z":
+            known[int(path.parent.name)] = int(parent), int(group)
+    return known
 
 
-def _fuzz(told: Mapping[str, Any], command: str) -> str:
-    outcomes = ("right", "refused", "set aside", "unlike", "WRONG", "ESCAPED")
-    rows = [
-        [reader, *(each.get(outcome, 0) for outcome in outcomes)]
-        for reader, each in told["counts"].items()
-    ]
-    total = sum(sum(row[1:]) for row in rows)
-    return (
-        "## Malformed files\n\n"
-        f"`python benchmarks/{command}` spoils files of every format. {total:,} cases, at most "
-        f"{told['peak_mib']:,} MiB in all. `unlike` is content that another reader reads "
-        "otherwise, and that the format leaves open.\n\n" + table(["reader", *outcomes], rows)
-    )
+def descendants(process: int) -> list[int]:
+    """The living processes that a process started, and those that they did."""
+    parents, known, left = processes(), list[int](), [process]
+    while left:
+        at = left.pop()
+        children = [each for each, (parent, _) in parents.items() if parent == at]
+        known += children
+        left += children
+    return known
 
 
-def _faults(told: Mapping[str, Any], command: str) -> str:
-    outcomes = ("right", "told", "WRONG")
-    rows = [
-        [each["says"], *(each[outcome] for outcome in outcomes)] for each in told["kinds"].values()
-    ]
-    total = sum(sum(row[1:]) for row in rows)
-    return (
-        f"## Faults by kind\n\n`python benchmarks/{command}` puts one fault each into {total:,} "
-        "small projects, up to 400 of a kind. `right` came out as without the fault; `told` ended "
-        "with a status other than 0 and said why, and all else was as without it; `WRONG` hung, "
-        "showed a traceback, was green without a verdict, or lost what the fault had nothing to do "
-        f"with. {told['seconds']:,} s, seed {told['seed']}.\n\n" + table(["what", *outcomes], rows)
-    )
+def kill(leader: int, draw: random.Random) -> str:
+    """Kills some of a session's processes; says which and how."""
+    sign, victim = draw.choice(SIGNALS), draw.choice(("first", "group", "other"))
+    try:
+        if victim == "group":
+            os.killpg(leader, sign)
+        else:
+            others = descendants(leader) if victim == "other" else []
+            if not others:
+                victim = "first"
+            os.kill(draw.choice(others) if others else leader, sign)
+    except ProcessLookupError:
+        return "it had ended"
+    return f"{sign.name} {victim}"
 
 
-def _kill(told: Mapping[str, Any], command: str) -> str:
-    kills = sum(told["kills"].values())
-    rows = sorted(told["kills"].items())
-    ends = ", ".join(f"{count} with {end}" for end, count in told["ends"].items())
-    stores = ", ".join(f"{count} {state}" for state, count in told["records"].items())
-    return (
-        "## Kills\n\n"
-        f"`python benchmarks/{command}`: {kills:,} kills of sessions at random moments, "
-        f"{told['faults']} of them with anything lost or wrong. The sessions ended {ends} (below "
-        "0: a signal; 70: Ctrl-C before pytest answers it). Of the runs they left stored: "
-        f"{stores}. The longest that processes were "
-        f"left over was {told['longest_seconds']} s. {told['seconds']:,} s, seeds "
-        f"{', '.join(map(str, told['seeds']))}.\n\n" + table(["signal to", "kills"], rows)
-    )
+def wait(leader: int) -> int:
+    """Waits until every process of a session is gone: its status.
+
+    Raises:
+        TimeoutError: Some were left after ``SECONDS``, and were killed.
+    """
+    began, status = time.monotonic(), None
+    while True:
+        if status is None:
+            ended, code = os.waitpid(leader, os.WNOHANG)
+            status = os.waitstatus_to_exitcode(code) if ended else None
+        if status is not None and all(group != leader for _, group in processes().values()):
+            return status
+        if time.monotonic() - began > SECONDS:
+            os.killpg(leader, signal.SIGKILL)
+            if status is None:
+                os.waitpid(leader, 0)
+            raise TimeoutError(f"processes are left after {SECONDS:.0f} s")
+        time.sleep(0.02)
 
 
-def _ends(title: str, says: str, told: Mapping[str, Any], command: str) -> str:
-    rows = sorted(told["ends"].items())
-    return (
-        f"## {title}\n\n`python benchmarks/{command}` {says} {told['cases']:,} sessions, "
-        f"{told['faults']} of them with anything half-written, green or lost. {told['seconds']:,} "
-        f"s, seed {told['seed']}.\n\n" + table(["status", "sessions"], rows)
-    )
+def contents(folder: Path) -> dict[str, bytes]:
+    """The records of a folder's store, by file name."""
+    return {path.name: path.read_bytes() for path in folder.glob(f"{STORE}/runs/*/*.json")}
 
 
-def _disk(told: Mapping[str, Any], command: str) -> str:
-    says = "gives store and report a file system with little room, then room again."
-    return _ends("Full disks", says, told, command)
+def essence(claim: Verdicts) -> Any:
+    """What of a claim's entry must not depend on how it came about."""
+    return [claim["verdict"], claim["comparisons"]]
 
 
-def _memory(told: Mapping[str, Any], command: str) -> str:
-    says = "limits the memory of a session's processes."
-    return _ends("Little memory", says, told, command)
+def verdicts(report: Path) -> Verdicts:
+    """The claims of a whole report by id; none where it is unfinished, or not there."""
+    path = report / "verdicts.json"
+    document = baseline.read(path) if path.exists() else {}
+    if not document or baseline.unfinished(document):
+        return {}
+    return {claim["id"]: essence(claim) for claim in document["claims"]}
 
 
-def _large(told: Mapping[str, Any], command: str) -> str:
-    rows = [
-        [name, each["seconds"], each["processor_seconds"], f"{each['peak_mib']:,}"]
-        for name, each in told["steps"].items()
-    ]
-    return (
-        f"## Costs by size\n\n`python benchmarks/{command}`: a store of {told['records']:,} "
-        f"records and a suite of {told['claims']:,} claims, whose runs are stored. Seconds by the "
-        "clock hang on who else uses the machine; those of the processor do not.\n\n"
-        + table(["step", "seconds", "processor's seconds", "most memory, MiB"], rows)
-    )
+def undisturbed(folder: Path) -> Verdicts:
+    """Runs a session to its end: its claims by id.
+
+    Raises:
+        AssertionError: It did not come to its end.
+    """
+    status = wait(start(folder))
+    found = verdicts(folder / REPORT)
+    if status != Status.NOT_IN_ORDER or not found:
+        log = (folder / "log.txt").read_text(errors="replace")[-3000:]
+        raise AssertionError(f"a session that nobody disturbed ended with {status}\n{log}")
+    return found
 
 
-SECTIONS = {
-    "reliability-fuzz": _fuzz,
-    "reliability-faults": _faults,
-    "reliability-kill": _kill,
-    "reliability-disk": _disk,
-    "reliability-memory": _memory,
-    "reliability-large": _large,
-}
+def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[str]:
+    """What was lost or is wrong in a folder.
+
+    Args:
+        folder: The session's folder.
+        before: The records that it had before.
+        whole: The verdicts of the undisturbed session, by claim.
+    """
+    now = contents(folder)
+    faults = [f"record {name} was lost or changed" for name in before if before[name] != now[name]]
+    if (folder / STORE / "runs").is_dir():
+        store = Store(folder / STORE, write=False)
+        faults += [f"{path.name} {why}" for path, why in store.verify() if path.suffix == ".json"]
+        faults += [f"{path.name} is damaged" for path in store.root.rglob("*.damaged")]
+        for key, result in store.results(store):
+            arm = json.loads(result.spec.recipe.arguments)["arm"]
+            score = BASE[arm] + random.Random(f"{arm} {result.spec.seed}").random()
+            if result.measures != {"score": score}:
+                faults.append(f"record {key} has {result.measures}")
+    for report in (folder / REPORT, folder / REPORT / "unfinished"):
+        if not (report / "verdicts.json").exists():
+            continue
+        try:
+            claims = baseline.read(report / "verdicts.json")["claims"]
+        except InputError as error:
+            faults.append(str(error))
+            continue
+        faults += [
+            f"{claim['id']} came out otherwise"
+            for claim in claims
+            if claim["verdict"] != "NOT RUN" and essence(claim) != whole[claim["id"]]
+        ]
+    return faults
+
+
+def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> Counter[str]:
+    """Kills sessions: the outcomes, by signal and victim, and ``WRONG``.
+
+    Args:
+        count: How many times.
+        draw: Decides moments, signals and victims.
+        root: A folder for projects.
+        workers: The share of sessions that have two workers of pytest-xdist.
+    """
+    counts = Counter[str]()
+    undisturbed(new_folder(root))  # the first session takes longer
+    folder, began = new_folder(root), time.monotonic()
+    whole, usual = undisturbed(folder), time.monotonic() - began
+    left = 0
+    while sum(counts.values()) - counts["WRONG"] < count:
+        if left == 0:
+            folder, left = new_folder(root), draw.randint(1, MOST_KILLS)
+        before = contents(folder)
+        arguments = ("-p", "xdist", "-n", "2") if draw.random() < workers else ()
+        leader = start(folder, *arguments)
+        # Workers and helpers take longer to start than to train.
+        time.sleep(draw.random() * usual * (4 if arguments else 1.2))
+        killed = kill(leader, draw)
+        wait(leader)
+        if killed == "it had ended":
+            continue
+        counts[killed] += 1
+        faults = faults_of(folder, before, whole)
+        left -= 1
+        if left == 0:
+            before = contents(folder)
+            if undisturbed(folder) != whole:
+                faults.append("the session afterwards came to other verdicts")
+            faults += faults_of(folder, before, whole)
+        for fault in faults:
+            print(f"after {killed}: {fault}", flush=True)
+        counts["WRONG"] += len(faults)
+    return counts
+
+
+def mutation_by(draw: random.Random) -> malformed.Mutation:
+    """A random mutation."""
+    kind, token = draw.choice(malformed.KINDS), draw.choice(malformed.TOKENS)
+    return kind, draw.randrange(2**16), draw.randrange(2**16), token
+
+
+def damages(count: int, draw: random.Random, root: Path) -> Counter[str]:
+    """Damages files of projects: how many sessions came out right, were refused, or WRONG."""
+    counts, template = Counter[str](), root / "template"
+    whole = undisturbed(new_folder(root))
+    shutil.move(root / "mine", template)
+    (template / REFERENCE).parent.mkdir()
+    shutil.copy(template / REPORT / "verdicts.json", template / REFERENCE)
+    for _ in range(count):
+        folder = root / "mine"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(template, folder)
+        records = sorted(folder.glob(f"{STORE}/runs/*/*.json"))
+        reports = [folder / REPORT / name for name in ("verdicts.json", "index.html")]
+        path = draw.choice([*draw.sample(records, 3), *reports, folder / REFERENCE])
+        mutation = mutation_by(draw)
+        path.write_bytes(malformed.spoil(path.read_bytes(), mutation))
+        counts[after_damage(folder, whole, path, mutation)] += 1
+    return counts
+
+
+def after_damage(folder: Path, whole: Verdicts, path: Path, mutation: malformed.Mutation) -> str:
+    """What a session comes to after one of its files was damaged."""
+    try:
+        status = wait(start(folder, f"--embinit-baseline={REFERENCE}"))
+    except TimeoutError as error:
+        status, fault = -1, str(error)
+    else:
+        fault = ""
+    log = (folder / "log.txt").read_text(errors="replace")
+    if "Traceback (most recent call last)" in log or "INTERNALERROR" in log:
+        fault = "it shows a traceback"
+    elif status == Status.UNUSABLE and path == folder / REFERENCE:
+        return "refused"
+    elif not fault and verdicts(folder / REPORT) != whole:
+        fault = "it came to other verdicts"
+    if not fault:
+        return "right"
+    print(f"{path.relative_to(folder)}, {mutation!r:.200}, status {status}: {fault}", flush=True)
+    return "WRONG"
+
+
+def spoils(count: int, draw: random.Random) -> Counter[str]:
+    """Spoils files of every format: how many were read right, refused and so on."""
+    counts = Counter[str]()
+    logging.disable()  # gensim logs what it reads
+    for case in range(count):
+        name = list(malformed.READERS)[case % len(malformed.READERS)]
+        changes = [mutation_by(draw) for _ in range(draw.randrange(1, 4))]
+        which = draw.randrange(6)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                counts[
+                    malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
+                ] += 1
+            except Exception as error:
+                counts["WRONG"] += 1
+                print(f"{name}: {type(error).__name__}: {error!s:.200}\n  {which} {changes!r:.400}")
+    return counts
 
 
 def main() -> int:
-    """Runs the command line; 1 if a command found a fault."""
+    """Runs the command line; 1 if anything was lost or wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--run", action="store_true", help="run the commands first")
-    parser.add_argument("--only", action="append", choices=list(RUNS), help="run no others")
-    parser.add_argument("--share", type=float, default=1.0, help="of what each does")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--damage", type=int, default=100)
+    parser.add_argument("--spoil", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=5000)
+    parser.add_argument("--json", type=Path, help="write the counts here")
     parsed = parser.parse_args()
-    failed = False
-    for name, (script, given) in RUNS.items():
-        if not parsed.run or (parsed.only and name not in parsed.only):
-            continue
-        command = [sys.executable, str(ROOT / "benchmarks" / script)]
-        for option, much in given.items():
-            command += [option] if much is None else [option, str(max(2, int(much * parsed.share)))]
-        command += ["--json", str(RESULTS / f"{name}.json")]
-        failed |= subprocess.run(command, check=False).returncode != 0
-    PAGE.write_text(page(), encoding="utf-8")
-    return int(failed)
+    warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
+    load()
+    tried: dict[str, Callable[[random.Random, Path], Counter[str]]] = {
+        "kills": lambda draw, root: kills(parsed.kills, draw, root),
+        "damages": lambda draw, root: damages(parsed.damage, draw, root),
+        "spoils": lambda draw, root: spoils(parsed.spoil, draw),
+    }
+    counts: dict[str, dict[str, int]] = {}
+    for name, count in tried.items():
+        with tempfile.TemporaryDirectory(prefix="embinit-reliability-") as root:
+            counts[name] = dict(sorted(count(random.Random(parsed.seed), Path(root)).items()))
+    text = json.dumps({"seed": parsed.seed, **counts}, indent=1)
+    print(text)
+    if parsed.json:
+        parsed.json.write_text(text + "\n")
+    return int(any(each.get("WRONG") for each in counts.values()))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Results: the pages that are written from the blessed references, the papers' and the studies'.
+"""Results: the page that is written from the papers' blessed references.
 
-Figures in prose grow old with each blessing. These pages have all of them, each read from a
-``verdicts.json``, and a test fails where a committed page is not that of its references. The
+Figures in prose grow old with each blessing. This page has all of them, each read from a
+``verdicts.json``, and a test fails where the committed page is not that of the references. The
 README's table of findings is written too.
 
     python benchmarks/results.py
@@ -13,9 +13,7 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from redecide import turned
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.report.baseline import read
@@ -30,22 +28,7 @@ BEGIN, END = "<!-- findings: written by make results -->\n\n", "<!-- end of find
 """The marks around the README's table."""
 
 
-class Home(NamedTuple):
-    """Whose results they are.
-
-    Attributes:
-        reference: The folder of the references, one a tier.
-        page: The page.
-        docs: The way from the page to ``docs/``.
-    """
-
-    reference: str
-    page: str
-    docs: str
-
-
-PAPERS = Home("reports/reference", "docs/results.md", "")
-STUDIES = Home("studies/reference", "studies/results.md", "../docs/")
+REFERENCES, PAGE = "reports/reference", "docs/results.md"
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
 
@@ -60,26 +43,26 @@ ALIKE = {
 
 HEAD = """# Results
 
-`make results` writes this page from the blessed reports in `{reference}`.
-`embinit report {reference}/*/verdicts.json` makes a page with every claim.
+`make results` writes this page from the blessed reports in `reports/reference`.
+`embinit report reports/reference/*/verdicts.json` makes a page with every claim.
 
 "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
-and 1 is undecided ([rule]({docs}verdicts.md#findings)). The numbers are of the setting with the
+and 1 is undecided ([rule](verdicts.md#findings)). The numbers are of the setting with the
 median effect in margins. The synthetic language shows whether a mechanism works, not how large it
 is in English.
 """
 
 
-def page(documents: Sequence[Document], home: Home = PAPERS) -> str:
+def page(documents: Sequence[Document]) -> str:
     """The page of some verdicts documents, one a tier, in Markdown."""
-    sections = [HEAD.format(reference=home.reference, docs=home.docs)]
+    sections = [HEAD]
     sections += ["## Findings\n", findings_as_markdown(documents)]
     for document in documents:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
         sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
-    if home is PAPERS and len(documents) == len(TIERS):
+    if len(documents) == len(TIERS):
         sections += ["## Synthetic language and real text\n", _beside(*documents)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
@@ -103,10 +86,6 @@ def _session(document: Document) -> str:
     ]
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
-    if stale := [pair for pair in turned(document).values() if pair[1] == "UNDECIDED"]:
-        of = len(document["claims"])
-        told = f"{len(stale)} of {of} verdicts, controls counted, would be undecided"
-        rows.append(("By today's rule", f"{told} (`benchmarks/redecide.py`)"))
     rows += [("Note", note) for note in session.get("notes", ())]
     earlier = Counter(
         (each["blessed"]["when"][:10], _revision(each["blessed"]))
@@ -214,15 +193,15 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def documents_of(home: Home) -> list[Document]:
-    """The verdicts of a home's references, each of which has its tier's name.
+def documents_of() -> list[Document]:
+    """The verdicts of the references, each of which has its tier's name.
 
     Raises:
         InputError: They are of another tier.
     """
     found = []
     for tier in TIERS:
-        path = ROOT / home.reference / tier / "verdicts.json"
+        path = ROOT / REFERENCES / tier / "verdicts.json"
         if path.exists():
             document = read(path)
             if document["session"]["tier"] != tier:
@@ -245,12 +224,12 @@ def readme(documents: Sequence[Document], text: str) -> str:
 
 
 def main() -> None:
-    """Write the pages of the references that are there, and the README's table."""
-    for home in (PAPERS, STUDIES):
-        (ROOT / home.page).write_text(page(documents_of(home), home), encoding="utf-8")
-        print(f"{home.page} has the results of {home.reference}")
+    """Write the page of the references that are there, and the README's table."""
+    documents = documents_of()
+    (ROOT / PAGE).write_text(page(documents), encoding="utf-8")
+    print(f"{PAGE} has the results of {REFERENCES}")
     path = ROOT / "README.md"
-    path.write_text(readme(documents_of(PAPERS), path.read_text("utf-8")), encoding="utf-8")
+    path.write_text(readme(documents, path.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Valid files of each format that embinit reads, ways to spoil them, and what a reader owes them.
 
 A reader owes the right content or one InputError of one line. The right content is that of the
-format's own reader: gensim's for vectors, NumPy's for arrays, safetensors' for tables. Used by
-``test_fuzz_readers.py`` with few cases, and by ``benchmarks/fuzz.py`` with as many as asked for.
+format's own reader: gensim's for vectors, NumPy's for arrays, safetensors' for tables.
+``test_malformed.py`` tries a few cases, and ``benchmarks/reliability.py`` as many as asked for.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders import make_experiment, make_result
 from embinit.errors import InputError
 from embinit.lab.data import cache
 from embinit.lab.data.sources import open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
-from embinit.report import baseline
-from embinit.report.summary import totals
 from embinit.runs.store import Store
 
 WORDS = ("the", "dog", "Straße", "cat", "a", "1990s", "it's", "Haus")
 DIM = 4
 TABLE = torch.randn(len(WORDS), DIM, generator=torch.Generator().manual_seed(5000))
 SECONDS = 10.0
+RUN = make_experiment().run("xavier", 0)
 
 Files = dict[str, bytes]
 Mutation = tuple[str, int, int, bytes]
@@ -119,15 +119,13 @@ def binary() -> bytes:
 
 @functools.cache
 def fasttext() -> bytes:
-    from tempfile import TemporaryDirectory
-
     from gensim.models import FastText
     from gensim.models.fasttext import save_facebook_model
 
     model = FastText(
         [list(WORDS)] * 3, vector_size=DIM, min_count=1, epochs=1, workers=1, bucket=9, seed=3
     )
-    with TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         save_facebook_model(model, f"{folder}/v.bin")
         return Path(folder, "v.bin").read_bytes()
 
@@ -228,7 +226,6 @@ def load_task(name: str, path: Path) -> tuple[Any, ...]:
 
 
 SST2 = b"label\tsentence\n" + b"".join(b"%d\tphrase %d\n" % (n % 2, n) for n in range(6))
-PLAIN = b"".join(b"sentence %d\n" % n for n in range(5))
 PREPARED = {
     "version": cache.VERSION,
     "tasks": {"sst2": "abc"},
@@ -249,55 +246,28 @@ def open_prepared(path: Path) -> tuple[Any, ...]:
 
 
 @functools.cache
-def reference() -> bytes:
-    """Two claims of the blessed reference, small enough to spoil often."""
-    path = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
-    document = json.loads(path.read_bytes())
-    ran = [claim for claim in document["claims"] if claim["comparisons"]][:2]
-    return json.dumps({**document, "claims": ran, "audits": document["audits"][:1]}).encode()
-
-
-def hold_against(path: Path) -> tuple[Any, ...]:
-    document = baseline.read(path / "verdicts.json")
-    whole = json.loads(reference())
-    try:
-        moved = [*baseline.changes(document, whole), *baseline.changes(whole, document)]
-    except InputError:
-        moved = []  # another tier
-    return (baseline.wrong_controls(document), list(map(str, moved)), totals(document["summary"]))
-
-
-@functools.cache
 def record() -> bytes:
-    from tempfile import TemporaryDirectory
-
-    from builders import make_experiment, make_result
-
-    with TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder))
-        result = make_result(make_experiment().run("xavier", 0), bleu=31.5)
-        store.put("ab12", result)
+        store.put("ab12", make_result(RUN, bleu=31.5))
         return store.path("ab12").read_bytes()
 
 
 def from_store(path: Path) -> tuple[Any, ...]:
     store = Store(path)
-    found = store.get("ab12")
+    found = store.get("ab12", RUN)
     assert found is not None or "ab12" not in store
     return () if found is None else (dict(found.measures),)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader and what it is tried on.
+    """A reader, the files that it is tried on, and another reader of the same format as oracle.
 
     Attributes:
-        files: A valid file or directory: the content of each file by its name.
-        read: Reads it, and returns what can be compared.
-        oracle: Another reader's answer, where the file is read by one.
         single: Whether ``read`` takes the file, not its directory.
         strict: Whether what the oracle refuses must be refused.
-        warns: Whether damage is told by a warning and set aside, as in a store.
+        warns: Whether damage is a warning and set aside, as in a store.
     """
 
     files: Callable[[], Files]
@@ -318,7 +288,6 @@ READERS: Mapping[str, Reader] = {
     "text in gzip": _vectors("v.txt.gz", lambda: gzip.compress(text(True), mtime=0)),
     "text in zip": _vectors("v.zip", lambda: zipped("v.txt", text(False))),
     "word2vec binary": _vectors("v.bin", binary, oracle=gensim_has),
-    "word2vec in gzip": _vectors("v.bin.gz", lambda: gzip.compress(binary(), mtime=0)),
     "fastText binary": _vectors("v.bin", fasttext),
     "NumPy arrays": _vectors("v.npz", arrays, oracle=numpy_has, strict=True),
     "model, safetensors": Reader(
@@ -330,16 +299,7 @@ READERS: Mapping[str, Reader] = {
         lambda: {"sst2/train.tsv": SST2, "sst2/dev.tsv": SST2},
         functools.partial(load_task, "sst2"),
     ),
-    "parallel text": Reader(
-        lambda: {
-            f"multi30k/{split}.{side}": PLAIN
-            for split in ("train", "val", "test_2016_flickr")
-            for side in ("de", "en")
-        },
-        functools.partial(load_task, "multi30k-en-de"),
-    ),
     "prepared index": Reader(lambda: {cache.INDEX: json.dumps(PREPARED).encode()}, open_prepared),
-    "verdicts": Reader(lambda: {"verdicts.json": reference()}, hold_against),
     "run record": Reader(lambda: {"runs/ab/ab12.json": record()}, from_store, warns=True),
 }
 

@@ -246,8 +246,7 @@ def test_the_page_shows_what_was_simulated():
     """``benchmarks/calibration.py --page`` writes it from the results."""
     calibration = load("calibration")
     results = json.loads(calibration.RESULTS.read_text())
-    for path, text in calibration.pages(results).items():
-        assert path.read_text() == text
+    assert calibration.PAGE.read_text() == calibration.page(results)
 
 
 def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():

@@ -35,7 +35,7 @@ from embinit.lab.transfer import cohorts as transfer
 from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
-from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.runs.store import DamagedWarning, Store
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
@@ -43,7 +43,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
     "wide": {"dim": 60, "heads": 3, "layers": 2, "feed_forward": 67},
     "gelu": {"feed_forward": 37, "activation": "gelu"},
-    "relative": {"attention": "relative", "norm_position": "pre", "norm": "rms"},
+    "relative": {"attention": "relative", "norm_position": "pre"},
     "untied": {"attention": "untied", "dim": 60, "heads": 3},
     "rotary": {"attention": "rotary", "norm_after_sum": True, "input_width": 19},
 }
@@ -242,7 +242,7 @@ def test_what_is_trained_again_in_another_cohort_has_the_same_bits(tmp_path):
     cut.write_bytes(cut.read_bytes()[:-40])
     emptied.write_bytes(b"")
     lost.unlink()
-    with pytest.warns(DamagedRecordWarning):
+    with pytest.warns(DamagedWarning):
         work(tmp_path, runs)
     assert len(list(tmp_path.rglob("*.damaged"))) == 3
     assert stored(tmp_path, runs) == expected

@@ -18,7 +18,6 @@ from embinit_papers.chung2021 import (
     before_fine_tuning,
     coupled,
     experiments,
-    from_vectors,
     masked_loss,
     metrics,
     numbers,
@@ -27,10 +26,10 @@ from embinit_papers.chung2021 import (
     reinvested,
     transfer,
     transferring,
-    wider,
     with_output_width,
 )
 from embinit_papers.settings import margin_for
+from embinit_studies.coupling import from_vectors, wider
 
 CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
 CHUNG = PAPERS["chung2021"]
@@ -58,10 +57,7 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 
 @pytest.mark.usefixtures("worlds")
 def test_margins_come_from_the_noise_floor():
-    """Each task's, and that of its score in the other language; a trend has it from end to end.
-
-    None is wider than half of what pre-training gains there, or it would swallow the effect.
-    """
+    """Each task's, and that of its score in the other language; a trend has it from end to end."""
     lock = Lock(CLAIMS / NAME)
     wanted, raw = CHUNG.noise("micro")
     assert [*wanted.metrics] == [*raw.metrics] == [*metrics("micro")]

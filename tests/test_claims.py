@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from builders import make_result, make_table
+from builders import make_result
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import (
     Decider,
@@ -37,7 +37,6 @@ from embinit.claims.definitions import (
     claim,
     claim_of,
     comparisons_of,
-    family_rank,
 )
 from embinit.claims.judging import Case, Judgement, read
 from embinit.claims.lock import NAME, Lock
@@ -57,21 +56,29 @@ from embinit_papers.kim2024 import (
     scaled,
     trained_for_times,
     twice_as_deep,
+    with_shuffled_positions,
+    with_sinusoidal_positions,
+)
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_studies.changes import (
     with_faint_positions,
     with_norm_after_sum,
     with_orthogonal_positions,
     with_positions_in_attention,
-    with_shuffled_positions,
-    with_sinusoidal_positions,
 )
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_studies.table_pretraining import pretrainings
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = ROOT / "claims/embinit_papers"
+FOLDERS = {
+    **{key: ROOT / "claims/embinit_papers" / key for key in ("kim2024", "chung2021")},
+    "studies": ROOT / "studies/embinit_studies",
+}
+SHARED = {"studies/readings": "kim2024/readings", "studies/beyond": "kim2024/beyond"}
+"""The families of a study whose size counts the claims that stayed with the paper, too."""
 
 
-def functions():
-    for path in sorted(CLAIMS.glob("*/test_*.py")):
+def functions(*papers):
+    for path in (each for key in papers or FOLDERS for each in FOLDERS[key].glob("test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -114,28 +121,29 @@ def test_mismatched_accuracy_keeps_the_margin():
     assert arm.measured_by("test_accuracy").margin == arm.best_epoch.margin == 0
 
 
-@pytest.mark.parametrize(
-    ("paper", "tier"),
-    [(key, tier) for key in ("kim2024", "chung2021") for tier in PAPERS[key].tiers],
-)
-def test_families_have_their_registered_size(paper, tier):
+@pytest.mark.parametrize("tier", PAPERS["kim2024"].tiers)
+def test_families_have_their_registered_size(tier):
     """A share of alpha is only honest if the family is as large as it says."""
-    sizes = Counter()
-    families = {}
-    for found in (each for _, each in collected() if each.paper == paper):
-        families[found.family.name] = found.family
-        if found.expects is None:
-            sizes[found.family.name] += len(found.experiments(tier))
-    assert sizes == {name: family.size.get(tier, 0) for name, family in families.items()}
+    sizes, families = Counter(), {}
+    for _, found in collected():
+        if tier in found.family.size:
+            name = SHARED.get(found.family.name, found.family.name)
+            size = found.family.size[tier]
+            assert families.setdefault(name, size) == size
+            sizes[name] += len(found.experiments(tier)) if found.expects is None else 0
+    assert sizes == families
 
 
 def test_a_claims_share_is_alpha_by_the_tiers_size():
-    """Of this family's own alpha; a tier without a size has no share."""
+    """Of this family's own alpha; a tier without a size has no share, and 0 claims are none."""
     family = Family("wide", {"micro": 4, "sample": 8}, alpha=0.1)
     assert (family.share("micro"), family.share("sample")) == (0.1 / 4, 0.1 / 8)
     assert Family("wide", {"micro": 4}).share("micro") == 0.05 / 4
     with pytest.raises(InputError, match=r"'wide' has no size for tier 'paper'.*micro, sample$"):
         family.share("paper")
+    for size, said in ((None, "has no size; say how many"), (0, "can't have 0 claims")):
+        with pytest.raises(InputError, match=said):
+            Family("mine", size).share("micro")
 
 
 def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
@@ -143,7 +151,7 @@ def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
     found = [entry for _, entry in collected()]
     assert len({entry.id for entry in found}) == len(found)
     of_chung = {entry.family.name for entry in found if entry.paper == "chung2021"}
-    assert len(of_chung) == 6
+    assert len(of_chung) == 3
     for family in ("kim2024/finding-1", "kim2024/finding-2", "kim2024/finding-3", *of_chung):
         expected = {entry.expects for entry in found if entry.family.name == family}
         assert {Verdict.REFUTED, Verdict.NO_EFFECT} <= expected
@@ -164,11 +172,20 @@ def test_the_page_of_claims_is_true():
         for row in rows
         for id in re.findall(r"`([^`]+)`", row)
     )
-    there = [Claim.of(one) or Audit.of(one) for one in functions()]
+    there = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "chung2021")]
     assert listed == Counter(one.id for one in there if one is not None)
     named = {row.split("|")[1].partition(":")[0].strip() for row in tables["kim2024"]}
     numbered = {*(f"Table {n}" for n in range(1, 9)), *(f"Finding {n}" for n in (1, 2, 3))}
     assert numbered | {"Figure 1"} <= named
+
+
+def test_the_studies_page_lists_each_claim_once():
+    """And none that is not there."""
+    page = (ROOT / "studies/README.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `studies/")]
+    listed = Counter(re.match(r"\| `([^`]+)`", row)[1] for row in rows)
+    there = [one.id for each in functions("studies") if (one := Claim.of(each)) is not None]
+    assert listed == Counter(there)
 
 
 def test_a_claim_is_read_whole_without_a_run(arms):
@@ -205,23 +222,6 @@ def test_a_claim_reaches_the_other_experiments_of_its_tier():
         of_source(arms, "elmo")
     with pytest.raises(InputError, match="source 't5' first"):
         of_source(scaled(arms, "one"), "t5")
-
-
-def test_numbers_decide_and_are_told(arms):
-    """The values of the seeds are paired, and the line says effect, interval, p and seeds."""
-    comparison = arms["pretrained"] < arms["xavier"]
-
-    def record(run):
-        score = 40.0 + run.seed if run.recipe.table.init == "xavier" else 20.0 + 1.1 * run.seed
-        return make_result(run, bleu=score)
-
-    decision = replace(comparison, spread=RegisteredSd(0.2, 10)).decide(record, 0.01)
-    assert decision.verdict is Verdict.SUPPORTED
-    assert decision.outcome.difference == pytest.approx(-19.8)
-    assert "difference -19.8 BLEU [" in str(decision)
-    assert "5 seeds" in str(decision)
-    with read_by(Decider(decisions=[decision])):
-        assert comparison
 
 
 def test_decisions_are_met_in_the_claims_order(arms):
@@ -284,34 +284,9 @@ def differing(*differences):
             r"hangs on seed 1, about \d seeds would decide",
         ),
         (
-            (1, -1, 1, -1, 0.01),
-            lambda raw, base: raw.within(0.001) < base,
-            r"GloVe < Xavier: UNDECIDED, .* 5 seeds, over 1000 needed",
-        ),
-        (
-            (1, -1, 1, -1, 0.01),
-            lambda raw, base: raw.within(0.5).alike(base),
-            r"GloVe ≈ Xavier: UNDECIDED, .* 5 seeds, margin 0\.5, about \d+ seeds would decide",
-        ),
-        (
-            (0.25,) * 5,
-            lambda raw, base: raw.sigma > base.sigma,
-            r"GloVe > Xavier: SUPPORTED, difference \+0\.25",
-        ),
-        (
-            (0,) * 5,
-            lambda raw, base: raw.sigma > base.sigma,
-            r"GloVe > Xavier: NO EFFECT, difference \+0",
-        ),
-        (
             (0.25,) * 5,
             lambda raw, base: raw.sigma.within(0.5).alike(0.5),
             r"GloVe ≈ 0\.5: SUPPORTED, difference \+0\.25, margin 0\.5",
-        ),
-        (
-            (0, 1, 0, 1, 0),
-            lambda raw, base: (raw - base).within(0.5) > base.on_other_seeds() - base,
-            r"\(GloVe − Xavier\) > \(Xavier on other seeds − Xavier\): UNDECIDED, .* would decide",
         ),
     ],
 )
@@ -321,16 +296,6 @@ def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = replace(comparison, spread=RegisteredSd(1.2, 10))
     told = str(comparison.decide(differing(*differences), 0.01))
     assert re.fullmatch(line, told), told
-
-
-def test_a_claim_that_waits_for_seeds_says_for_how_many(arms):
-    """Five seeds decide nothing where none were registered, however clear they are."""
-    told = str((arms["pretrained"] > arms["xavier"]).decide(differing(8, 9, 8, 9, 8), 0.01))
-    assert re.fullmatch(
-        r"GloVe > Xavier: UNDECIDED, .* 5 seeds, waits for 6 seeds: fewer than 10 registered, "
-        r"about 6 seeds would decide",
-        told,
-    )
 
 
 def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
@@ -458,10 +423,7 @@ def test_the_dose_response_is_scipys_spearman(seed):
 
 
 def test_a_rank_correlation_needs_its_pairs(arms):
-    """Two pairs are always in order; a missing run is missing; a constant ranks nothing.
-
-    The number of seeds is that of each pair too.
-    """
+    """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
     pair = (arms["pretrained"], arms["xavier"])
     with pytest.raises(InputError, match="at least 3 pairs"):
         rank_correlation([pair, pair])
@@ -479,17 +441,14 @@ def test_a_rank_correlation_is_no_difference(arms):
     """On other seeds it is of other runs; it can't be subtracted or measured otherwise."""
     rho = rank_correlation([(arms["pretrained"], arms["xavier"])] * 3)
     assert {run.seed for run in rho.on_other_seeds().runs()} == set(range(1000, 1005))
-    assert rho.random
-    told = (rho.measure.name, rho.unit, rho.margin, rho.terms)
-    assert told == ("rank_correlation", "Spearman's ρ", 0, ())
-    assert str(rho > 0) == "rank correlation of width and score lost > 0"
-    assert str(rho.on_other_seeds() > 0).endswith("and score lost on other seeds > 0")
+    assert (rho.random, rho.measure.name, rho.margin, rho.terms) == (
+        True, "rank_correlation", 0, (),
+    )  # fmt: skip
     with pytest.raises(InputError, match=r"^a rank correlation is compared with a number"):
         rho - rho
-    with pytest.raises(
-        InputError, match=r"^a rank correlation has no other measure; correlate other quantities$"
-    ):
-        rho.sigma  # noqa: B018
+    for wrong in (lambda: rho.sigma, lambda: rho.measured_by("sigma", keep_margin=True)):
+        with pytest.raises(InputError, match=r"^a rank correlation has no other measure"):
+            wrong()
 
 
 def test_a_printed_number_is_a_quantity(arms):
@@ -502,65 +461,29 @@ def test_a_printed_number_is_a_quantity(arms):
     assert set(comparison.runs()) == set(arms["pretrained"].runs())
 
 
-def test_a_statistic_of_the_encoders_table_is_a_measure(arms):
-    tables = {"encoder": make_table(minimum=-3.9), "decoder": make_table(minimum=1.0)}
-    lowest = arms["pretrained"].measured_by(table_statistic("minimum"))
-    assert lowest.unit == ""
-    assert lowest.values(functools.partial(make_result, tables=tables)) == [-3.9] * 5
-    assert lowest.values(make_result) == [None] * 5
-
-
-def test_every_measure_has_its_unit(arms):
-    arm = arms["pretrained"]
-    assert (arm.unit, arm.best_epoch.unit, arm.sigma.unit) == ("BLEU", "epochs", "")
-    assert arm.pe_share.unit == "share of variance"
-    assert arm.measured_by("best_test_epoch").unit == "epochs"
-    assert arm.measured_by("validation_loss").unit == "nats a word"
-    assert (arm.over_epochs.unit, arm.over_epochs.margin) == (arm.unit, arm.margin)
-
-
 @pytest.mark.parametrize(
     ("change", "label", "part", "value"),
     [
         (lambda arms: arms.with_sigma(0.5), "at sigma 0.5", "table.sigma", 0.5),
         (lambda arms: arms.with_layers(6), "with 6 layers", "model.layers", 6),
-        (lambda arms: arms.with_layers(1), "with 1 layer", "model.layers", 1),
-        (lambda arms: twice_as_deep(arms), "with 2 layers", "model.layers", 2),
-        (
-            lambda arms: with_norm_after_sum(arms),
-            "with LayerNorm after the sum",
-            "model.norm_after_sum",
-            True,
-        ),
+        (twice_as_deep, "with 2 layers", "model.layers", 2),
+        (with_norm_after_sum, "with LayerNorm after the sum", "model.norm_after_sum", True),
+        (lambda arms: arms.frozen(), "frozen", "table.trained", False),
+        (lambda arms: arms.without_positions(), "without positions", "positions.kind", "none"),
+        (with_shuffled_positions, "with shuffled positions", "positions.kind", "shuffled"),
+        (with_orthogonal_positions, "+ PE apart", "positions.kind", "apart"),
+        (with_faint_positions, "+ faint PE", "positions.kind", "faint"),
         (
             lambda arms: with_positions_in_attention(arms, "rotary"),
             "with rotary positions",
             "model.attention",
             "rotary",
         ),
-        (lambda arms: arms.frozen(), "frozen", "table.trained", False),
-        (lambda arms: arms.without_positions(), "without positions", "positions.kind", "none"),
-        (
-            lambda arms: with_shuffled_positions(arms),
-            "with shuffled positions",
-            "positions.kind",
-            "shuffled",
-        ),
-        (lambda arms: with_orthogonal_positions(arms), "+ PE apart", "positions.kind", "apart"),
-        (lambda arms: with_faint_positions(arms), "+ faint PE", "positions.kind", "faint"),
-        (lambda arms: scaled(arms, "one"), "× 1", "positions.multiplier", "one"),
-        (lambda arms: scaled(arms, "mine"), "× mine", "positions.multiplier", "mine"),
         (
             lambda arms: scaled(arms, "one", "two"),
             "× 1 (PE × two)",
             "positions",
             PositionSpec("sinusoidal", "one", "two"),
-        ),
-        (
-            lambda arms: arms.frozen().with_layers(6),
-            "frozen with 6 layers",
-            "table.trained",
-            False,
         ),
     ],
 )
@@ -634,25 +557,6 @@ def test_a_trend_is_the_slope_of_a_regression(xs, seed):
     assert (found > 0).left.label.startswith("slope over sigma = ")
 
 
-def test_a_trend_takes_three_different_widths_of_one_measure(arms):
-    arm = arms["xavier"]
-    for xs in ([1, 2], [1, 2, 2], [0, 1, 2], []):
-        with pytest.raises(InputError, match="at least 3 different values above 0"):
-            trend([(x, arm) for x in xs], "width")
-    with pytest.raises(InputError, match="like with like"):
-        trend([(1, arm), (2, arm), (4, arm.best_epoch)], "width")
-
-
-def test_families_stand_in_the_papers_order():
-    """Findings, then tables, then figures, then what goes beyond; by name where those are alike."""
-    names = ["p/finding-1", "p/finding-2", "q/finding-0", "p/table-1", "p/figure-2", "p/beyond"]
-    expected = [(0, "p/finding-1"), (0, "p/finding-2"), (0, "q/finding-0")]
-    expected += [(1, "p/table-1"), (2, "p/figure-2"), (3, "p/beyond")]
-    assert [family_rank(name) for name in names] == expected
-    assert family_rank("figure-7") == (2, "figure-7")
-    assert family_rank("finding/x/other") == (3, "finding/x/other")
-
-
 def test_a_claim_that_is_false_before_any_run_says_so(arms):
     """With the line that says it, and nothing about the comparison itself."""
 
@@ -669,40 +573,6 @@ def test_a_claim_that_is_false_before_any_run_says_so(arms):
     assert caught.value.__suppress_context__
 
 
-def test_a_comparisons_arms_are_one_run_of_each():
-    """Of both sides, whatever the number of seeds."""
-    [one] = experiments("micro", ("glove",), ("translation",))
-    comparison = one["pretrained"] - one["xavier"] < one["xavier_pretrained"] - one["xavier"]
-    inits = [run.recipe.table.init for run in comparison.arms()]
-    assert inits == ["pretrained", "xavier", "xavier_pretrained", "xavier"]
-    assert {run.seed for run in comparison.arms()} == {0}
-
-
-def test_a_correlation_refuses_other_measures_by_the_name_of_its_argument(arms):
-    """Its pairs have measures; it has none of its own."""
-    ranked = rank_correlation([(arms[init], arms["xavier"]) for init in ("pretrained",) * 3])
-    for keep in ({}, {"keep_margin": True}):
-        with pytest.raises(InputError, match=r"^a rank correlation has no other measure"):
-            ranked.measured_by("sigma", **keep)
-
-
-def test_a_trend_weighs_differences_as_least_squares_do(arms):
-    """By numpy's polyfit over log2 of x; its label, unit and seeds are told, its arms kept."""
-    gains = [
-        replace(arms[init] - arms["xavier"], seeds=seeds)
-        for init, seeds in (("pretrained", 5), ("pretrained_xavier", 4), ("xavier_pretrained", 5))
-    ]
-    slope = trend(list(zip((8, 32, 256), gains, strict=True)), "width")
-    scores = {"pretrained": 3.0, "pretrained_xavier": 11.0, "xavier_pretrained": 4.0, "xavier": 2.0}
-    total = sum(term.weight * scores[term.init] for term in slope.terms)
-    differences = [scores[gain.terms[0].init] - scores["xavier"] for gain in gains]
-    assert total == pytest.approx(np.polyfit([3, 5, 8], differences, 1)[0])
-    assert slope.label == "slope over width = 8, 32, 256"
-    assert (slope.unit, slope.seeds) == ("BLEU a doubling", 4)
-    first = trend([(1, arms["xavier"].within(7.0)), (2, arms["xavier"]), (4, arms["xavier"])], "x")
-    assert first.margin == 3.5  # two doublings
-
-
 @pytest.mark.parametrize(
     ("points", "listed"),
     [((), "none"), ((1, 2), "1, 2"), ((1, 2, 2), "1, 2, 2"), ((0, 1, 2), "0, 1, 2")],
@@ -717,73 +587,20 @@ def test_a_trend_takes_three_different_widths(arms, points, listed):
 @pytest.mark.parametrize("lacking", ["pretrained sigma", "xavier sigma", "pretrained", "xavier"])
 def test_a_dose_without_a_number_is_none(arms, lacking):
     """Of either table's width, or of either score; a base without width too."""
+    init, _, what = lacking.partition(" ")
 
-    def record(run):
-        measures = {"sigma": 0.5, "bleu": 40.0}
-        init, _, what = lacking.partition(" ")
-        if run.recipe.table.init == init:
-            del measures[what or "bleu"]
-        return make_result(run, **measures)
+    def found(lacks, sigma):
+        def record(run):
+            measures = {"sigma": sigma[run.recipe.table.init], "bleu": 40.0}
+            if lacks and run.recipe.table.init == init:
+                del measures[what or "bleu"]
+            return make_result(run, **measures)
 
-    assert dose_and_response(arms["pretrained"], arms["xavier"], 0, record) is None
-    every = dose_and_response(
-        arms["pretrained"],
-        arms["xavier"],
-        0,
-        lambda run: make_result(
-            run, sigma=0.5 if run.recipe.table.init == "xavier" else 2.0, bleu=40.0
-        ),
-    )
-    assert every == (4.0, 0.0)
-    flat = dose_and_response(
-        arms["pretrained"], arms["xavier"], 0, lambda run: make_result(run, sigma=0.0, bleu=4.0)
-    )
-    assert flat is None
+        return dose_and_response(arms["pretrained"], arms["xavier"], 0, record)
 
-
-def test_what_is_no_claim_is_told_by_its_name():
-    """And by its text, where it has no name."""
-    told = re.escape(" is no claim; decorate it: @claim(id, says=…, family=…, on=…)")
-    with pytest.raises(InputError, match=f"^test_nothing{told}$"):
-        claim_of(named("test_nothing"))
-    with pytest.raises(InputError, match=f"^7{told}$"):
-        claim_of(7)
-
-
-def named(name):
-    def nothing():
-        pass
-
-    nothing.__name__ = name
-    return nothing
-
-
-@pytest.mark.parametrize(
-    ("test", "taken"),
-    [(lambda: None, "takes nothing"), (lambda arms, other: None, "takes arms, other")],
-)
-def test_a_claim_takes_its_experiment_alone(test, taken):
-    told = f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
-        argument_of(test)
-
-
-@pytest.mark.parametrize(
-    ("size", "told"),
-    [
-        (None, "family 'mine' has no size; say how many claims it has: Family(…, size=…)"),
-        (0, "family 'mine' can't have 0 claims; count them"),
-        (
-            {"sample": 4, "paper": 2},
-            "family 'mine' has no size for tier 'micro'; register one beside sample, paper",
-        ),
-    ],
-)
-def test_a_family_without_a_size_has_no_share(size, told):
-    """Each message says what to name."""
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
-        Family("mine", size).share("micro")
-    assert Family("mine", {"micro": 4}).share("micro") == 0.05 / 4
+    assert found(True, {"pretrained": 2.0, "xavier": 0.5}) is None
+    assert found(False, {"pretrained": 2.0, "xavier": 0.5}) == (4.0, 0.0)
+    assert found(False, {"pretrained": 0.0, "xavier": 0.0}) is None
 
 
 def test_the_first_wrong_comparison_is_told_though_the_claim_catches_it():
@@ -793,20 +610,9 @@ def test_the_first_wrong_comparison_is_told_though_the_claim_catches_it():
     def stated(arms):
         with suppress(InputError):
             assert arms["pretrained"] < arms["xavier"]
-        try:  # noqa: SIM105 - another way to catch it
-            assert arms["xavier"] < arms["pretrained"]
-        except InputError:
-            pass
 
     with pytest.raises(InputError, match="without 'with' around what may fail"):
         comparisons_of(stated, experiment)
-
-    def unasserted(arms):
-        assert arms["pretrained"] < arms["xavier"]
-        arms["xavier"] < arms["pretrained"]  # noqa: B015 - the mistake
-
-    with pytest.raises(InputError, match=r"line \d+: Xavier < .* is compared and never asserted$"):
-        comparisons_of(unasserted, experiment)
 
 
 MINE = Family("mine/f", 1)
@@ -816,19 +622,12 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (
-            {"on": [], "family": None},
-            "mine/f/a has no family: give it one, as in family=Family('mine/finding-1')",
-        ),
+        ({"family": None}, "mine/f/a has no family: give it one"),
         ({"family": "mine"}, "the family of mine/f/a is 'mine'; give it a Family"),
-        ({}, "mine/f/a has no experiments to be tested in; name one: claim(…, on=…)"),
-        (
-            {"experiments": 7},
-            "experiments of mine/f/a must be a function of the tier; name experiments themselves "
-            "by on: claim(…, on=[…])",
-        ),
-        ({"on": []}, "a claim is tested on experiments, not on []; see embinit.experiment"),
-        ({"says": None}, "mine/f/a states nothing; say it in a sentence: claim(…, says='…')"),
+        ({}, "mine/f/a has no experiments to be tested in; name one"),
+        ({"experiments": 7}, "experiments of mine/f/a must be a function of the tier"),
+        ({"on": []}, "a claim is tested on experiments, not on []"),
+        ({"says": None}, "mine/f/a states nothing; say it in a sentence"),
     ],
 )
 def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
@@ -838,7 +637,7 @@ def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
     def test_it(arms):
         assert arms["high"] > arms["low"]
 
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
         claim_of(test_it)
     assert Statement.of(test_it).id == "mine/f/a"
 
@@ -863,26 +662,6 @@ def test_a_claim_keeps_what_it_is_given():
     assert (stated.where, stated.equal) == ("", "steps")
 
 
-@pytest.mark.parametrize(
-    ("other", "told"),
-    [
-        ("Xavier", "'Xavier'; compare it with an arm, as in arms['name'], or with a number"),
-        (True, "True; compare it with an arm, as in arms['name'], or with a number"),
-        (math.inf, "inf; give a finite number"),
-    ],
-)
-def test_an_arm_is_compared_with_arms_and_numbers(arms, other, told):
-    with pytest.raises(InputError, match=f"^Xavier is compared with {re.escape(told)}$"):
-        arms["xavier"] < other  # noqa: B015
-
-
-def test_a_number_has_whatever_measure_it_is_compared_by(arms):
-    """It is of no experiment whose own measures could be meant."""
-    [number] = [(arms["xavier"] < 3.0).right]
-    assert number.measured_by("sigma").measure.name == "sigma"
-    assert arms["xavier"].measured_by(MEASURES["sigma"]).measure is MEASURES["sigma"]
-
-
 def test_a_difference_takes_both_shifts(arms):
     """A quantity that was lowered by a number keeps it on either side of a minus."""
     base = arms["xavier"]
@@ -891,89 +670,29 @@ def test_a_difference_takes_both_shifts(arms):
     assert difference.value(0, lambda run: make_result(run, bleu=1.0)) == 3.0
 
 
-def test_what_a_missing_score_says_is_of_its_first_seed(arms):
-    """Seeds that have none are listed, and why the first of them has none."""
-
-    def lookup(run):
-        failed = run.seed in (1, 3)
-        if failed:
-            return replace(make_result(run), failure=f"seed {run.seed} diverged")
-        return make_result(run, bleu=1.0)
-
-    comparison = replace(arms["xavier"], seeds=5) < replace(arms["pretrained"], seeds=5)
-    reason = comparison.decide(lookup, 0.01).reason
-    each = r"{} has no .* from seeds 1, 3 \(seed 1 diverged\)"
-    assert re.fullmatch(f"{each.format('Xavier')}; {each.format('GloVe')}", reason)
-
-
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…), within the margin"),
+        (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…)"),
         (lambda arm: arm != 1.0, "Xavier != … can't be tested; say which way: < or >"),
-        (bool, "Xavier alone can't be tested; compare it: <, >, <=, >= or .alike"),
-        *(
-            (use, "Xavier as a number can't be tested; it is none while the claim is read: compare "
-             "it with one instead")
-            for use in (float, int, complex, round, hex, math.trunc, math.floor, math.ceil)
-        ),
-        (abs, "abs of Xavier can't be tested; write .alike(…), within the margin"),
-        (lambda arm: arm - 2, "Xavier - 2 can't be tested; compare a difference with a number, as "
-         "in a - b > 2"),
-        (lambda arm: 2 - arm, "a number less Xavier can't be tested; compare a difference with a "
-         "number, as in a - b > 2"),
-        *(
-            (use, "a sum with Xavier can't be tested; compare a difference with a number, as in "
-             "a - b > 2")
-            for use in (lambda arm: arm + 2, lambda arm: 2 + arm, lambda arm: sum([arm, arm]))
-        ),
-        (lambda arm: -arm, "-Xavier can't be tested; compare it the other way round: < or >"),
-        *(
-            (use, "a product or quotient with Xavier can't be tested; return it as a measure of "
-             "its own from the function that trains")
-            for use in (
-                lambda arm: arm * 2, lambda arm: 2 * arm, lambda arm: arm / arm,
-                lambda arm: 2 / arm, lambda arm: arm // 2, lambda arm: arm**2,
-                lambda arm: 2**arm, lambda arm: arm % 2,
-            )
-        ),
-        *(
-            (use, "each seed of Xavier alone can't be tested; a claim compares means over the "
-             "seeds")
-            for use in (len, list, lambda arm: arm[0])
-        ),
-        *(
-            (use, "(Xavier > 1) with &, |, ^ or ~ can't be tested; comparisons are joined by "
-             "'and' alone")
-            for use in (
-                lambda arm: (arm > 1) & (arm > 1), lambda arm: True | (arm > 1),
-                lambda arm: ~(arm > 1),
-            )
-        ),
+        (bool, "Xavier alone can't be tested; compare it"),
+        (float, "Xavier as a number can't be tested"),
+        (abs, "abs of Xavier can't be tested; write .alike(…)"),
+        (lambda arm: arm - 2, "Xavier - 2 can't be tested; compare a difference with a number"),
+        (lambda arm: 2 + arm, "a sum with Xavier can't be tested"),
+        (lambda arm: -arm, "-Xavier can't be tested; compare it the other way round"),
+        (lambda arm: arm / 2, "a product or quotient with Xavier can't be tested"),
+        (list, "each seed of Xavier alone can't be tested"),
+        (lambda arm: True | (arm > 1), "(Xavier > 1) with &, |, ^ or ~ can't be tested"),
     ],
-)  # fmt: skip
+)
 def test_an_arm_is_no_number(arms, use, told):
     """Before it is trained nothing is known of it; it is the same as itself alone."""
-    with pytest.raises(InputError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
         use(arms["xavier"])
     arm = arms["xavier"]
     assert arm == arm
     assert not arm != arm  # noqa: SIM202
-
-
-def test_a_family_that_was_counted_keeps_the_rest():
-    family = Family("mine", None, says="Mine")
-    assert family.counted(3) == replace(family, size=3)
-    assert family.counted(3).share("micro") == pytest.approx(0.05 / 3)
-
-
-@pytest.mark.parametrize("expects", list(Verdict))
-@pytest.mark.parametrize("verdict", list(Verdict))
-def test_a_control_comes_out_as_it_should(expects, verdict):
-    control = replace(
-        claim_of(claim("mine/f/a", says="It", family=MINE, on=micro)(micro)), expects=expects
-    )
-    assert control.expects_verdict(verdict) == (expects is verdict)
 
 
 @pytest.mark.parametrize(
@@ -983,7 +702,6 @@ def test_a_control_comes_out_as_it_should(expects, verdict):
         (lambda arms: arms.finds_planted(), "SUPPORTED", True),
         (lambda arms: arms["xavier"] > arms["pretrained"], "SUPPORTED", False),
         (lambda arms: arms["xavier"] > 50, "SUPPORTED", False),
-        (lambda arms: arms["pretrained"] > arms["xavier"].lowered(40), "SUPPORTED", False),
         (
             lambda arms: arms["xavier"].lowered(4) < arms["xavier"].on_other_seeds(),
             "SUPPORTED",
@@ -994,20 +712,9 @@ def test_a_control_comes_out_as_it_should(expects, verdict):
             "REFUTED",
             False,
         ),
-        (lambda arms: arms["pretrained"] > arms["xavier"], "REFUTED", False),
         (lambda arms: arms.finds_planted(), None, False),
     ],
-    ids=[
-        "a-a",
-        "planted",
-        "known to lead",
-        "a number",
-        "others",
-        "below",
-        "lowered",
-        "falsehood",
-        "no control",
-    ],
+    ids=["a-a", "planted", "known to lead", "a number", "below", "lowered", "no control"],
 )
 def test_an_open_control_is_too_weak_or_wrong(states, expects, weak):
     """What noise alone decides says nothing while it is open; all else should have come out."""
@@ -1027,22 +734,6 @@ def test_an_open_control_is_too_weak_or_wrong(states, expects, weak):
 
 def micro(tier):
     return experiments("micro", ("glove",), ("sentiment",))
-
-
-def test_what_is_lowered_says_by_how_much(arms):
-    assert arms["xavier"].lowered(2.5).label == "Xavier, 2.5 lower"
-
-
-def test_every_reason_of_a_missing_score_is_told(arms):
-    """Both sides' runs of the first seed that has none; each reason once."""
-
-    def lookup(run):
-        why = "diverged" if run.recipe.table.init == "xavier" else "was lost"
-        return replace(make_result(run), failure=why)
-
-    reason = (arms["xavier"] < arms["pretrained"]).decide(lookup, 0.01).reason
-    assert "Xavier has no BLEU from seeds 0, 1, 2, 3, 4 (diverged)" in reason
-    assert reason.endswith("; GloVe has no BLEU from seeds 0, 1, 2, 3, 4 (was lost)")
 
 
 def test_a_statement_that_stands_somewhere_is_somebodys():
@@ -1168,3 +859,18 @@ def test_seeds_that_decide_nothing_are_too_few_for_what_is_registered(tmp_path):
         "take 6 seeds"
     )
     assert reads(6).obstacle is None
+
+
+def test_a_test_that_is_no_claim_is_refused():
+    """By its name; a claim takes its experiment and nothing else."""
+    with pytest.raises(InputError, match=r"^test_nothing is no claim; decorate it: @claim\("):
+        claim_of(named_nothing())
+    for test, taken in ((lambda: None, "nothing"), (lambda arms, other: None, "arms, other")):
+        with pytest.raises(InputError, match=f"takes its experiment alone.*takes {taken}$"):
+            argument_of(test)
+
+
+def test_an_arm_is_compared_with_arms_and_finite_numbers(arms):
+    for other, told in (("Xavier", "'Xavier'; compare it with an arm"), (math.inf, "inf; give a")):
+        with pytest.raises(InputError, match=f"^Xavier is compared with {re.escape(told)}"):
+            arms["xavier"] < other  # noqa: B015

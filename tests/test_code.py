@@ -94,10 +94,8 @@ def project(tmp_path, monkeypatch):
         ("[8, 8]", "[8, 16]"),
         ("return RATE * x", "return RATE + x"),
         ("width: int = 4", "width: int = 5"),
-        ("self.width * scaled", "self.width + scaled"),
         ("deep=True", "deep=None"),
         ("STEP = 3", "STEP = 4"),
-        ("x + STEP", "x - STEP"),
     ],
 )
 def test_a_change_of_what_a_function_names_changes_its_digest_alone(project, old, new):
@@ -114,16 +112,15 @@ def test_an_attribute_is_no_global_of_the_same_name(project):
 
 
 IMPORTS = {
-    "import": "import helper_in; return helper_in.more(seed)",
     "as": "import helper_in as h; return h.more(seed)",
     "from": "from helper_in import more; return more(seed)",
     "star below": "from helper_all import more; return more(seed)",
     "through another": "import helper_via; return helper_via.more(seed)",
     "dotted": "import pack_in.deep; return pack_in.deep.more(seed)",
-    "from a package": "from pack_in import deep; return deep.more(seed)",
     "relative above": "from pack_in.user import more; return more(seed)",
     "import_module": "import importlib; return importlib.import_module('helper_in').more(seed)",
-    "getattr": "import helper_in; return getattr(helper_in, 'mo' + 're')(seed)",
+    "inner function": "def f():\n        from helper_in import more\n        return more(seed)\n"
+    "    return f()",
 }
 MORE = '"""Helps."""\nSTEP = 3\n\n\ndef more(x):\n    return x + STEP\n'
 
@@ -162,7 +159,7 @@ def in_function(body):
 
 @pytest.mark.parametrize("body", IMPORTS.values(), ids=IMPORTS.keys())
 def test_a_module_that_a_body_imports_is_in_the_digest(imports, body):
-    """Its sign could be flipped, and the old verdict stayed. It is not run to be read."""
+    """It is not run to be read."""
     text = in_function(body)
     first = imports(text)
     assert first.digest == imports(text, MORE + "# a comment\n").digest
@@ -174,52 +171,16 @@ def test_a_module_that_a_body_imports_is_in_the_digest(imports, body):
 @pytest.mark.parametrize(
     "text",
     [
-        "def train(seed):\n    def inner():\n        from helper_in import more\n"
-        "        return more(seed)\n    return inner()\n",
         "class Model:\n    def loss(self, seed):\n        import helper_in\n"
         "        return helper_in.more(seed)\n\ndef train(seed):\n    return Model().loss(seed)\n",
         "def outer():\n    def made(seed):\n        from helper_in import more\n"
         "        return '''\nx''' * more(seed)\n    return made\n\ntrain = outer()\n",
-        "import helper_in\n\ndef train(seed):\n    return getattr(helper_in, NAME)(seed)\n\n"
-        "NAME = 'more'\n",
     ],
-    ids=["inner function", "method", "closure with a text of lines", "getattr"],
+    ids=["method", "closure with a text of lines"],
 )
 def test_imports_are_followed_wherever_they_stand(imports, text):
     """A method's or an inner function's body is a body too."""
-    if text.startswith("import"):
-        digests = {helper_digest(imports, text, step) for step in (3, 4)}
-    else:
-        digests = {imports(text, MORE.replace("3", str(step))).digest for step in (3, 4)}
-    assert len(digests) == 2
-
-
-def helper_digest(imports, text, step):
-    try:
-        with pytest.raises(AssertionError, match="helper_in"):  # it is imported at the top
-            imports(text, MORE.replace("3", str(step)))
-        return Code.of(sys.modules["own_in"].train).digest
-    finally:
-        sys.modules.pop("helper_in")
-
-
-def test_a_relative_import_starts_from_the_functions_package(tmp_path, monkeypatch):
-    """``from . import x`` names no module by itself."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    (tmp_path / "pack_rel").mkdir()
-    (tmp_path / "pack_rel/__init__.py").touch()
-    text = in_function("from . import near; return near.more(1)")
-    (tmp_path / "pack_rel/own.py").write_text(text)
-    digests = set()
-    try:
-        for step in (3, 4):
-            (tmp_path / "pack_rel/near.py").write_text(MORE.replace("3", str(step)))
-            digests.add(Code.of(importlib.import_module("pack_rel.own").train).digest)
-        assert "pack_rel.near" not in sys.modules
-    finally:
-        for name in ("pack_rel.own", "pack_rel"):
-            sys.modules.pop(name, None)
+    digests = {imports(text, MORE.replace("3", str(step))).digest for step in (3, 4)}
     assert len(digests) == 2
 
 
@@ -240,15 +201,11 @@ def test_libraries_are_those_that_the_users_code_names(imports):
 @pytest.mark.parametrize(
     ("does", "what"),
     [
-        ("os.environ['RATE']", "environment"),
         ("os.environ.get('RATE', 1)", "environment"),
-        ("os.getenv('RATE')", "environment"),
-        ("open('data.csv').read()", "file"),
         ("pathlib.Path('data.csv').read_text()", "file"),
         ("np.load('data.npy')", "file"),
         ("subprocess.run(['make'])", "program"),
         ("importlib.import_module('a' + seed)", "import"),
-        ("importlib.import_module('.a', __package__)", "import"),
         ("eval('seed')", "text"),
     ],
 )
@@ -288,42 +245,25 @@ def test_comments_docstrings_and_layout_change_nothing(project):
 OBJECTS = {
     "namespace": "types.SimpleNamespace(rate=NUMBER)",
     "decimal": "decimal.Decimal('NUMBER')",
-    "fraction": "fractions.Fraction(NUMBER, 3)",
-    "deque": "collections.deque([NUMBER], maxlen=3)",
     "default of a dictionary": "collections.defaultdict(functools.partial(int, NUMBER))",
-    "bytearray": "bytearray([NUMBER])",
     "pattern": "re.compile('aNUMBER')",
-    "getter": "operator.itemgetter(NUMBER)",
     "bound method": "{0: NUMBER}.get",
-    "partial with a name": "functools.update_wrapper(functools.partial(pow, NUMBER), pow)",
     "a library's closure": "contextlib.contextmanager(functools.partial(iter, [NUMBER]))",
     "shape": "np.ones((NUMBER, 4 // NUMBER))",
     "dtype": "np.zeros(4, f'iNUMBER')",
-    "scalar": "np.float32(NUMBER)",
     "objects in an array": "np.array([{NUMBER, 'a'}, None])",
-    "mask": "np.ma.array([1, 2], mask=[NUMBER == 1, True])",
     "tensor": "torch.full((2,), NUMBER, dtype=torch.bfloat16)",
-    "tensor's shape": "torch.ones((NUMBER, 4 // NUMBER))",
     "module": "torch.nn.Dropout(NUMBER / 4)",
-    "estimator": "np.poly1d([NUMBER, 1])",
-    "text of a class of its own": "Text('NUMBER')",
     "slots": "Slots(NUMBER)",
-    "dictionary of a class of its own": "Known(a=NUMBER)",
-    "its method": "Known()",
-    "its attribute": "Known().put(NUMBER)",
-    "member": "Way.ONE",
-    "which one is meant twice": "(len, sum, (len, sum)[NUMBER - 1])",
+    "a dictionary's attribute": "Known().put(NUMBER)",
+    "a method": "Known()",
+    "a member": "Way.ONE",
     "objects that are met twice": "(A, B, (A, B)[NUMBER - 1])",
-    "dispatch": "dispatched",
-    "attribute of a function": "attributed",
 }
 NAMED = """
-import collections, contextlib, decimal, enum, fractions, functools, operator, re, types
+import collections, contextlib, decimal, enum, functools, re, types
 import numpy as np
 import torch
-
-class Text(str):
-    pass
 
 class Slots:
     __slots__ = ("rate",)
@@ -346,39 +286,23 @@ class Way(enum.Enum):
         return METHOD * x
 
 A, B = [1], [2]
-
-@functools.singledispatch
-def dispatched(x):
-    return x
-
-@dispatched.register
-def _(x: float):
-    return METHOD * x
-
-def attributed(x):
-    return x
-
-attributed.rate = METHOD
-
 NAMED = OBJECT
 
 def train(seed):
     return NAMED
 """
-BY_METHOD = ("its method", "member", "dispatch", "attribute of a function")
-
-
-def naming(name, number):
-    """A module whose function names an object that a number decides."""
-    method = number if name in BY_METHOD else "1"
-    text = NAMED.replace("METHOD", method).replace("OBJECT", OBJECTS[name])
-    return text.replace("NUMBER", number)
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_an_object_is_made_of_is_in_the_digest(imports, name):
-    """Libraries' objects counted by class: an edited pattern kept the old verdict."""
-    first, again, second = (imports(naming(name, number)) for number in "112")
+    """A library's objects too, such as an edited pattern."""
+    texts = (
+        NAMED.replace("METHOD", number if name in ("a method", "a member") else "1")
+        .replace("OBJECT", OBJECTS[name])
+        .replace("NUMBER", number)
+        for number in "112"
+    )
+    first, again, second = map(imports, texts)
     assert first == again
     assert first.digest != second.digest
     assert first.opaque == ()
@@ -388,29 +312,14 @@ def test_what_an_object_is_made_of_is_in_the_digest(imports, name):
     ("made", "kind"),
     [
         ("random.Random(1)", "random.Random"),
-        ("np.random.default_rng(1)", "numpy.random._generator.Generator"),
         ("np.random.default_rng(1).normal", "numpy.random._generator.Generator"),
         ("(each for each in [1])", "generator"),
-        ("open(__file__)", "_io.TextIOWrapper"),
-        ("functools.reduce(lambda inner, _: [inner], range(500), 1)", "list"),
     ],
 )
 def test_an_object_that_cant_be_followed_is_told(imports, made, kind):
     """A generator's state hangs on who drew before, so two processes would have two keys."""
-    text = f"import functools, random\nimport numpy as np\nNAMED = {made}\n"
-    text += "getattr(NAMED, 'close', int)()\n"  # else it is told where it is collected
-    code = imports(text + in_function("return NAMED"))
-    assert code.opaque == (kind,)
-
-
-def test_an_object_without_end_is_not_followed_without_end(imports, monkeypatch):
-    """What a library makes, such as an iterator, may have none."""
-    monkeypatch.setattr("embinit.code.MOST_VALUES", 1000)
-    text = "import itertools\n\nclass Endless(list):\n    def __reduce__(self):\n"
-    text += "        return list, (), None, itertools.count()\n\nNAMED = Endless()\n"
-    code = imports(text + in_function("return NAMED"))
-    assert code.opaque
-    assert len(code.texts) < 2000
+    text = f"import random\nimport numpy as np\nNAMED = {made}\n"
+    assert imports(text + in_function("return NAMED")).opaque == (kind,)
 
 
 def test_what_a_library_has_under_a_name_counts_by_it(imports):
@@ -424,31 +333,21 @@ def test_what_a_library_has_under_a_name_counts_by_it(imports):
     assert before.opaque == ()
 
 
-def test_globals_by_name_are_in_the_digest(imports):
-    """Which one is taken may be known to nobody but the call, so the module counts as a whole."""
-    text = "RATE = {}\n" + in_function("return globals()['RA' + 'TE']")
-    assert imports(text.format(1)).digest != imports(text.format(2)).digest
-
-
 def test_a_digest_is_the_same_in_another_process(imports, tmp_path):
     """A set's order and addresses differ from process to process; a run's name must not."""
     every = ", ".join(OBJECTS.values()).replace("NUMBER", "1")
-    more = "{'a', 'b', 'dd'}, {len, sum, A and 1}, {frozenset('ab'), frozenset('cd')}, dispatched"
+    more = "{'a', 'b', 'dd'}, {len, sum, A and 1}, {frozenset('ab'), frozenset('cd')}"
     text = NAMED.replace("METHOD", "1").replace("OBJECT", f"({every}, {more})")
     text += "\nsmall = lambda seed: seed in {1, 'a', 'b', (2, 3)}\n"
     imports(text.replace("return NAMED", "return NAMED, small, len, train"))
     code = "import own_in; from embinit.code import Code; print(Code.of(own_in.train).digest)"
     outs = {
         subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in "12"
-    }
+    }  # fmt: skip
     assert len(outs) == 1
 
 

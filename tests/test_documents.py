@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embinit.cli import main
+from embinit.commands.main import main
 from embinit.errors import InputError, OutputError, Status, printable
 from embinit.files import writing as files
 from embinit.files.schema import mismatch
@@ -111,7 +111,8 @@ def test_a_departure_from_the_schema_has_its_place(path, value, told):
 
 def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
-    code = "import sys, embinit.cli, embinit.report.page; assert 'jsonschema' not in sys.modules"
+    modules = "embinit.commands.main, embinit.report.page"
+    code = f"import sys, {modules}; assert 'jsonschema' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

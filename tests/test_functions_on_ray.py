@@ -81,11 +81,7 @@ def judged(root, *arguments):
 
 
 def test_a_cluster_comes_to_the_runs_of_one_machine(tmp_path):
-    """To the last bit and under the same names, since a run depends on its spec alone.
-
-    The function's module and what it imports are known to the nodes, a function with a limit has
-    a process of its own there, and a run that raises is the failure of its own claim.
-    """
+    """To the last bit and under the same names, since a run depends on its spec alone."""
     (tmp_path / "near").mkdir()
     (tmp_path / "far").mkdir()
     near, runs, _ = judged(tmp_path / "near")

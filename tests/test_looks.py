@@ -24,7 +24,6 @@ from embinit.claims.pending_looks import (
     by_decisions_per_second,
     pending_look,
 )
-from embinit.claims.power import detectable_effects, expected_runs
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -254,46 +253,6 @@ def test_the_first_look_decides_most_claims_a_second(drawn):
     )
 
 
-def test_claims_that_share_their_runs_are_looked_at_first():
-    """Neither is worth as much alone as a third one, and together they are worth more."""
-    one, two, other = (
-        next_look_of(case, seeds, chance, 10.0)
-        for case, seeds, chance in zip(CASES, ({0, 1}, {0, 1}, {2}), (0.6, 0.6, 0.9), strict=True)
-    )
-    assert by_decisions_per_second([other, one, two]) == [one, two, other]
-    assert by_decisions_per_second([one, other]) == [other, one]
-
-
-def with_spread(case, sd):
-    return replace(
-        case,
-        comparisons=tuple(replace(one, spread=RegisteredSd(sd, 20)) for one in case.comparisons),
-    )
-
-
-@pytest.mark.parametrize(("sd", "seeds"), [(0.3, 3), (1.6, 6), (2.4, 12), (3.5, 24), (50.0, 24)])
-def test_a_claim_is_foreseen_to_end_where_it_sees_a_margin(sd, seeds):
-    """Told by the registered spread, before anything is trained; else it has its last look."""
-    case = with_spread(stated_over("pretrained", most=24, margin=3.0), sd)
-    [sight] = detectable_effects(case)
-    assert (sight.expected_seeds or 24) == seeds
-    [comparison] = case.comparisons
-    assert set(expected_runs(case)) == set(comparison.with_seeds(seeds).runs())
-    once = replace(case, experiment=replace(case.experiment, most_seeds=3))
-    assert max(run.seed for run in expected_runs(once)) == 2
-
-
-def test_what_can_not_be_foreseen_has_its_first_look():
-    """A control has it whatever its spread; without a margin or a spread nothing is known."""
-    control = stated_over("pretrained", most=24, margin=3.0, expects=Verdict.REFUTED)
-    for case in (
-        with_spread(control, 50.0),
-        with_spread(stated_over("pretrained", most=24), 50.0),
-        stated_over("pretrained", most=24, margin=3.0),
-    ):
-        assert set(expected_runs(case)) == set(case.runs())
-
-
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
 def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_path, effect, seeds):
     """Were its mean and spread those of the stored runs."""
@@ -308,45 +267,6 @@ def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_pa
     [comparison] = case.comparisons
     assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
     assert set(following.runs) == set(comparison.with_seeds(6).runs())
-
-
-def test_a_look_that_others_have_stored_meanwhile_is_no_longer_next(tmp_path):
-    """What it lacks is asked once, so that no claim is taken for ended while another trains."""
-    case = stated_over("pretrained", most=24)
-    [comparison] = case.comparisons
-
-    def put(session, seeds):
-        for run in comparison.with_seeds(seeds).runs():
-            result = make_result(run, accuracy=70.0 + 3.0 * (run.seed % 2))
-            session.store.put(session.key(run), result)
-
-    session = Session(Store(tmp_path), None, "cpu")
-    put(session, 6)
-    seen = {session.key(run) for run in case.runs()}
-
-    class Meanwhile(Store):
-        """A second look's runs are stored after each was asked for once."""
-
-        def __contains__(self, key):
-            again = key in seen
-            seen.add(key)
-            return again and super().__contains__(key)
-
-    following = pending_look(case, Session(Meanwhile(tmp_path), None, "cpu"))
-    assert following is not None
-    assert {run.seed for run in following.costs} == {3, 4, 5}
-    assert not following.is_next(session)
-    assert {run.seed for run in pending_look(case, session).costs} == set(range(6, 12))
-
-
-def test_a_look_whose_seeds_do_not_change_a_quantity_foresees_no_runs_of_it():
-    """A table's width is what it is; the score beside it takes more seeds."""
-    case = with_spread(stated_over("pretrained", most=24, margin=3.0), 50.0)
-    each = case.experiment
-    width = each["pretrained_shuffled"].sigma > each["xavier"].sigma
-    both = replace(case, comparisons=(*case.comparisons, width))
-    last = {run.recipe.table.init for run in expected_runs(both) if run.seed == 23}
-    assert last == {"pretrained", "xavier"}
 
 
 def test_a_papers_own_statement_counts_for_several_others():

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import pickle
-import resource
 import struct
 import zipfile
 from pathlib import Path
@@ -17,12 +16,22 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import malformed
 from embinit.errors import InputError
 from embinit.files import reading as outside
 from embinit.files.writing import digest, open_lines
 from embinit.lab.data.sources import NamedSource, named_source, open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
+
+
+@pytest.mark.parametrize("name", malformed.READERS)
+def test_a_spoilt_file_is_read_right_or_refused(name, tmp_path):
+    """A whole one is read as by its oracle; a spoilt one right, or it is one InputError."""
+    reader = malformed.READERS[name]
+    assert malformed.outcome(reader, tmp_path, 0, []) == "right"
+    malformed.spoilt(reader, 6 if name.startswith("model") else 25)
+
 
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
 
@@ -38,15 +47,10 @@ def text(tmp_path: Path, content: bytes, name: str = "v.txt") -> Path:
     [
         # Two files without a line's end between them: both words would have no vector.
         (GOOD + b"end 0.4 0.5 0.6first 0.7 0.8 0.9\n", r":3: more than the 3.*joined of two"),
-        (GOOD + b"end 1 2 3first 4 5 6\n", r":3: more than the 3.*joined of two"),
-        # A row too wide, whatever the number that is too many looks like.
         (GOOD + b"bird 1 0.1 0.2 0.3\n", r":3: more than the 3"),
-        (GOOD + b"bird 1e-05 0.1 0.2 0.3\n", r":3: more than the 3"),
         # What Python takes for a number and nobody else does.
         (GOOD + b"cat 1_0 2 3\n", r":3: word 'cat' has something that is no number"),
-        (GOOD + b"cat 1 1_000.5 3\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 2 3\t\n", r":3: word 'cat' has something that is no number"),
-        (GOOD + b"cat 1 2 3\v\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
         (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
         (b"one\ntwo\n", r":1: no numbers.*write it so"),
@@ -103,26 +107,16 @@ ZIPPED = archive("v.txt", GOOD)
         ("v.zip", with_flag(ZIPPED, 6, 8, 1), "asks for a password; unpack it"),
         ("v.zip", with_flag(ZIPPED, 8, 10, 99), "broken or cut short.*compression.*fetch it again"),
         ("v.zip", archive("v.txt", GOOD, zipfile.ZIP_LZMA)[:60], "broken or cut short"),
-        ("v.zip", b"PK\x05\x06", "broken or cut short"),
         ("v.gz", b"\x1f\x8b\x08\x00 no gzip at all", r"v\.gz:1: broken or cut short"),
         ("v.gz", gzip.compress(GOOD, mtime=0)[:-9], r"v\.gz:\d: broken or cut short"),
-        ("v.gz", gzip.compress(GOOD, mtime=0) + b"more", r"v\.gz:\d: broken or cut short"),
     ],
     # An archive has the time in it, and workers must have the same ids.
-    ids=["locked", "other packing", "cut zip", "end of zip", "no gzip", "cut gzip", "more gzip"],
+    ids=["locked", "other packing", "cut zip", "no gzip", "cut gzip"],
 )
 def test_broken_archives_are_one_error(tmp_path, name, content, message):
     """zipfile has RuntimeError, NotImplementedError and LZMAError beside its own."""
     with pytest.raises(InputError, match=message):
         open_source("mine", text(tmp_path, content, name)).lookup(["the"])
-
-
-def test_lzma_that_is_broken_inside(tmp_path):
-    """The error comes while lines are read, and has the line."""
-    packed = bytearray(archive("v.txt", GOOD * 50_000, zipfile.ZIP_LZMA))
-    packed[70:90] = bytes(20)
-    with pytest.raises(InputError, match=r"v\.zip:\d+: broken or cut short"):
-        list(open_lines(text(tmp_path, bytes(packed), "v.zip")))
 
 
 @pytest.mark.parametrize("ending", ["gz", "zip"])
@@ -132,40 +126,17 @@ def test_a_line_without_end_is_not_held(tmp_path, ending, monkeypatch):
     content = b"a" * (1 << 24)
     packed = gzip.compress(content, mtime=0) if ending == "gz" else archive("v.txt", content)
     path = text(tmp_path, packed, f"v.{ending}")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(InputError, match=r":1: the line is longer than 65,536 bytes"):
         open_source("mine", path).lookup(["a"])
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path):
-    """A pipe without a writer, a directory, a file that nobody may read."""
-    os.mkfifo(tmp_path / "v.txt")
-    for reader in (
-        digest,
-        lambda path: list(open_lines(path)),
-        lambda path: open_source("x", path),
-    ):
-        with pytest.raises(InputError, match="no regular file; name a file"):
-            reader(tmp_path / "v.txt")
-    with pytest.raises(InputError, match="it is a directory"):
-        digest(tmp_path)
-    with pytest.raises(InputError, match="can't be read: No such file"):
-        digest(tmp_path / "missing")
-
-
-def test_an_unreadable_file_is_one_error(tmp_path, monkeypatch):
-    """Root may read everything, so the system's answer is made."""
-    path = text(tmp_path, GOOD)
-
-    def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(InputError, match=r"v\.txt can't be read: Permission denied"):
-        digest(path)
-    with pytest.raises(InputError, match=r"v\.txt:1 can't be read: Permission denied"):
-        list(open_lines(path))
+def test_what_is_no_file_is_one_error(tmp_path):
+    """A directory, and nothing at all."""
+    for reader in (digest, lambda path: list(open_lines(path))):
+        with pytest.raises(InputError, match="it is a directory; name a file"):
+            reader(tmp_path)
+        with pytest.raises(InputError, match="can't be read: No such file"):
+            reader(tmp_path / "missing")
 
 
 def arrays(tmp_path: Path, **given: object) -> Path:
@@ -204,10 +175,8 @@ def test_arrays_that_unpack_to_far_more_are_refused(tmp_path, shape, message):
     path = tmp_path / "v.npz"
     words = np.arange(shape[0]).astype(str)
     np.savez_compressed(path, words=words, vectors=np.zeros(shape, np.float32))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(InputError, match=message):
         open_source("mine", path).lookup(["a"])
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
 
 
 def test_arrays_beyond_float32_and_words_that_are_no_text(tmp_path):
@@ -395,15 +364,12 @@ def test_a_split_without_examples_is_named(tmp_path, task, name, content):
         TASKS[task].load(tmp_path, Cut())
 
 
-def test_json_from_outside_has_no_nan_and_bounded_size(tmp_path, monkeypatch):
+def test_json_from_outside_has_no_nan(tmp_path):
     """Python's json reads NaN and 1e999, which no other reader does."""
-    for number in ("NaN", "-Infinity", "1e999", "1" * 50, "1" * 5000):
+    for number in ("NaN", "-Infinity", "1e999"):
         path = text(tmp_path, f'{{"a": {number}}}'.encode(), "a.json")
         with pytest.raises(InputError, match=r"a\.json is no JSON.*mend it"):
             outside.read_json(path, "mend it")
-    monkeypatch.setattr(outside, "MOST_JSON_BYTES", 4)
-    with pytest.raises(InputError, match=r"a\.json can't be read: it is larger"):
-        outside.read_json(path)
 
 
 @pytest.mark.parametrize(

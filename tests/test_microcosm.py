@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import (
     CLASSES,
-    OPINIONS,
     Judgement,
     Opinion,
     Sentence,
@@ -36,7 +35,7 @@ from embinit.lab.data.microcosm import (
 from embinit.lab.data.microcosm.lexicon import Part
 from embinit.lab.data.tasks import microcosm
 from embinit.lab.data.tasks.base import TASKS, Splits
-from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL, PLAIN_OPINIONS
+from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
 from embinit.lab.specs import Cut
 from embinit.registry import split_world
 
@@ -139,24 +138,6 @@ def test_cut_takes_the_front(name: str) -> None:
     assert (len(cut.validation), len(cut.test)) == (0, len(full.test))
 
 
-def test_a_cut_draws_no_more_than_it_keeps() -> None:
-    """Each process that trains on a few sentences would wait for thousands."""
-    whole, drawn = TASKS["micro-sentiment"], []
-    assert isinstance(whole, microcosm.MicrocosmTask)
-    task = replace(whole, write=lambda writer: drawn.append(writer) or whole.write(writer))
-    task.load(None, Cut(5, 5, 5))
-    assert len(drawn) < sum(whole.sizes)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_lengths(name: str) -> None:
-    """Every construction is bounded, so no sentence outgrows a small model."""
-    lengths = [len(example.text.split()) for example in whole(name).train]
-    assert min(lengths) >= 4
-    assert max(lengths) <= 14
-    assert 5.5 < sum(lengths) / len(lengths) < 9
-
-
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_labels_are_balanced(name: str) -> None:
     """Labels are drawn evenly first; 5 sigma of a binomial bounds what chance may do."""
@@ -166,16 +147,6 @@ def test_labels_are_balanced(name: str) -> None:
     size = len(splits.train)
     spread = 5 * (size * (classes - 1)) ** 0.5 / classes
     assert all(abs(count - size / classes) < spread for count in labels.values())
-
-
-@some
-@given(seeds)
-def test_a_noun_tells_no_opinion(seed: str) -> None:
-    """The wanted polarity is drawn apart from the noun: each noun class has both labels."""
-    writer = Writer(generator("test", seed))
-    opinions = [writer.opinion() for _ in range(40)]
-    labels = {holds_good(opinion) for opinion in opinions}
-    assert labels == {True, False}
 
 
 @some
@@ -192,11 +163,11 @@ def test_synonyms_translate_alike(seed: str, synonym: int) -> None:
 
 
 @some
-@given(seeds)
-def test_translation_reorders_but_loses_nothing(seed: str) -> None:
-    """Both languages say each word of the tree once; only the order differs."""
-    sentence = Writer(generator("test", seed)).sentence()
-    words = lexicon()
+@given(seeds, st.sampled_from([0, 9003]))
+def test_translation_reorders_but_loses_nothing(seed: str, world: int) -> None:
+    """Both of a world's languages say each word of the tree once; only the order differs."""
+    sentence = Writer(generator("test", seed, world=world), world).sentence()
+    words = lexicon(world)
     classes = {
         word: words.target[part][number]
         for part, groups in words.source.items()
@@ -204,7 +175,7 @@ def test_translation_reorders_but_loses_nothing(seed: str) -> None:
         for word in group
     }
     classes |= {word: words.target_function[key] for key, word in words.source_function.items()}
-    source, target = in_source(sentence).split(), in_target(sentence).split()
+    source, target = in_source(sentence, world).split(), in_target(sentence, world).split()
     assert Counter(classes[word] for word in source) == Counter(target)
     assert [classes[word] for word in source] != target
 
@@ -250,8 +221,6 @@ def classes_of(world: int, part: Part) -> dict[str, int]:
     [
         "micro-sentiment",
         "micro-sentiment-plain",
-        "micro-sentiment-plain@1000",
-        "micro-sentiment-across",
         "micro-sentiment-across@2019",
     ],
 )
@@ -309,18 +278,6 @@ def test_what_are_no_weights_of_opinions_is_told(weights: tuple[int, ...]) -> No
     """Else another kind would be drawn than is asked for."""
     with pytest.raises(InputError, match="weights of opinions are four numbers of 0 or more"):
         Writer(generator("kinds")).opinion(weights)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("name", "least"), [("micro-sentiment", 0.4), ("micro-sentiment-plain", 0.18)]
-)
-def test_opinions_that_deny_are_common(name: str, least: float) -> None:
-    """Word counts leave the label of 'A but not B' open. Plain opinions deny half as often."""
-    weights = {"micro-sentiment": OPINIONS, "micro-sentiment-plain": PLAIN_OPINIONS}[name]
-    found = kinds_in(example.text for example in whole(name).train)
-    assert found == pytest.approx([weight / sum(weights) for weight in weights], abs=0.04)
-    assert found[1] + found[2] > least
-    assert found[2] > 0.1
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from embinit.claims.paired_tests import (
     chance_to_decide,
     chance_to_support,
     compare,
-    holm,
     rank_correlation,
     seeds_for,
     smallest_effect,
@@ -98,10 +97,7 @@ def test_a_mean_next_to_nothing_is_no_fault():
 
 @given(PAIRS)
 def test_below_is_the_one_sample_t_where_nothing_is_skewed(pairs):
-    """Differences and their mirror image aren't skewed; a spread that they contradict says nothing.
-
-    What is left of the test is scipy's t of the differences against 0.
-    """
+    """Differences and their mirror image aren't skewed; a contradicted spread says nothing."""
     differences = np.array([a - b for a, b in pairs])
     even = np.concatenate([differences, 2 * differences.mean() - differences])
     spread = RegisteredSd(1e-6, ENOUGH_REGISTERED)
@@ -272,15 +268,6 @@ def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alph
     assert outcome.seeds_needed is None or outcome.verdict is Verdict.UNDECIDED
 
 
-def test_power_far_out_is_a_number():
-    """There scipy's noncentral t is not one."""
-    left = [-9.0, -7.0, -5.0, -3.0, -1.0, 1.0, 3.0, 5.0, 7.0, 9.0]
-    margin = 20 * np.std(left, ddof=1)
-    assert math.isnan(TTestPower().power(20, 10, 0.001, alternative="larger"))
-    outcome = compare(left, [0.0] * 10, Relation.ALIKE, 0.001, margin)
-    assert outcome.power == pytest.approx(1)
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
     """0.1 more than 1000 is not 0.1 more than 0.1 in floats; beside a million, 1e-7 is nothing."""
@@ -295,24 +282,17 @@ def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
     assert outcome.p == pytest.approx(p_of(small, 0, "greater"))
 
 
-def test_whole_numbers_are_compared_by_a_margin_that_is_none():
-    """Best epochs are integers, and half an epoch is a bound like any other."""
-    left, right = [3, 5, 4, 4], [2, 2, 3, 4]
-    outcome = compare(left, right, Relation.NOT_BELOW, 0.05, 0.5)
-    assert outcome.p == pytest.approx(p_of([1.0, 3.0, 1.0, 0.0], -0.5, "greater"))
-
-
 def test_no_spread_is_a_comparison_of_numbers():
-    """Statistics of tables don't vary with the seed."""
+    """Statistics of tables don't vary with the seed; a registered spread is left out."""
 
-    def fixed(left, right, relation):
-        return compare(left, right, relation, 0.01, random=False)
+    def fixed(left, relation, **given):
+        return compare([left] * 2, [1.0, 1.0], relation, 0.01, random=False, **given)
 
-    assert fixed([2.0, 2.0], [1.0, 1.0], Relation.ABOVE).verdict is Verdict.SUPPORTED
-    assert fixed([2.0, 2.0], [1.0, 1.0], Relation.BELOW).verdict is Verdict.REFUTED
-    same = fixed([1.0, 1.0], [1.0, 1.0], Relation.BELOW)
+    assert fixed(2.0, Relation.ABOVE, spread=RegisteredSd(9, 9)).verdict is Verdict.SUPPORTED
+    assert fixed(2.0, Relation.BELOW).verdict is Verdict.REFUTED
+    same = fixed(1.0, Relation.BELOW)
     assert (same.verdict, same.exact) == (Verdict.NO_EFFECT, True)
-    assert fixed([1.0, 1.0], [1.0, 1.0], Relation.ALIKE).verdict is Verdict.SUPPORTED
+    assert fixed(1.0, Relation.ALIKE).verdict is Verdict.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -320,21 +300,13 @@ def test_no_spread_is_a_comparison_of_numbers():
     [
         (Relation.BELOW, -0.25, Verdict.SUPPORTED, 0.0),
         (Relation.BELOW, 0.0, Verdict.NO_EFFECT, 0.5),
-        (Relation.BELOW, 0.25, Verdict.REFUTED, 1.0),
-        (Relation.ABOVE, 0.25, Verdict.SUPPORTED, 0.0),
-        (Relation.ABOVE, 0.0, Verdict.NO_EFFECT, 0.5),
         (Relation.ABOVE, -0.25, Verdict.REFUTED, 1.0),
-        (Relation.NOT_BELOW, 0.75, Verdict.SUPPORTED, 0.0),
         (Relation.NOT_BELOW, -0.5, Verdict.SUPPORTED, 0.0),
         (Relation.NOT_BELOW, -0.75, Verdict.REFUTED, 1.0),
-        (Relation.NOT_ABOVE, -0.75, Verdict.SUPPORTED, 0.0),
         (Relation.NOT_ABOVE, 0.5, Verdict.SUPPORTED, 0.0),
         (Relation.NOT_ABOVE, 0.75, Verdict.REFUTED, 1.0),
-        (Relation.ALIKE, 0.0, Verdict.SUPPORTED, 0.0),
-        (Relation.ALIKE, 0.5, Verdict.SUPPORTED, 0.0),
         (Relation.ALIKE, -0.5, Verdict.SUPPORTED, 0.0),
         (Relation.ALIKE, 0.75, Verdict.REFUTED, 1.0),
-        (Relation.ALIKE, -0.75, Verdict.REFUTED, 1.0),
     ],
 )
 def test_numbers_beside_a_margin_of_a_half(relation, gap, verdict, p):
@@ -384,16 +356,6 @@ def test_equal_differences_of_trained_runs_are_signs(n, gap, shares):
         )
         assert more.verdict is shown
         assert outcome.seeds_needed == n + 1 or 0.5 ** (outcome.seeds_needed - 1) > alpha
-
-
-def test_seeds_needed_is_the_solution_of_the_power():
-    """The fewest seeds with 90 % power, by statsmodels."""
-    left, right = [1.0, 0.2, -0.1, 0.6, 0.4], [0.0] * 5
-    outcome = compare(left, right, Relation.ABOVE, 0.001)
-    assert outcome.verdict is Verdict.UNDECIDED
-    effect = np.mean(left) / np.std(left, ddof=1)
-    needed = outcome.seeds_needed
-    assert power_of(effect, needed, 0.001) >= 0.9 > power_of(effect, needed - 1, 0.001)
 
 
 @given(
@@ -449,19 +411,13 @@ def fewest(effect, alpha):
     ("relation", "mean", "effect"),
     [
         (Relation.BELOW, -0.6, 0.6),
-        (Relation.BELOW, 0.6, 0.6),
-        (Relation.ABOVE, 0.6, 0.6),
         (Relation.ABOVE, -0.6, 0.6),
-        (Relation.NOT_BELOW, -0.4, 0.6),
         (Relation.NOT_BELOW, 0.1, 1.1),
         (Relation.NOT_BELOW, -1.6, 0.6),
         (Relation.NOT_ABOVE, 0.4, 0.6),
-        (Relation.NOT_ABOVE, -0.1, 1.1),
         (Relation.NOT_ABOVE, 1.6, 0.6),
-        (Relation.ALIKE, 0.3, 0.7),
         (Relation.ALIKE, -0.3, 0.7),
         (Relation.ALIKE, 1.6, 0.6),
-        (Relation.ALIKE, -1.6, 0.6),
         (Relation.NOT_BELOW, -1.0, 0.0),
     ],
 )
@@ -475,7 +431,7 @@ def test_seeds_needed_count_from_the_nearer_bound(relation, mean, effect):
     assert outcome.seeds_needed == fewest(effect / spread, 0.001)
 
 
-@pytest.mark.parametrize("effect", [-1.0, 0.0, 0.01, 0.11, 0.2, 0.7, 1.0, 3.0, 9.0, 50.0])
+@pytest.mark.parametrize("effect", [-1.0, 0.0, 0.01, 0.11, 0.7, 3.0, 50.0])
 @pytest.mark.parametrize("alpha", [0.001, 0.05])
 def test_the_fewest_seeds_are_found(effect, alpha):
     assert seeds_for(effect, alpha) == fewest(effect, alpha)
@@ -630,14 +586,6 @@ def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
     assert outcome.seeds_needed == needed
 
 
-def test_the_registered_spread_of_what_does_not_vary_is_left_out():
-    """Numbers that no seed changes are compared as they are."""
-    outcome = compare(
-        [2.0] * 3, [1.0] * 3, Relation.ABOVE, 0.01, random=False, spread=RegisteredSd(9, 9)
-    )
-    assert (outcome.exact, outcome.verdict) == (True, Verdict.SUPPORTED)
-
-
 def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
     """Best epochs that never vary are tied, however many seeds were registered."""
     outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=RegisteredSd(0.0, 10))
@@ -662,12 +610,6 @@ def test_the_smallest_effect_has_the_wanted_power(n, seeds, alpha):
 
     power, _ = integrate.quad(shown, 0, 10, limit=200)
     assert power == pytest.approx(0.9, abs=0.005)
-
-
-def test_holm_by_hand():
-    """The smallest p times the number of tests, and never less than the one before."""
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == []
 
 
 SIDES = st.lists(SCORES, min_size=2, max_size=9).filter(lambda side: np.std(side) > 1e-2)

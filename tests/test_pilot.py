@@ -125,9 +125,6 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     lock.write({"differences": {spread_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
     [comparison] = read(test_claim, ONE, lock=lock).comparisons
     assert comparison.spread == RegisteredSd(1.0, 30)
-    lookup = lambda run: make_result(  # noqa: E731
-        run, accuracy=(50 if run.recipe.table.init == "xavier" else 47) + (run.seed % 2)
-    )
     noisy = {0: 0.0, 1: 2.0, 2: 0.5, 3: 1.0, 4: 0.0}
     lookup = lambda run: make_result(  # noqa: E731
         run, accuracy=50 if run.recipe.table.init == "xavier" else 46.0 + noisy[run.seed]
@@ -140,24 +137,20 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
 def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Path):
     """Its claims are NOT RUN and train nothing; its controls are tested all the same."""
     lock = Lock(tmp_path / NAME)
-    family = Family("mine/two", {ONE.tier: 1})
     able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
 
-    def reads(experiment, expects=None, measure=None):
-        @Claim(
-            "mine/two/a",
-            says="a",
-            family=family,
-            experiments=lambda tier: [experiment],
-            expects=expects,
-        )
+    def reads(one, expects=None, measure="accuracy"):
+        family, on = Family("mine/two", {ONE.tier: 1}), lambda tier: [one]
+
+        @Claim("mine/two/a", says="a", family=family, experiments=on, expects=expects)
         def test_claim(experiment):
-            left, right = experiment["pretrained"], experiment["xavier"]
-            if measure:
-                left, right = left.measured_by(measure), right.measured_by(measure)
+            left, right = (
+                experiment[name].measured_by(measure, keep_margin=measure == "accuracy")
+                for name in ("pretrained", "xavier")
+            )
             assert left < right
 
-        return read(test_claim, experiment, lock=lock)
+        return read(test_claim, one, lock=lock)
 
     assert reads(able).obstacle is None, "nothing is registered"
     key = spread_key(able["pretrained"] < able["xavier"])
@@ -166,14 +159,12 @@ def test_a_setting_that_cannot_find_what_is_planted_tests_no_claim(tmp_path: Pat
     lock.write({"differences": {key: {"sd": 5.0, "seeds": 10}}})
     small = reads(able)
     assert small.runs() == []
-    session = Session(Store(tmp_path / "store"), data_dir=None, device="cpu")
-    judged = judge(small, session=session)
-    assert judged.verdict is Verdict.NOT_RUN
+    judged = judge(small, session=Session(Store(tmp_path / "store"), data_dir=None, device="cpu"))
+    assert (judged.verdict, judged.as_expected) == (Verdict.NOT_RUN, None)
     assert re.fullmatch(
         r"too coarse to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
         judged.decisions[0].reason,
     )
-    assert judged.as_expected is None
     assert reads(able, Verdict.REFUTED).obstacle is None
     assert reads(able, measure="sigma").obstacle is None
     assert reads(replace(able, planted=None)).obstacle is None

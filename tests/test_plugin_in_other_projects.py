@@ -20,13 +20,12 @@ import pytest
 from embinit import Session, Store, judge
 from embinit.claims.entries import claim_entry
 from embinit.errors import InputError
-from embinit.options import OPTIONS
+from embinit.options import OPTIONS, SETTINGS
 from embinit.papers import printed_for
 from embinit.report import load_schema
 from embinit.report.arms import Run
 from embinit.report.document import add_sampling_noise
 from embinit.report.numbers import rerun
-from embinit.report.verdicts import add_holm
 from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
@@ -168,7 +167,6 @@ def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
         node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
         entries.append(claim_entry(judgement, node, session.key, printed_for))
     assert session.trained == RUNS
-    add_holm(entries)
     keys = [key for entry in entries for each in entry["comparisons"] for key in each["runs"]]
     runs = {key: Run(key, "", result) for key, result in session.store.results(keys)}
     add_sampling_noise({"claims": entries, "session": {}}, runs)
@@ -221,7 +219,7 @@ def test_a_project_without_claims_hardly_notices(
     added = {name: ours[name] - without[name] for name in ours}
     assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
-    assert added["inis"] == {"embinit_short_options", "embinit_strict"}
+    assert added["inis"] == {"embinit_short_options", "embinit_strict", *SETTINGS}
     assert workers or "tmp_path" in ours["fixtures"]
     assert added["fixtures"] == added["markers"] == set()
     assert added["modules"] == {"embinit", "embinit.options", "embinit.pytest_plugin"}

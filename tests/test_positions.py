@@ -58,23 +58,11 @@ def test_equation_2_is_as_printed(length: int, dim: int) -> None:
 
 
 @modest
-@given(st.sampled_from(["sinusoidal", "equation-2", "shuffled", "none"]), lengths, dims)
-def test_positions_are_bounded_by_one(kind: str, length: int, dim: int) -> None:
-    """Sines and cosines are."""
-    assert table(kind, length, dim, generator(0)).abs().max().item() <= 1
-
-
-@modest
 @given(lengths, st.integers(1, 35))
 def test_the_norm_is_the_same_at_every_position(length: int, pairs: int) -> None:
     """Each pair of columns has sin² + cos² = 1, so an even width D has norm sqrt(D / 2)."""
     norms = sinusoidal(length, 2 * pairs).norm(dim=1)
     torch.testing.assert_close(norms, torch.full((length,), math.sqrt(pairs)))
-
-
-def test_equation_2_has_no_constant_norm() -> None:
-    """Its neighbouring columns turn at different speeds, so nothing adds up to one."""
-    assert equation_2(200, 64).norm(dim=1).std().item() > 0.1
 
 
 @modest
@@ -133,19 +121,6 @@ def test_shuffling_moves_rows() -> None:
     assert int((shuffled(pe, generator(1)) == pe).all(dim=1).sum()) < 8
 
 
-def test_kinds_by_name() -> None:
-    """Each name gives its own function; no positions are zeros."""
-    assert torch.equal(table("sinusoidal", 9, 6), sinusoidal(9, 6))
-    assert torch.equal(table("equation-2", 9, 6), equation_2(9, 6))
-    assert torch.equal(table("none", 9, 6), torch.zeros(9, 6))
-
-
-def test_multipliers() -> None:
-    """sqrt(D) is Vaswani et al.'s, section 3.4."""
-    assert multiplier("sqrt(D)", 300) == math.sqrt(300)
-    assert multiplier("one", 300) == 1.0
-
-
 def test_bad_input_is_named() -> None:
     """Unknown names list the known ones; a drawn kind asks for its generator."""
     with pytest.raises(InputError, match=r"unknown kind of positions 'sinus'.*sinusoidal"):
@@ -156,11 +131,15 @@ def test_bad_input_is_named() -> None:
         table("sinusoidal", 0, 4)
     with pytest.raises(InputError, match=r"unknown multiplier 'two'.*one, sqrt\(D\)"):
         multiplier("two", 4)
-    assert [multiplier(kind, 4) for kind in ("8", "0.5", "1e-3")] == [8, 0.5, 1e-3]
-    for kind in ("0", "-1", "inf", "nan"):
-        told = f"^can't multiply by {kind}: name a finite number above 0$"
-        with pytest.raises(InputError, match=told):
+    for kind in ("0", "-1", "nan"):
+        with pytest.raises(InputError, match=f"^can't multiply by {kind}: name a finite number"):
             multiplier(kind, 4)
+    with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
+        orthogonal(3, torch.randn(9, ORTHOGONAL_DIRECTIONS))
+    with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
+        table("apart", 3, 20)
+    with pytest.raises(InputError, match=r"start from random rows: give them a generator$"):
+        KINDS["learned"](5, 3, None, None)
 
 
 @modest
@@ -201,20 +180,18 @@ def test_faint_positions_are_as_strong_as_those_apart(length, dim):
     torch.testing.assert_close(torch.nn.functional.cosine_similarity(pe, whole), torch.ones(length))
 
 
-def test_positions_apart_need_a_wider_table():
-    with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
-        orthogonal(3, torch.randn(9, ORTHOGONAL_DIRECTIONS))
-    with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
-        table("apart", 3, 20)
-
-
 def test_learned_positions_start_from_a_normal_of_a_fiftieth():
     """As torch draws it from the generator, which they can't do without."""
-    found = learned(5, 3, torch.Generator().manual_seed(7))
     drawn = torch.randn(5, 3, generator=torch.Generator().manual_seed(7))
-    torch.testing.assert_close(found, 0.02 * drawn, atol=0, rtol=1e-6)
-    again = KINDS["learned"](5, 3, torch.Generator().manual_seed(7), None)
-    torch.testing.assert_close(again, found, atol=0, rtol=0)
-    said = "^positions 'learned' start from random rows: give them a generator$"
-    with pytest.raises(InputError, match=said):
-        KINDS["learned"](5, 3, None, None)
+    for make in (learned, lambda *given: KINDS["learned"](*given, None)):
+        found = make(5, 3, torch.Generator().manual_seed(7))
+        torch.testing.assert_close(found, 0.02 * drawn, atol=0, rtol=1e-6)
+
+
+def test_kinds_and_multipliers_by_name() -> None:
+    """Each name gives its own function, no positions are zeros; sqrt(D) is Vaswani et al.'s."""
+    assert torch.equal(table("sinusoidal", 9, 6), sinusoidal(9, 6))
+    assert torch.equal(table("equation-2", 9, 6), equation_2(9, 6))
+    assert torch.equal(table("none", 9, 6), torch.zeros(9, 6))
+    assert multiplier("sqrt(D)", 300) == math.sqrt(300)
+    assert [multiplier(kind, 4) for kind in ("one", "8", "0.5", "1e-3")] == [1, 8, 0.5, 1e-3]

@@ -25,7 +25,7 @@ from embinit.files import writing
 from embinit.lab.data.sources import Coverage
 from embinit.lab.kinds import SETTINGS
 from embinit.lab.models.attention import ATTENTION
-from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Paper, PaperTable, Tier
@@ -131,7 +131,6 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "p": 0.0000021,
         "p_against": 0.9999,
         "p_no_effect": None,
-        "holm_p": 0.00012,
         "power": 0.999,
         "seeds_needed": None,
         "hangs_on": None,
@@ -327,7 +326,6 @@ def test_every_model_option_has_words() -> None:
     """An option with named values says each of them as the field does, not as the field's name."""
     named = {
         "activation": ACTIVATIONS,
-        "norm": NORMS,
         "norm_position": NORM_POSITIONS,
         "attention": ATTENTION,
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import InputError
+from embinit.report.baseline import read
 from embinit.report.summary import summarise, tables
 
 ROOT = Path(__file__).parents[1]
@@ -22,32 +23,30 @@ def results():
         return importlib.import_module("results")
 
 
-@pytest.fixture(scope="module", params=["PAPERS", "STUDIES"])
-def home(results, request):
-    return getattr(results, request.param)
-
-
 @pytest.fixture(scope="module")
-def documents(results, home):
-    return results.documents_of(home)
+def documents(results):
+    return results.documents_of()
 
 
-def test_the_committed_page_is_that_of_the_committed_references(results, home, documents):
+def test_the_committed_page_is_that_of_the_committed_references(results, documents):
     """No figure of it was copied by hand; ``make results`` writes it anew."""
-    kept = (ROOT / home.page).read_text(encoding="utf-8")
-    assert kept == results.page(documents, home), "run make results"
+    kept = (ROOT / results.PAGE).read_text(encoding="utf-8")
+    assert kept == results.page(documents), "run make results"
 
 
 def test_the_readmes_table_is_that_of_the_committed_references(results):
     """What holds, and what doesn't, is told by the blessed reports and by nobody's hand."""
     kept = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert kept == results.readme(results.documents_of(results.PAPERS), kept), "run make results"
+    assert kept == results.readme(results.documents_of(), kept), "run make results"
 
 
-def test_the_papers_verdicts_are_those_of_todays_rule(results):
+@pytest.mark.parametrize("home", ["reports", "studies"])
+def test_the_verdicts_are_those_of_todays_rule(home, monkeypatch):
     """Decided again from their values, with every number; so a stricter rule leaves none behind."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     redecide = importlib.import_module("redecide")
-    for document in results.documents_of(results.PAPERS):
+    for tier in ("micro", "sample"):
+        document = read(ROOT / home / "reference" / tier / "verdicts.json")
         assert redecide.turned(document) == {}
         again = redecide.redecided(document)["claims"]
         for before, after in zip(document["claims"], again, strict=True):
@@ -100,29 +99,19 @@ def test_made_languages_stand_beside_real_text(results, made, real, verdict, cel
     assert f"of {is_open} undecided ones 0" in told
 
 
-def test_verdicts_of_an_older_rule_are_told(results):
-    """The studies' were decided by three seeds, which today's rule takes for too few."""
-    for document in results.documents_of(results.STUDIES):
-        stale = importlib.import_module("redecide").turned(document)
-        number = sum(after == "UNDECIDED" for _, after in stale.values())
-        assert number
-        told = f"| By today's rule | {number} of {len(document['claims'])} verdicts"
-        assert told in results.page([document], results.STUDIES)
-
-
-def test_every_reference_is_told(results, home, documents, monkeypatch, tmp_path):
+def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
     """A tier that is blessed is on the page; one in another tier's folder is refused."""
-    folders = {folder.name for folder in (ROOT / home.reference).iterdir()}
+    folders = {folder.name for folder in (ROOT / results.REFERENCES).iterdir()}
     assert folders == {each["session"]["tier"] for each in documents}
-    shutil.copytree(ROOT / home.reference / "micro", tmp_path / home.reference / "sample")
+    shutil.copytree(ROOT / results.REFERENCES / "micro", tmp_path / results.REFERENCES / "sample")
     monkeypatch.setattr(results, "ROOT", tmp_path)
     with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
-        results.documents_of(home)
+        results.documents_of()
 
 
-def test_every_finding_and_every_audit_is_on_the_page(results, home, documents):
+def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
-    page = results.page(documents, home)
+    page = results.page(documents)
     for table in tables(documents):
         for says, _ in table.rows:
             assert f"\n| {says} |" in page.replace("\\", "")

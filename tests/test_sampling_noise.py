@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from builders import make_experiment, make_result, set_apart
+from builders import make_experiment, make_result
 from embinit.claims import Family, claim, judge
 from embinit.claims.comparisons import Comparison
 from embinit.claims.entries import TESTED, claim_entry
@@ -21,7 +21,6 @@ from embinit.claims.sampling_noise import MOST_SEEDS, paired_runs, sampling_nois
 from embinit.report.arms import Run
 from embinit.report.document import add_sampling_noise
 from embinit.runs.measures import MEASURES
-from embinit.runs.paired_examples import PairedTest
 from embinit.specs import RunSpec
 
 outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
@@ -149,39 +148,3 @@ def test_the_document_tests_the_runs_of_a_session():
     assert compared["test_set"]["p"] == [p] * MOST_SEEDS
     assert TESTED not in compared
     assert document["session"] == {}
-
-
-@pytest.fixture
-def failing(monkeypatch):
-    """Lets the test of accuracy fail: the document of a claim, its runs, and how it fails."""
-    errors = [ZeroDivisionError("no examples")]
-
-    def compare(*outputs):
-        raise errors[-1]
-
-    broken = replace(MEASURES["accuracy"], test=PairedTest("their test", compare))
-    set_apart(monkeypatch, MEASURES)
-    MEASURES.replace("accuracy", broken)
-    hit = lookup(["1"], ["0"], ["1"])
-    found = lambda run: replace(hit(run), measures={"accuracy": 1.0})  # noqa: E731
-    return *judged(make_experiment(metric=broken), found), errors
-
-
-def test_a_test_that_fails_costs_a_note_and_no_report(failing):
-    """It decides nothing, and is a package's own."""
-    document, runs, _ = failing
-    add_sampling_noise(document, runs)
-    [note] = document["session"]["notes"]
-    assert note.startswith("their test of accuracy failed: ZeroDivisionError: no examples")
-    assert document["claims"][0]["comparisons"][0]["test_set"] is None
-
-
-def test_an_interrupted_test_leaves_a_document_as_a_reader_expects_it(failing):
-    """The plugin then writes the report without it."""
-    document, runs, errors = failing
-    errors.append(KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        add_sampling_noise(document, runs)
-    [compared] = document["claims"][0]["comparisons"]
-    assert TESTED not in compared
-    assert compared["test_set"] is None

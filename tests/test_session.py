@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from builders import set_apart
-from embinit import cli
+from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
@@ -25,9 +25,10 @@ from embinit.lab.tables import initial_tables
 from embinit.runs import machine
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
-from embinit.runs.store import DamagedRecordWarning, Store
+from embinit.runs.store import Store
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -35,6 +36,7 @@ from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
+from embinit_studies.table_pretraining import pretrainings
 
 MINE = Family("mine/finding", {"micro": 4})
 
@@ -319,23 +321,6 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         assert narrow < 0.1 < 0.9 < wide
 
 
-def test_a_damaged_record_is_trained_again(tmp_path):
-    """It is told, set aside, and never read."""
-    runs = small_runs(seeds=(0,))
-    session = Session(Store(tmp_path), None, "cpu")
-    session.set_plan(runs)
-    session.ensure(runs)
-    honest = session.result(runs[0]).measures
-    path = session.store.path(session.key(runs[0]))
-    path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
-    again = Session(Store(tmp_path), None, "cpu")
-    again.set_plan(runs)
-    with pytest.warns(DamagedRecordWarning, match="will be trained again"):
-        again.ensure(runs)
-    assert again.trained == 1
-    assert again.result(runs[0]).measures["best_epoch"] == honest["best_epoch"]
-
-
 def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
     """With one seed stored and the data gone, another seed is NOT RUN, not a crash."""
     runs = small_runs(arms=("xavier",))
@@ -438,8 +423,8 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert done.parseoutcomes()["skipped"] == 2
     done.stdout.fnmatch_lines(["*one lacks runs; without --embinit-no-train they are trained*"])
     capfd.readouterr()
-    reported = ["merge", "--store", "one"]
-    assert cli.main([*reported, "--store", "two", "--embinit-max-seeds", "6", "-rs"]) == 1
+    reported = ["report", "--store", "one"]
+    assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6", "-rs"]) == 1
     told = capfd.readouterr().out
     assert f"{RUNS} runs from 2 stores" in told
     assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in told
@@ -447,9 +432,7 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}
     assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
-    assert cli.main([*reported, "--into", "two"]) == 4
-    assert "embinit: two has runs already; name an empty directory" in capfd.readouterr().err
-    assert cli.main(["merge", "--store", "nowhere"]) == 4
+    assert main(["report", "--store", "nowhere"]) == 4
     assert "embinit: nowhere is no store of runs" in capfd.readouterr().err
 
 

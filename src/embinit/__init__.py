@@ -1,7 +1,6 @@
 """Claims about training, tested by training: does a published finding hold, here and now?
 
-The names below are embinit's public interface, loaded when they are first used; so are the modules
-that the documentation describes.
+The names below are embinit's public interface, loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     )
     from embinit.errors import InputError
     from embinit.lab.tables.recipes import INITS, Init
-    from embinit.notebooks import Results, judge_all
     from embinit.papers import PAPERS, Paper
     from embinit.runs.functions import training
     from embinit.runs.kinds import KINDS
@@ -55,7 +53,6 @@ _HOMES = {
     "Paper": "papers",
     "Quantity": "claims",
     "Relation": "claims",
-    "Results": "notebooks",
     "Session": "runs.session",
     "Store": "runs.store",
     "Verdict": "claims",
@@ -66,7 +63,6 @@ _HOMES = {
     "falsehood": "claims",
     "grid": "claims",
     "judge": "claims",
-    "judge_all": "notebooks",
     "rank_correlation": "claims",
     "training": "runs.functions",
     "trend": "claims",
@@ -87,7 +83,6 @@ __all__ = [
     "Paper",
     "Quantity",
     "Relation",
-    "Results",
     "Session",
     "Store",
     "Verdict",
@@ -98,7 +93,6 @@ __all__ = [
     "falsehood",
     "grid",
     "judge",
-    "judge_all",
     "rank_correlation",
     "training",
     "trend",

@@ -2,7 +2,7 @@
 
 import sys
 
-from embinit.cli import main
+from embinit.commands.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

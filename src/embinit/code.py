@@ -1,16 +1,10 @@
 """The code that makes a run, as a digest, which is part of the run's name in the store.
 
-A digest covers a function or a class and all that it names and that is the user's: other functions
-and classes, constants, closures, defaults, other modules of the same project. Comments, docstrings
-and layout are left out. Installed packages count by name and version (see ``distributions``).
-
-A module that is imported within a function's body is read as text, and so are those that it imports
-in turn. Importing it here would run it, and load what collection does without. It counts as a
-whole: which of its lines a call needs can't be told without running it.
-
-An object counts by its class and by what pickling would keep of it, be its class the user's or a
-library's. What a library's module has under a name counts by that name. Nothing is followed without
-end: what is too deep, too much, or can't be pickled counts by its class, and is told.
+A digest covers a function or a class and all that it names and that is the user's, without
+comments, docstrings and layout. Installed packages count by name and version. A module that is
+imported within a function's body is read as text, as a whole, and so are those that it imports:
+importing it here would run it. An object counts by its class and by what pickling would keep of it.
+What is too deep, too much, or can't be pickled counts by its class, and is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-SHIPPED = ("embinit", "embtables", "embinit_studies")
+SHIPPED = ("embinit", "embinit_papers", "embinit_studies")
 """The packages of one repository whose code has ``RESULTS_VERSION`` in the place of a digest."""
 
 UNTOLD_DECORATORS = frozenset({"training"})
@@ -56,11 +50,9 @@ def is_own_file(file: str) -> bool:
 class Code:
     """The code of functions, classes and objects, and of all of the user's that they name.
 
-    Attributes:
-        texts: Its parts, in an order that the code decides.
-        libraries: The installed packages that it names, by the names under which it imports them.
-        unseen: What it does that decides numbers and is in no digest, a key of ``UNSEEN`` each.
-        opaque: The classes of the objects that it names and that can't be followed.
+    ``libraries`` has the installed packages that it names, by the names under which it imports
+    them. ``unseen`` is what decides numbers and is in no digest, a key of ``UNSEEN`` each.
+    ``opaque`` has the classes of the objects that can't be followed.
     """
 
     texts: tuple[str, ...]
@@ -70,12 +62,7 @@ class Code:
 
     @classmethod
     def of(cls, *roots: object) -> Code:
-        """The code of what a run is made by.
-
-        Args:
-            *roots: Functions, classes and objects. They are read as they are now, so a module must
-                be loaded as a whole before.
-        """
+        """The code of what a run is made by, as it is now: its modules must be loaded whole."""
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
             walk.add(root)
@@ -314,10 +301,7 @@ class _Walk:
                 self._add_module(name)
 
     def _add_module(self, name: str) -> None:
-        """A module by the name that it is imported by, its text if it is the user's.
-
-        One that isn't there is left out: the run will say so.
-        """
+        """A module by its name, with its text if it is the user's; a missing one is left out."""
         for part in _parts(name):
             spec = _spec(part)
             if spec is None or not spec.has_location:
@@ -390,11 +374,7 @@ class _Walk:
 
 
 def _reduced(value: Any) -> Any:
-    """What pickling would keep of an object: how it is made, from what, and its state; or a name.
-
-    Raises:
-        Exception: It can't be pickled, or what it keeps decides nothing, or is too large.
-    """
+    """What pickling would keep of an object, or a name; raises where it can't or is too large."""
     kind = type(value)
     if isinstance(value, pickle.PickleBuffer):
         data = value.raw()
@@ -475,10 +455,7 @@ def _bare(tree: ast.AST) -> ast.AST:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """A module's spec, for which nothing is imported; None where it isn't found.
-
-    ``importlib.util.find_spec`` would import the packages that a module lies in.
-    """
+    """A module's spec or None; ``importlib.util.find_spec`` would import its packages."""
     path, spec = None, None
     for part in _parts(name):
         spec = getattr(sys.modules.get(part), "__spec__", None) or _found(part, path)
@@ -501,12 +478,7 @@ def _found(name: str, path: Any) -> ModuleSpec | None:
 
 
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
-    """The names of the modules that a statement or a call imports, as far as they're written there.
-
-    Args:
-        node: Any node.
-        package: The package that relative names start from.
-    """
+    """The modules that a statement or call imports, relative names from ``package``."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -536,10 +508,7 @@ def _unseen(node: ast.AST) -> Iterator[str]:
 
 
 def _told_module(call: ast.Call) -> str:
-    """The module that ``import_module`` is called for; "" where it isn't written there as a whole.
-
-    A name that begins with a dot is not: it is relative to another argument.
-    """
+    """The module that ``import_module`` is called for; "" where no whole name is written."""
     name = _text(call.args[:1])
     return "" if name.startswith(".") else name
 

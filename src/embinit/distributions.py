@@ -17,11 +17,7 @@ def canonical_name(name: str) -> str:
 
 @functools.cache
 def public_version(name: str) -> str:
-    """The version of a distribution, without the local part of a build (``+cpu``).
-
-    Raises:
-        InputError: It isn't installed.
-    """
+    """A distribution's version without a build's local part (``+cpu``); InputError if missing."""
     try:
         return metadata.version(name).partition("+")[0]
     except (metadata.PackageNotFoundError, ValueError):
@@ -30,11 +26,7 @@ def public_version(name: str) -> str:
 
 @functools.cache
 def distributions_of(package: str) -> tuple[str, ...]:
-    """The distributions that bring a package, by the name under which it is imported.
-
-    Args:
-        package: The name, such as ``sklearn``.
-    """
+    """The distributions that bring a package, by the name under which it is imported."""
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -19,11 +19,5 @@ def stream_seed(seed: int, purpose: str) -> int:
 
 
 def stream(seed: int, purpose: str, device: str = "cpu") -> torch.Generator:
-    """Opens the stream of a seed for one purpose.
-
-    Args:
-        seed: The replicate's seed.
-        purpose: Such as ``embedding/encoder``, ``weights``, ``order`` or ``dropout``.
-        device: Where the numbers are drawn. Devices draw different numbers.
-    """
+    """The random stream of a seed for a purpose, such as ``weights``; devices differ in it."""
     return torch.Generator(device).manual_seed(stream_seed(seed, purpose))

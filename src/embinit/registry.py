@@ -1,12 +1,9 @@
 """Names for inits, sources, tasks and the like, open to other packages through entry points.
 
-A package adds an object by calling ``REGISTRY.register`` when it is imported, or by naming the
-object in its own metadata under the registry's entry-point group. An entry point is loaded the
-first time that its name is looked up. What no package adds to is a ``Named``: a dict with the same
-error for another name.
-
-A name may end in the number of a world, as ``micro-glove@9003``. It stands for what the entry
-without it gives by its method ``in_world``, such as the same task in another synthetic language.
+A package calls ``REGISTRY.register`` when it is imported, or names an object in its metadata under
+the registry's entry-point group; an entry point is loaded when its name is first looked up. A name
+may end in the number of a world, as ``micro-glove@9003``: what the entry gives by ``in_world``,
+such as the same task in another synthetic language.
 """
 
 from __future__ import annotations
@@ -48,12 +45,7 @@ _WORLD = re.compile("[1-9][0-9]{0,8}")
 
 
 class Named(dict[str, T]):
-    """Objects by name that no package adds to, with a registry's error for another name.
-
-    Args:
-        noun: What an object is, for errors.
-        entries: The objects by name.
-    """
+    """Objects by name that no package adds to, with a registry's error for another name."""
 
     def __init__(self, noun: str, entries: Mapping[str, T]) -> None:
         super().__init__(entries)
@@ -65,12 +57,7 @@ class Named(dict[str, T]):
 
 
 class Registry(Generic[T]):
-    """Objects by name, with one clear error for a name that nobody registered.
-
-    Args:
-        noun: What an object is, for errors.
-        group: The entry-point group under which other packages name their objects.
-    """
+    """Objects by name, which other packages name under the entry-point group ``group``."""
 
     def __init__(self, noun: str, group: str) -> None:
         self._noun = noun
@@ -81,14 +68,7 @@ class Registry(Generic[T]):
         self._replaced: set[str] = set()
 
     def register(self, name: str, entry: T) -> T:
-        """Adds an object.
-
-        Returns:
-            The object.
-
-        Raises:
-            InputError: Another object has the name already.
-        """
+        """Adds an object; InputError where another one has the name already."""
         known = self._entries.get(name)
         if known is not None and known != entry:
             raise InputError(
@@ -104,17 +84,7 @@ class Registry(Generic[T]):
         self._keep(name, entry, _caller())
 
     def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
-        """A digest of an entry's code, with the versions of the distributions that it names.
-
-        It is "" for what embinit itself registers.
-
-        Args:
-            name: The entry's name.
-            of: What of the entry decides a run.
-
-        Raises:
-            InputError: Nobody registered the name.
-        """
+        """A digest of the code (what ``of`` gives) and distributions of an entry of others."""
         entry, name = self[name], self._base(name)
         if name not in self._codes:
             shipped = is_shipped(self._homes[name])
@@ -126,13 +96,7 @@ class Registry(Generic[T]):
         self._codes.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
-        """The object of a name.
-
-        Raises:
-            InputError: Nobody registered the name, several packages name an object so, the one
-                that does can't be loaded, or it has no such world. The message has the nearest
-                name, or the packages.
-        """
+        """The object of a name; InputError where nobody, or several packages, registered it."""
         if name not in self._entries:
             self._load_entry_point(name)
         elif is_shipped(self._homes.get(name, "")) and name not in self._replaced:
@@ -187,11 +151,7 @@ class Registry(Generic[T]):
         self._keep(name, entry, point.module)
 
     def _refuse_points(self, name: str, home: str) -> None:
-        """Refuses a name that packages give to different objects, since either may be meant.
-
-        Raises:
-            InputError: There are several.
-        """
+        """Refuses a name that packages give to different objects, since either may be meant."""
         points = _every_point(self._group).get(name, ())
         others = [point for point in points if point.module != home]
         if others:
@@ -209,11 +169,7 @@ def _code(root: object) -> str:
 
 
 def _in_world(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
-    """The entry of a name that ends in a world.
-
-    Raises:
-        InputError: There is no such entry, no such world, or the entry has none.
-    """
+    """The entry of a name that ends in a world; InputError where there is none."""
     base, sign, world = name.partition("@")
     if not sign or base not in known:
         names = sorted(known)
@@ -234,16 +190,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def require(what: str, name: str, known: Collection[str]) -> None:
-    """Refuses a name that is not among the known ones.
-
-    Args:
-        what: What the names are of, such as ``start``.
-        name: The name.
-        known: The names that there are.
-
-    Raises:
-        InputError: The name is not among them. The message has the nearest one, and all.
-    """
+    """Refuses a name that is not known with an InputError, which has the nearest one, and all."""
     if name not in known:
         raise InputError(
             f"there is no {what} {name!r}: {nearest(name, known)}there are {', '.join(known)}"

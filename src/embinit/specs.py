@@ -17,22 +17,14 @@ from typing_extensions import TypeVar
 
 
 def later(default: Any) -> Any:
-    """A field that was added to its class after runs were stored.
-
-    At its default it is left out of the digest, so older records keep their key.
-    """
+    """A field that was added after runs were stored; left out of the digest at its default."""
     return field(default=default, metadata={"later": True})
 
 
 class Recipe:
-    """A recipe of a run's numbers; each kind of run has a recipe class of its own.
+    """A recipe of a run's numbers, a frozen dataclass; each kind of run has a class of its own.
 
-    A recipe is a frozen dataclass.
-
-    Attributes:
-        kind: The name of its kind in ``runs.kinds.KINDS``.
-        task: The name, for people, of what is trained on, or of the function that trains.
-        arm: The arm's name, for people.
+    ``kind`` is its kind's name in ``runs.kinds.KINDS``. ``task`` and ``arm`` are names for people.
     """
 
     if TYPE_CHECKING:  # fields or properties: a dataclass would take a property here for a default
@@ -65,10 +57,7 @@ class Recipe:
         return self
 
     def without_code(self) -> Self:
-        """The recipe without the digest of a user's code, which may change after registration.
-
-        The versions of what that code names may change too.
-        """
+        """The recipe without the digest of a user's code and versions, which may change."""
         return self
 
     def without_world(self) -> Self:
@@ -76,10 +65,7 @@ class Recipe:
         return self
 
     def layout(self) -> Mapping[str, Any]:
-        """The fields by which a record and a key tell the recipe.
-
-        Records and keys outlive this code: they keep the layout of the first release.
-        """
+        """The fields of a record and a key, which outlive this code: the first release's layout."""
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
@@ -90,12 +76,8 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 class FunctionRecipe(Recipe):
     """The call of a user's function (see ``runs.functions``).
 
-    Attributes:
-        function: The function's name.
-        code: The digest of its code and of all that it names.
-        arguments: Its arguments without the seed, in canonical JSON.
-        files: The files that it names as its input; what they hold is in the run's key.
-        versions: The versions of the distributions that its code names.
+    ``code`` is a digest with all that it names, ``arguments`` canonical JSON without the seed, and
+    ``versions`` those of distributions that it names. What ``files`` hold is in the run's key.
     """
 
     function: str
@@ -147,12 +129,7 @@ _HASH = "_hash"
 
 @dataclass(frozen=True)
 class RunSpec(Generic[R]):
-    """One replicate of one arm: everything that decides its result, and nothing else.
-
-    Attributes:
-        recipe: How its numbers come about.
-        seed: The seed of all its random streams.
-    """
+    """One replicate of one arm: everything that decides its result, and nothing else."""
 
     recipe: R
     seed: int
@@ -211,10 +188,7 @@ def _whole(value: Any) -> Any:
 
 
 def canonical(spec: object) -> str:
-    """Canonical JSON of a spec, or of specs in a mapping.
-
-    Later fields at their default are left out, however deep they lie.
-    """
+    """Canonical JSON of a spec, or of specs in a mapping, without later fields at their default."""
     return json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""The paper's experiments on three tiers, with their margins.
+"""The paper's experiments on four tiers, with their margins.
 
 - ``micro``: the synthetic language, no downloads, minutes on a CPU; its tables are embinit's own.
 - ``sample``: real text and real vectors from the data directory: SST-2 (judged on 3,872 sentences)
@@ -7,6 +7,9 @@
   test). Widths are the vectors' own. English vectors go to the English side, the encoder; MiniLM
   plays BERT's part.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
+- ``full``: the paper's sizes on the data that is public as a whole, for a GPU: SST-2 and Multi30k.
+  Stand-ins for vectors are allowed: English GloVe for the encoder alone, MiniLM in BERT's part. The
+  experiments of ``without_vectors`` need no vectors.
 
 The settings of ``papers.settings`` are shared with papers that train the same models. Margins stand
 there and here, before any run that they judge; ``claims.lock`` says where they come from.
@@ -19,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec, TablePretrainingSpec
+from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec
 from embinit.papers import Tier
 from embinit.runs.measures import MEASURES
 from embinit_papers.settings import (
@@ -58,9 +61,11 @@ class Settings(Tier):
 
     Attributes:
         settings: The task and the source of each experiment.
+        without_vectors: The same of those experiments that need no vectors of a source.
     """
 
     settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
+    without_vectors: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
 
 
 MICRO = Settings(
@@ -201,7 +206,48 @@ PAPER = Settings(
     says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
 )
 
-TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER)}
+
+def _multi30k(task: str, batch_size: int, seeds: int, curves: bool = False) -> TaskSetting:
+    usual = _translation("multi30k-de-en", 1.5, 2, batch_size)
+    return replace(usual, task=task, seeds=seeds, validation_bleu=curves)
+
+
+# Batches are those of Table 5 for the source that is stood in for.
+FULL = Settings(
+    "full",
+    settings=(
+        (_classification("sst2", "sentiment", 2.0, 5, seeds=30), _ENGLISH["glove"]),
+        (_multi30k("multi30k-en-de", 64, seeds=8, curves=True), _ENGLISH["glove"]),
+        (
+            _classification("sst2", "sentiment", 2.0, 5, seeds=12),
+            SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "hf:minilm"),
+        ),
+        (
+            _multi30k("multi30k-en-de", 128, seeds=6),
+            SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+        ),
+    ),
+    without_vectors=(
+        (_multi30k("multi30k-de-en", 64, seeds=6), replace(_BILINGUAL["glove"], source="")),
+        (
+            _classification("sst2", "sentiment", 2.0, 5, seeds=12),
+            replace(_ENGLISH["t5"], source="t5-printed"),
+        ),
+        (
+            _classification("sst2", "sentiment", 2.0, 5, seeds=12),
+            replace(_ENGLISH["bert"], source="bert-printed"),
+        ),
+        (
+            _multi30k("multi30k-de-en", 128, seeds=6),
+            replace(_BILINGUAL["bert"], source="mbert-printed"),
+        ),
+    ),
+    says="all of SST-2 and Multi30k, at the paper's sizes and settings, with the vectors that can "
+    "be had: GloVe's (or a subset) for English, MiniLM's table in BERT's place. Xavier's arms with "
+    "the tokenizers of T5, BERT and mBERT are the paper's own.",
+)
+
+TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER, FULL)}
 
 
 def settings(tier: str) -> Settings:
@@ -235,6 +281,30 @@ def experiments(
         task.experiment(ModelExperiment, name, source, **replicates(name))
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
+    ]
+
+
+def without_vectors(name: str) -> list[ModelExperiment]:
+    """The tier's experiments whose arms need no vectors of a source.
+
+    They have Xavier, and Xavier stretched to the mean and sigma that the paper prints of a table
+    (``stand_ins``); only ``full`` has any.
+
+    Args:
+        name: The tier.
+
+    Raises:
+        InputError: The paper has no such tier.
+    """
+    return [
+        task.experiment(
+            ModelExperiment,
+            name,
+            source,
+            name=f"{source.role}-{task.task}-no-vectors",
+            **replicates(name),
+        )
+        for task, source in settings(name).without_vectors
     ]
 
 
@@ -276,68 +346,4 @@ def probes(name: str) -> list[ModelExperiment]:
             trained=False,
             **replicates(name),
         )
-    ]
-
-
-PRETRAINING_STEPS = 100
-T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
-"""The learning rate that makes up for fewer steps than the shipped T5's 10,000 at 0.01.
-
-Steps x rate squared is the same. A table whose steps are proportional to it and orthogonal to it
-widens by the exponential of half that product.
-"""
-
-_PRETRAININGS = {
-    "t5": TablePretrainingSpec(
-        objective="span corruption",
-        steps=PRETRAINING_STEPS,
-        batch_size=16,
-        rate=T5_RATE,
-        optimizer="adafactor",
-        start=1.0,
-        relative=True,
-    ),
-    "bert": TablePretrainingSpec(
-        objective="masked language model",
-        steps=PRETRAINING_STEPS,
-        batch_size=32,
-        rate=2e-3,
-        optimizer="adamw",
-        start=0.02,
-        relative=False,
-    ),
-}
-
-
-def pretrainings(name: str) -> list[ModelExperiment]:
-    """The experiments that pre-train each language model's table.
-
-    Only tier ``micro`` has any: the other tiers read published tables.
-
-    Args:
-        name: The tier.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
-    if settings(name) is not MICRO:
-        return []
-    return [
-        ModelExperiment(
-            name=f"{role}-micro-text",
-            tier=name,
-            role="pretraining",
-            source=f"micro-{role}",
-            source_label=LABELS[role],
-            data=DataSpec("micro-text", (), Cut(train=6000)),
-            model=None,
-            training=training,
-            metric=MEASURES["sigma"],
-            seeds=5,
-            most_seeds=20,
-            margin=0.0,
-            source_role=role,
-            **replicates(name),
-        )
-        for role, training in _PRETRAININGS.items()
     ]

@@ -13,8 +13,8 @@ from embinit_papers.kim2024.experiments import (
     SOURCES,
     TIERS,
     experiments,
-    pretrainings,
     probes,
+    without_vectors,
 )
 from embinit_papers.kim2024.paper_tables import paper_tables
 from embinit_papers.kim2024.printed import printed, printed_deviations
@@ -24,7 +24,7 @@ from embinit_papers.settings import margin_for
 def every_experiment(tier: str) -> list[ModelExperiment]:
     """All experiments that the paper's claims are tested in on a tier."""
     every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
-    return [*every, *probes(tier), *pretrainings(tier)]
+    return [*every, *without_vectors(tier), *probes(tier)]
 
 
 def noise(tier: str) -> list[NoiseFloor]:

@@ -89,6 +89,8 @@ def _side_by_side(
         here: What was measured here for an experiment and an init.
     """
     ours = experiments(tier, (family,))
+    if not ours:
+        return None
     head = [""]
     for experiment in ours:
         head += [f"{TITLES[task]}, paper" for task in _tasks(experiment)] + [

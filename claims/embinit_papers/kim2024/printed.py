@@ -10,7 +10,7 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
 from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
-from embinit_papers.kim2024.experiments import TIERS, experiments
+from embinit_papers.kim2024.experiments import TIERS, experiments, without_vectors
 
 
 def printed_deviations(experiment: ModelExperiment) -> list[float]:
@@ -102,7 +102,11 @@ def _as_printed(experiment: ModelExperiment) -> tuple[bool, bool] | None:
 
 @cache
 def _every_setting() -> set[tuple[object, ...]]:
-    return {_setting(experiment) for tier in TIERS for experiment in experiments(tier)}
+    return {
+        _setting(experiment)
+        for tier in TIERS
+        for experiment in (*experiments(tier), *without_vectors(tier))
+    }
 
 
 def _setting(experiment: ModelExperiment) -> tuple[object, ...]:

@@ -1,8 +1,7 @@
 """Audits: a paper's printed numbers against its own formulas and its other numbers.
 
 Nothing is trained. A printed number stands for every value that rounds to it, so both sides are
-intervals (``mpmath.iv``), and they are CONSISTENT if the two meet: rounding alone never makes a
-paper INCONSISTENT.
+intervals (``mpmath.iv``), and they are CONSISTENT if the two meet.
 """
 
 from __future__ import annotations
@@ -36,15 +35,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One printed number held against what it should be.
-
-    Attributes:
-        what: What the number is.
-        printed: The number as the paper prints it.
-        computed: What the paper's other numbers give for it.
-        arithmetic: How they give it.
-        consistent: Whether the two can be the same number.
-    """
+    """One printed number compared with what the paper's other numbers give for it."""
 
     what: str
     printed: str
@@ -59,11 +50,7 @@ class Check:
 
 
 def printed(text: str) -> Interval:
-    """Every value that rounds to ``text`` (``"0.016"``, ``"7.8k"``).
-
-    Raises:
-        InputError: The text is no such number.
-    """
+    """Every value that rounds to ``text`` (``"0.016"``, ``"7.8k"``); InputError for other text."""
     return iv.mpf([str(end) for end in _ends(text)])
 
 
@@ -95,35 +82,14 @@ def root(value: Interval) -> Interval:
 
 
 def agrees(what: str, text: str, computed: Interval, arithmetic: str) -> Check:
-    """Checks whether the printed ``text`` can be a rounding of a value in ``computed``.
-
-    Args:
-        what: What the number is.
-        text: The number as the paper prints it.
-        computed: Every value that the paper's other numbers allow.
-        arithmetic: How they give it, for people.
-
-    Raises:
-        InputError: The text is no number.
-    """
+    """Checks whether the printed ``text`` can be a rounding of a value in ``computed``."""
     stated = printed(text)
     meet = bool(stated.a <= computed.b) and bool(computed.a <= stated.b)
     return Check(what, text, _in_words(computed), arithmetic, meet)
 
 
 def mean_of_whole_numbers(what: str, text: str, count: int) -> Check:
-    """Checks whether ``text`` can be a mean of ``count`` whole numbers.
-
-    It is the GRIM test of Brown and Heathers (2017).
-
-    Args:
-        what: What the number is.
-        text: The mean as the paper prints it.
-        count: How many whole numbers it is the mean of.
-
-    Raises:
-        InputError: The text is no number.
-    """
+    """Checks whether ``text`` can be a mean of whole numbers (GRIM, Brown and Heathers 2017)."""
     low, high = (end * count for end in _ends(text))
     whole = math.ceil(low)
     near = (
@@ -149,11 +115,7 @@ audited = Audit
 
 
 def finding_of(checks: Sequence[Check]) -> Finding:
-    """The finding of an audit: CONSISTENT if every check is.
-
-    Raises:
-        InputError: There is no check. Nothing passes by default.
-    """
+    """CONSISTENT if every check is; InputError without a check, as nothing passes by default."""
     if not checks:
         raise InputError("an audit must make at least one check")
     good = all(check.consistent for check in checks)

@@ -17,15 +17,7 @@ TOLERANCE = 0.01
 
 
 def unequal(comparisons: Sequence[Comparison], phase: str) -> str | None:
-    """Says how the arms' budgets differ, comparison by comparison; None where they are equal.
-
-    Args:
-        comparisons: What a claim compares.
-        phase: The phase that parameters are counted at, such as ``finetuning``.
-
-    Raises:
-        InputError: The runs have no such phase, or their specs leave the count open.
-    """
+    """Says how the arms' budgets differ at a phase, such as ``finetuning``; None where equal."""
     problems = []
     for comparison in comparisons:
         counts = [_count(run, phase) for run in comparison.arms()]

@@ -1,8 +1,7 @@
 """Comparisons over arms: what a claim asserts, and how it is decided.
 
 An arm's measure over the seeds is a ``Quantity``; ``<``, ``>``, ``<=``, ``>=`` and ``alike`` make a
-``Comparison`` of two. While a claim is read, a ``Reader`` notes the comparisons that it meets; when
-their runs are stored, each is decided.
+``Comparison`` of two. A ``Reader`` notes those that a claim makes; stored runs decide them.
 """
 
 from __future__ import annotations
@@ -46,15 +45,7 @@ Lookup = Callable[[RunSpec], RunResult | None]
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight: a summand of a quantity.
-
-    Attributes:
-        weight: What the measure is multiplied by.
-        experiment: The arm's experiment.
-        init: The arm's init.
-        measure: What is read off the arm's runs.
-        offset: What is added to a replicate's number to get its seed.
-    """
+    """One arm's measure with a weight; ``offset`` turns a replicate's number into its seed."""
 
     weight: float
     experiment: Experiment
@@ -68,12 +59,7 @@ class Term:
 
 
 def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
-    """An operator that no claim may use, since nothing would test what comes of it.
-
-    Args:
-        what: How it is written, with ``{}`` for the operand.
-        mend: What to write instead.
-    """
+    """An operator, written as ``what``, that no claim may use: nothing would test its result."""
 
     def refuse(self: object, *others: object) -> NoReturn:
         raise InputError(f"{what.format(self)} can't be tested; {mend}")
@@ -87,17 +73,9 @@ class Quantity:
     """A weighted sum of arms' measures, one value a seed.
 
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
-    a quantity that is compared like any other.
-
-    Attributes:
-        terms: The arms' measures with their weights.
-        label: The quantity's name, for people.
-        measure: The measure that all terms have in common.
-        unit: The unit of the values.
-        margin: The margin of ``<=``, ``>=`` and ``alike``, in that unit.
-        seeds: How many replicates there are.
-        shift: What is added to the terms' sum, the same in every seed. A quantity without terms is
-            a constant, such as a number that a paper prints.
+    a quantity that is compared like any other. ``margin`` is that of ``<=``, ``>=`` and ``alike``,
+    in ``unit``. ``shift`` is added to the terms' sum, the same in every seed: a quantity without
+    terms is a constant, such as a number that a paper prints.
     """
 
     terms: tuple[Term, ...]
@@ -109,11 +87,7 @@ class Quantity:
     shift: float = 0.0
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """The difference of two quantities of the same measure, seed by seed.
-
-        Raises:
-            InputError: The two have different measures, or the other is a number.
-        """
+        """The difference of two quantities of one measure, seed by seed; else InputError."""
         if not isinstance(other, Quantity):
             raise InputError(
                 f"{self.label} - {other} can't be tested; compare a difference with a number, as "
@@ -129,21 +103,13 @@ class Quantity:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Refuses: no two trainings are equal to the last digit.
-
-        Raises:
-            InputError: Always, but for a quantity and itself.
-        """
+        """Refuses with an InputError: no two trainings are equal to the last digit."""
         if self is other:
             return True
         raise InputError(f"{self.label} == … can't be tested; write .alike(…), within the margin")
 
     def __ne__(self, other: object) -> bool:
-        """Refuses: a claim says which way it differs.
-
-        Raises:
-            InputError: Always, but for a quantity and itself.
-        """
+        """Refuses with an InputError: a claim says which way it differs."""
         if self is other:
             return False
         raise InputError(f"{self.label} != … can't be tested; say which way: < or >")
@@ -225,15 +191,10 @@ class Quantity:
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms by another measure, in that measure's unit.
+        """The same arms by another measure, in that measure's unit; InputError for an unknown one.
 
-        Args:
-            measure: A measure, or the name of a registered one.
-            keep_margin: Keep unit and margin, for a measure on the metric's scale. Without it the
-                unit is the measure's and the margin is 0.
-
-        Raises:
-            InputError: No measure of that name is registered.
+        The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
+        metric's scale.
         """
         if isinstance(measure, str) and self.terms:
             known = self.terms[0].experiment.measure(measure)
@@ -259,11 +220,7 @@ class Quantity:
         return self.measured_by("best_epoch")
 
     def at_epoch(self, epoch: int) -> Quantity:
-        """The metric on the validation split after ``epoch`` epochs; unit and margin stay.
-
-        Raises:
-            InputError: The epoch is below 1, or the metric has no curve.
-        """
+        """The validation metric after ``epoch`` epochs, counted from 1; unit and margin stay."""
         return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
 
     @property
@@ -272,30 +229,15 @@ class Quantity:
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
     def over_last(self, epochs: int) -> Quantity:
-        """The metric's curve, averaged over its last epochs; unit and margin stay.
-
-        Raises:
-            InputError: There is no such epoch, or the metric has no curve.
-        """
+        """The metric's curve, averaged over its last epochs; unit and margin stay."""
         return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)
 
     def distance_from(self, reference: Sequence[float]) -> Quantity:
-        """How far the metric's curve is from a reference, at most; unit and margin stay.
-
-        Args:
-            reference: One number a point, as many as a run has.
-
-        Raises:
-            InputError: The reference is no curve, or the metric has none.
-        """
+        """The largest distance of the metric's curve from a reference of as many points."""
         return self.measured_by(measures.distance_from(self.measure, reference), keep_margin=True)
 
     def epochs_to(self, value: float) -> Quantity:
-        """The first epoch at which the metric's curve reaches a value, without a margin.
-
-        Raises:
-            InputError: The metric has no curve, or doesn't say which way is better.
-        """
+        """The first epoch at which the metric's curve reaches a value, without a margin."""
         return self.measured_by(measures.epochs_to(self.measure, value))
 
     def with_seeds(self, seeds: int) -> Quantity:
@@ -309,10 +251,7 @@ class Quantity:
 
     @property
     def random(self) -> bool:
-        """Whether the value depends on the seed.
-
-        Training outcomes do; statistics of a given table do not, unless each seed has its own.
-        """
+        """Whether the value depends on the seed."""
         return self.trained or any(term.run(0).draws_world for term in self.terms)
 
     @property
@@ -364,44 +303,21 @@ class Quantity:
 
 
 class Lacking(NamedTuple):
-    """The values that a quantity lacks.
-
-    Attributes:
-        reason: Which seeds lack them, and why.
-        failed: Whether a run of them was made, and left no number.
-    """
+    """The values that a quantity lacks; ``failed``: a run of them was made and left none."""
 
     reason: str
     failed: bool
 
 
 class Dose(NamedTuple):
-    """A table's width over another's, and the loss of score that comes with it.
-
-    Attributes:
-        width: The arm's sigma over the base's sigma.
-        lost: How far the arm's score falls below the base's, in margins of the task.
-    """
+    """A table's width over another's, and the score lost with it in margins of the task."""
 
     width: float
     lost: float
 
 
 def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) -> Dose | None:
-    """One seed's relative width of a table, and the score that goes with it.
-
-    The score lost is counted in the task's margins, so that BLEU and accuracy can be ranked
-    together.
-
-    Args:
-        arm: The arm with the wider table.
-        base: The arm that it is held against.
-        seed: The replicate.
-        lookup: Finds the runs' results.
-
-    Returns:
-        The dose, or None where a run lacks a number or the base's table has no width.
-    """
+    """One seed's dose; None where a run lacks a number or the base's table has no width."""
     width, base_width = arm.sigma.value(seed, lookup), base.sigma.value(seed, lookup)
     score, base_score = arm.value(seed, lookup), base.value(seed, lookup)
     if width is None or not base_width or score is None or base_score is None:
@@ -414,11 +330,7 @@ RANK_CORRELATION = Measure("rank_correlation", "Spearman's ρ")
 
 @dataclass(frozen=True, eq=False)
 class RankCorrelation(Quantity):
-    """Spearman's rho, one a seed (see ``rank_correlation``).
-
-    Attributes:
-        pairs: Arms, each with its base.
-    """
+    """Spearman's rho, one a seed (see ``rank_correlation``)."""
 
     pairs: tuple[tuple[Quantity, Quantity], ...] = ()
 
@@ -428,19 +340,11 @@ class RankCorrelation(Quantity):
         return True
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """Refuses: a correlation has no weighted terms to subtract from.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuses: a correlation has no weighted terms to subtract from."""
         raise InputError("a rank correlation is compared with a number, not taken from another")
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """Refuses: the measures of a correlation are those of its pairs.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuses: the measures of a correlation are those of its pairs."""
         raise InputError("a rank correlation has no other measure; correlate other quantities")
 
     def with_seeds(self, seeds: int) -> Quantity:
@@ -473,19 +377,11 @@ class RankCorrelation(Quantity):
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
-    """The slope of a measure by doublings of a width: least squares over log2 of x.
+    """The slope of a measure by doublings of a width: least squares over log2 of x, one a seed.
 
-    There is one slope a seed. A slope is a weighted sum of the arms' measures, so a trend is
-    compared with 0, or with another trend, as any quantity is. From the least x to the largest its
-    margin is that of the first arm, so it is that over the doublings between them.
-
-    Args:
-        arms: Pairs of x and an arm's measure.
-        over: What x is, for the label.
-
-    Raises:
-        InputError: There are fewer than three x, an x is not above 0, an x repeats, or the arms
-            have different measures.
+    A slope is a weighted sum of the arms' measures, so it is compared with 0 or another trend as
+    any quantity is. ``arms`` are at least 3 pairs of x and an arm's measure (else InputError);
+    ``over`` is x in words. From the least x to the largest the margin is that of the first arm.
     """
     points = [x for x, _ in arms]
     listed = ", ".join(f"{x:g}" for x in points)
@@ -512,17 +408,11 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
 
 
 def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
-    """Spearman's rho between lost score and table width, one a seed.
+    """Spearman's rho between lost score and table width, one a seed, over at least 3 pairs.
 
-    The two that are ranked are an arm's sigma over its base's sigma, and how far the arm's score
-    falls below the base's. The latter is counted in the task's margins, so that BLEU and accuracy
-    can be ranked together.
-
-    Args:
-        pairs: Arms, each with its base.
-
-    Raises:
-        InputError: There are fewer than three pairs.
+    Each pair is an arm and its base. Ranked are the arm's sigma over the base's, and how far its
+    score falls below the base's in margins of the task, so that BLEU and accuracy can be ranked
+    together.
     """
     if len(pairs) < 3:
         raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
@@ -539,15 +429,7 @@ def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A statement on two quantities, which the runs decide.
-
-    Attributes:
-        left: The first quantity.
-        relation: How it is stated to stand to the second.
-        right: The second quantity.
-        spread: The registered spread of their difference, which the decision pools; None where
-            none was registered.
-    """
+    """A statement on two quantities; ``spread`` is registered, and pooled in its decision."""
 
     left: Quantity
     relation: Relation
@@ -555,11 +437,7 @@ class Comparison:
     spread: RegisteredSd | None = None
 
     def __post_init__(self) -> None:
-        """Checks that both sides have the same measure.
-
-        Raises:
-            InputError: They have different ones.
-        """
+        """Checks that both sides have the same measure."""
         self.left._require_same_measure(self.right)
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
@@ -569,10 +447,8 @@ class Comparison:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
         A reader that only notes comparisons answers True. One that decides answers whether the
-        comparison is SUPPORTED.
-
-        Raises:
-            InputError: No claim is being read, or it isn't asserted as it stands.
+        comparison is SUPPORTED. Outside of a claim, or not asserted as it stands, it is an
+        InputError.
         """
         reader = _reader.get(_OutsideClaim())
         reader.check(sys._getframe(1))
@@ -616,14 +492,9 @@ class Comparison:
     def decide(self, lookup: Lookup, alpha: float, of: int = 1) -> Decision:
         """Decides the comparison from stored runs.
 
-        Args:
-            lookup: Finds the runs' results.
-            alpha: The level at which the comparison is SUPPORTED.
-            of: How many comparisons the claim has. The comparison is REFUTED, or has NO EFFECT, at
-                alpha / ``of``, since any of them can make the claim fall.
-
-        Raises:
-            InputError: There are fewer than two seeds, or a value is not finite.
+        It is SUPPORTED at ``alpha``. It is REFUTED, or has NO EFFECT, at alpha / ``of``, where the
+        claim has ``of`` comparisons, since any of them can make the claim fall. Fewer than two
+        seeds, or a value that isn't finite, is an InputError.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
         lacking = [each for side in (self.left, self.right) if (each := side.lacking(lookup))]
@@ -646,17 +517,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """A comparison decided, or the reason why it could not be.
-
-    Attributes:
-        comparison: The comparison.
-        outcome: Its numbers and its verdict; None where it could not be decided.
-        left: The left side's values, one a seed.
-        right: The right side's values, one a seed.
-        reason: Why it could not be decided; "" where it was.
-        alpha: The level that it was decided at.
-        failed: Whether that is since a run was made and left no number, as one that diverged.
-    """
+    """A comparison decided, or why it could not be (``failed``: a run left no number)."""
 
     comparison: Comparison
     outcome: Outcome | None
@@ -717,11 +578,7 @@ class Decision:
 
 
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
-    """The verdict on a claim from those on its comparisons.
-
-    A claim holds if all of its comparisons do, and falls if one of them does. It can't hold where
-    one of them has NO EFFECT.
-    """
+    """The claim's verdict: it falls with one comparison, and can't hold with one of NO EFFECT."""
     verdicts = {decision.verdict for decision in decisions}
     for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.NO_EFFECT, Verdict.UNDECIDED):
         if worst in verdicts:
@@ -731,27 +588,14 @@ def verdict_of(decisions: Sequence[Decision]) -> Verdict:
 
 @dataclass
 class Reader:
-    """Meets a claim's comparisons one by one; the base class only notes them.
-
-    Attributes:
-        met: The comparisons met so far, in the claim's order.
-        made: The comparisons that were made, with the lines that made them.
-        problem: What was wrong with one of them; None where nothing was.
-    """
+    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``)."""
 
     met: list[Comparison] = field(default_factory=list)
     made: list[tuple[Comparison, int]] = field(default_factory=list)
     problem: InputError | None = None
 
     def check(self, frame: FrameType) -> None:
-        """Refuses a comparison that is no part of a plain conjunction.
-
-        Args:
-            frame: Where it is taken for true or false.
-
-        Raises:
-            InputError: It is negated, one of several that may hold, or a condition.
-        """
+        """Refuses a comparison that is no part of a plain conjunction."""
         try:
             require_conjunction(frame)
         except InputError as error:
@@ -759,11 +603,7 @@ class Reader:
             raise
 
     def raise_problem(self) -> None:
-        """Raises what was wrong, even where the claim has caught it; or what it never asserts.
-
-        Raises:
-            InputError: A comparison is no part of a plain conjunction.
-        """
+        """Raises what was wrong, even where the claim has caught it; or what it never asserts."""
         if self.problem is not None:
             raise self.problem
         met = set(map(id, self.met))
@@ -787,11 +627,7 @@ def _line_outside() -> int:  # pragma: no mutate block - frames, as in __bool__
 
 @dataclass
 class Decider(Reader):
-    """Answers each comparison by its verdict, so that the claim's assert fails where it should.
-
-    Attributes:
-        decisions: The decisions on the comparisons, in the claim's order.
-    """
+    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
 
     decisions: Sequence[Decision] = ()
 

@@ -1,9 +1,8 @@
 """Conjunctions of comparisons, which are all that a claim may assert.
 
-A claim holds if all of its comparisons do. ``not``, ``or``, ``if`` and the like say something else,
-which no verdict stands for: while a claim is read, every comparison answers True, so the other
-branch would never be read. Where a comparison is taken for true or false, the source around it is
-looked at; what isn't ``assert``, ``and``, a chain or ``all`` is refused with its line.
+While a claim is read, every comparison answers True, so ``not``, ``or`` or ``if`` would hide a
+branch. Where a comparison is taken for true or false, the source around it is parsed; what isn't
+``assert``, ``and``, a chain or ``all`` is refused with its line.
 """
 
 from __future__ import annotations
@@ -22,14 +21,7 @@ REFUSED = "a claim asserts comparisons joined by 'and' alone: state it without "
 
 
 def require_conjunction(frame: FrameType) -> None:
-    """Refuses a comparison that is taken for true or false outside of a plain conjunction.
-
-    Args:
-        frame: The frame that asks for its truth. Nothing is refused where it has no source.
-
-    Raises:
-        InputError: It is negated, one of several that may hold, or decides what comes next.
-    """
+    """Refuses a comparison taken for true or false outside of a plain conjunction."""
     if str(frame.f_globals.get("__name__")).startswith("_pytest."):
         return  # pytest explains an assertion that is false already
     file, position = frame.f_code.co_filename, _position(frame)

@@ -1,11 +1,6 @@
-"""Controls in a line each: claims that show whether the tests can say no, and yes.
+"""Controls in a line each, such as ``test_a_a = a_a(MINE, on=tokens)``.
 
-::
-
-    test_a_a = a_a(MINE, on=tokens)
-    test_falsehood = falsehood(MINE, on=tokens)
-
-None of them rests on a claim of the family: a control whose right verdict follows from a finding
+They show whether the tests can say no, and yes. None of them rests on a claim of the family: it
 would call the family wrong where the finding is.
 """
 
@@ -26,14 +21,8 @@ Control = Callable[..., None]
 def a_a(family: Family, *, on: On, arm: str | None = None, name: str = "control-a-a") -> Control:
     """A control: an arm against itself on other seeds, which must have no effect.
 
-    Args:
-        family: The family whose claims it watches.
-        on: The experiment, or several.
-        arm: The arm; by default the experiment's baseline.
-        name: The last part of its id.
-
-    Returns:
-        The test, to be bound to a name that begins with ``test_``.
+    The arm is by default the experiment's baseline, and ``name`` the last part of the id. Bind the
+    test that it returns to a name that begins with ``test_``.
     """
 
     def test(arms: Experiment) -> None:
@@ -52,17 +41,9 @@ def falsehood(
     arm: str | None = None,
     name: str = "control-falsehood",
 ) -> Control:
-    """A control: a loss that is claimed as a gain, which must be REFUTED.
+    """A control: a loss claimed as a gain, which must be REFUTED.
 
-    Args:
-        family: The family whose claims it watches.
-        on: The experiment, or several.
-        by: How much is lost, in the metric's unit; by default two margins.
-        arm: The arm that loses; by default the experiment's baseline.
-        name: The last part of its id.
-
-    Returns:
-        The test, to be bound to a name that begins with ``test_``.
+    ``by`` is how much is lost, in the metric's unit: by default two margins.
     """
 
     def test(arms: Experiment) -> None:
@@ -81,17 +62,7 @@ def falsehood(
 
 
 def planted(family: Family, *, on: On, small: bool = False, name: str = "") -> Control:
-    """A control: a loss that the experiment plants, which must be found.
-
-    Args:
-        family: The family whose claims it watches.
-        on: The experiment, or several.
-        small: Plant the small effect, in place of the large one.
-        name: The last part of its id.
-
-    Returns:
-        The test, to be bound to a name that begins with ``test_``.
-    """
+    """A control: a (``small``) loss that the experiment plants, which must be found."""
 
     def test(arms: Experiment) -> None:
         assert arms.finds_planted(small)

@@ -1,14 +1,8 @@
 """Claims: directional statements with a citation, stated as comparisons over arms.
 
-A claim is a test function that takes an ``experiment`` and asserts how its arms compare::
-
-    @claim(id="…", says="…", where="Table 1", family=FINDING_1, experiments=table1("glove"))
-    def test_raw_glove_fares_worse_than_xavier(experiment):
-        assert experiment["pretrained"] < experiment["xavier"]
-
-It is read twice. At collection it runs with nothing trained, only to learn which comparisons it
-makes and so which runs it wants; when those are in the store it runs again, and the comparisons
-decide. A claim never trains, and states its comparisons positively: no ``not``, no ``or``.
+A claim is a test function that takes its experiment and asserts how arms compare. It is read twice.
+At collection it runs with nothing trained, to learn which comparisons it makes and so which runs it
+wants; when those are in the store it runs again, and the comparisons decide.
 """
 
 from __future__ import annotations
@@ -56,9 +50,8 @@ OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
 class Family:
     """Claims of one origin that share one alpha.
 
-    A claim's share is alpha / size, however many claims of the family are run. So a claim that is
-    run alone gets the verdict that it gets in the whole suite. The plugin compares the size with
-    the claims of the whole folder.
+    A claim's share is alpha / size, however many claims of the family are run, so a claim that is
+    run alone gets the verdict that it gets in the whole suite.
 
     Attributes:
         name: The family's name, after its paper's (``paper/finding-1``).
@@ -66,10 +59,8 @@ class Family:
             lets the plugin count the claims of the whole folder, whichever of them are run.
         says: What its claims state together, for people.
         alpha: The level that its claims share.
-        origin: Whose statements its claims are. It may be left out where no claim of the family
-            says where its statement stands, since such claims are their author's own.
-        sees: Gives an experiment as its claims see it: with the margin and the planted effects of
-            what this family is about.
+        origin: Whose statements its claims are; needed where one says where its statement stands.
+        sees: Sets the margin and the planted effects of an experiment for this family's claims.
     """
 
     name: str
@@ -80,21 +71,13 @@ class Family:
     sees: Callable[[Experiment], Experiment] = field(default=lambda each: each, compare=False)
 
     def __post_init__(self) -> None:
-        """Takes the origin's name for the origin.
-
-        Raises:
-            InputError: There is no such origin.
-        """
+        """Takes the origin's name for the origin; InputError for an unknown one."""
         if self.origin is not None:
             require("origin", self.origin, [each.value for each in Origin])
             object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
-        """This family's alpha for one claim on ``tier``.
-
-        Raises:
-            InputError: The family has no size for that tier.
-        """
+        """This family's alpha for one claim on ``tier``; InputError where it has no size there."""
         size = self.size_on(tier)
         if size is None:
             raise InputError(
@@ -105,11 +88,7 @@ class Family:
         return self.alpha / size
 
     def size_on(self, tier: str) -> int | None:
-        """The number of its claims on ``tier``; None where they are to be counted.
-
-        Raises:
-            InputError: The family has sizes, and none for that tier.
-        """
+        """The number of its claims on ``tier``; None where they are to be counted."""
         if self.size is None or isinstance(self.size, int):
             return self.size
         if tier not in self.size:
@@ -146,10 +125,7 @@ def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
 
 
 def family_rank(family: str) -> tuple[int, str]:
-    """A sort key for families.
-
-    A paper's findings stand first, then its tables and figures, then what goes beyond them.
-    """
+    """A sort key for families: findings first, then tables, figures, and what goes beyond them."""
     kinds = ("finding", "table", "figure")
     name = family.rpartition("/")[2]
     rank = next((index for index, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
@@ -160,17 +136,11 @@ def family_rank(family: str) -> tuple[int, str]:
 class Claim(Statement):
     """A directional statement, and the experiments in which it is tested.
 
-    Attributes:
-        family: The claims that it shares one alpha with.
-        experiments: Gives the experiments of a tier.
-        on: The same in short: what ``experiment`` made, or several of them.
-        expects: For controls alone, the verdict that shows the machinery right: REFUTED for a
-            planted falsehood, SUPPORTED for a planted effect, NO EFFECT for an arm against itself,
-            and NOT RUN for arms whose unequal budget must be caught.
-        equal: The phase at which all arms must have equally many parameters; if they do not, the
-            claim is NOT RUN.
-        weaker_than: The id of the claim that states more, such as ``>`` for this one's ``>=``.
-        excludes: The id of a claim that can't be SUPPORTED together with this one.
+    ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
+    several. ``expects`` is for controls alone, the verdict that shows the machinery right.
+    ``equal`` is the phase at which all arms must have equally many parameters, or the claim is NOT
+    RUN. ``weaker_than`` is the id of the claim that states more, such as ``>`` for this one's
+    ``>=``; ``excludes`` that of one which can't be SUPPORTED together with this one.
     """
 
     family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
@@ -189,12 +159,7 @@ class Claim(Statement):
         return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
-        """Checks what was given, and takes ``on`` for ``experiments``.
-
-        Raises:
-            InputError: The id has another form, the family is none, there are no experiments, or
-                the statement stands somewhere and nobody says whose it is.
-        """
+        """Checks what was given (else InputError), and takes ``on`` for ``experiments``."""
         super().__post_init__()
         if not isinstance(self.family, Family):
             raise InputError(
@@ -229,9 +194,6 @@ class Misstated(Statement):
     """Stands in for a claim whose decorator can't be used; its test fails with the reason.
 
     An exception in a decorator would end the import of its module, and so cost all claims there.
-
-    Attributes:
-        error: What is wrong with it.
     """
 
     error: InputError = field(kw_only=True)
@@ -255,8 +217,7 @@ def claim(
 ) -> Statement:
     """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
 
-    What can't be used, such as an id of another form, is the claim's own failure when it is read.
-    Other claims of its module are tested.
+    What can't be used, such as an id of another form, fails this claim alone when it is read.
     """
     try:
         if says is None:
@@ -278,11 +239,7 @@ def claim(
 
 
 def claim_of(test: object) -> Claim:
-    """The claim that a function was decorated with.
-
-    Raises:
-        InputError: It has none, or one that can't be used.
-    """
+    """The claim that a function was decorated with; InputError without a usable one."""
     stated = Statement.of(test)
     if isinstance(stated, Misstated):
         raise stated.error
@@ -295,11 +252,7 @@ def claim_of(test: object) -> Claim:
 
 
 def argument_of(test: Callable[..., Any]) -> str:
-    """The name of a claim's argument, which is its experiment with the arms.
-
-    Raises:
-        InputError: The claim takes anything else.
-    """
+    """The name of a claim's one argument, its experiment; InputError where it takes other ones."""
     names = list(inspect.signature(test).parameters)
     if len(names) != 1:
         taken = f"takes {', '.join(names)}" if names else "takes nothing"
@@ -310,11 +263,7 @@ def argument_of(test: Callable[..., Any]) -> str:
 
 
 def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
-    """Every comparison that a claim makes; nothing is trained for it.
-
-    Raises:
-        InputError: The claim makes none, or one that can't be made, such as of an unknown arm.
-    """
+    """Every comparison that a claim makes, without training; InputError for none."""
     with read_by(Reader()) as reader:
         try:
             test(**{argument_of(test): experiment})

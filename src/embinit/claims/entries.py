@@ -9,13 +9,16 @@ from typing import Any
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
-from embinit.claims.power import detectable_effect
+from embinit.claims.power import smallest_effects
 from embinit.claims.registration_status import registration_status
 from embinit.claims.sampling_noise import paired_runs
 from embinit.specs import RunSpec
 
 TESTED = "tested"
 """A comparison's pairs of runs whose outputs are tested; the finished document lacks it."""
+
+PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
+"""A comparison's fields that are JUnit properties under their own names."""
 
 Printed = Callable[[str, Comparison], Sequence[Any]]
 """Gives what the paper of a key prints for a comparison."""
@@ -24,15 +27,9 @@ Printed = Callable[[str, Comparison], Sequence[Any]]
 def claim_entry(
     judgement: Judgement, nodeid: str, key: Callable[[RunSpec], str], printed: Printed
 ) -> dict[str, Any]:
-    """The entry of a claim that was judged in an experiment, without what decides nothing.
+    """The entry of a claim that was judged; ``report.document`` completes it.
 
-    ``report.document`` completes it by Holm-adjusted p and by the test set's noise.
-
-    Args:
-        judgement: The judgement.
-        nodeid: The test's name in pytest.
-        key: Gives a run's key in the store.
-        printed: Gives what a paper prints for a comparison.
+    ``key`` gives a run's key in the store, ``printed`` what a paper prints for a comparison.
     """
     case = judgement.case
     claim, experiment, registration = case.claim, case.experiment, {}
@@ -84,7 +81,7 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
-    sight = detectable_effect(comparison, judgement.looks, case.alpha)
+    effects = smallest_effects(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},
@@ -103,7 +100,6 @@ def _comparison(
         "p": outcome.p,
         "p_against": outcome.p_against,
         "p_no_effect": outcome.p_no_effect,
-        "holm_p": None,
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
@@ -111,9 +107,7 @@ def _comparison(
         "contradicted": outcome.contradicted,
         "sd": outcome.sd,
         "spread": None if outcome.spread is None else asdict(outcome.spread),
-        "smallest_effect": None
-        if sight.effects is None
-        else {"first": sight.effects[0], "last": sight.effects[-1]},
+        "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
         TESTED: [[key(run) for run in pair] for pair in paired_runs(comparison)],
@@ -124,46 +118,22 @@ def _comparison(
 
 
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """A claim's numbers as JUnit properties: pairs of a name and a text.
-
-    Args:
-        entry: The claim's entry.
-    """
+    """A claim's numbers as JUnit properties: pairs of a name and a text."""
     pairs = [("verdict", entry["verdict"])]
     for number, comparison in enumerate(entry["comparisons"], start=1):
         low, high = comparison["interval"]
         arms = comparison["arms"]
+        statement = f"{arms['left']} {comparison['relation']} {arms['right']}"
+        told = {"statement": statement, "low": low, "high": high, "seeds": comparison["n"]}
+        told |= {name: comparison[name] for name in PROPERTIES}
         pairs += [
-            (f"{number}.{name}", str(value))
-            for name, value in (
-                ("statement", f"{arms['left']} {comparison['relation']} {arms['right']}"),
-                ("verdict", comparison["verdict"]),
-                ("difference", comparison["difference"]),
-                ("low", low),
-                ("high", high),
-                ("unit", comparison["unit"]),
-                ("p", comparison["p"]),
-                ("p_no_effect", comparison["p_no_effect"]),
-                ("alpha", comparison["alpha"]),
-                ("seeds", comparison["n"]),
-                ("hangs_on", comparison["hangs_on"]),
-            )
-            if value is not None
+            (f"{number}.{name}", str(each)) for name, each in told.items() if each is not None
         ]
     return pairs
 
 
 def audit_entry(audit: Audit, nodeid: str, checks: Sequence[Check]) -> dict[str, Any]:
-    """The entry of an audit with its checks.
-
-    Args:
-        audit: The audit.
-        nodeid: The test's name in pytest.
-        checks: The checks that the test returned.
-
-    Raises:
-        InputError: There is no check.
-    """
+    """The entry of an audit with its checks."""
     return {
         "id": audit.id,
         "nodeid": nodeid,

@@ -19,27 +19,13 @@ from embinit.specs import RunSpec
 class Experiment:
     """A task and a setting, in which arms are compared over ``seeds`` replicates.
 
-    A kind of experiment says what an arm's run is (``run``): a call of a function, or a model that
-    is trained from a table.
-
-    Attributes:
-        name: What it is called in the ids of claims.
-        tier: The tier that it belongs to.
-        role: What the task stands for in the paper (``translation``, ``sentiment`` …).
-        metric: What arms are compared by.
-        seeds: How many replicates an arm has.
-        margin: The registered margin in the metric's unit, from the noise of the arm ``baseline``.
-        baseline: The arm whose noise decides the margin.
-        source: The name of the source of its vectors, where it has one.
-        source_label: The source's name as the paper writes it.
-        changes: How the setting differs from the registered one, in words; part of arms' labels.
-        most_seeds: How many replicates an arm has at the most, at the last look; None means that
-            the first look, at ``seeds``, is the only one.
-        planted: The effect that the setting must be able to find, in the metric's unit: as large as
-            the paper's largest on the task. None where it is not known.
-        planted_small: An effect as small as the smallest that the paper claims there, likewise.
-        learns: What the baseline learns above guessing, in the metric's unit, as it was registered;
-            None where nobody measured it. Effects are told as shares of it.
+    Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
+    ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``source`` is the
+    name of the source of its vectors, and ``source_label`` as the paper writes it; ``changes`` says
+    how the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the
+    first look is the only one. In the metric's unit too, and None where unknown: ``planted`` and
+    ``planted_small``, effects as large as the paper's largest and smallest that the setting must be
+    able to find, and ``learns``, what the baseline learns above guessing.
     """
 
     name: str
@@ -58,11 +44,7 @@ class Experiment:
     learns: float | None = None
 
     def __getitem__(self, arm: str) -> Quantity:
-        """An arm: its metric, one value a seed.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """An arm: its metric, one value a seed; InputError where there is no such arm."""
         return Quantity(
             terms=(Term(1, self, arm, self.metric),),
             label=f"{self.label(arm)} {self.changes}".rstrip(),
@@ -73,17 +55,7 @@ class Experiment:
         )
 
     def finds_planted(self, small: bool = False) -> Comparison:
-        """States that a planted loss is found: the baseline is above itself, lowered by it.
-
-        The lowered half has other seeds. A setting in which this can't be shown is too coarse to
-        tell.
-
-        Args:
-            small: Plant the small effect.
-
-        Raises:
-            InputError: The experiment plants no such effect.
-        """
+        """States that a (``small``) planted loss is found on other seeds."""
         planted = self.planted_small if small else self.planted
         if planted is None:
             raise InputError(f"{self.name} plants no effect; give the experiment one")
@@ -106,19 +78,11 @@ class Experiment:
         return self.run(self.baseline, 0).recipe.task
 
     def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """The spec of one replicate of an arm; InputError where there is no such arm."""
         raise NotImplementedError
 
     def measure(self, name: str) -> Measure:
-        """The measure of a name that its runs leave.
-
-        Raises:
-            InputError: No measure of that name is registered.
-        """
+        """The measure of a name that its runs leave; InputError for an unknown one."""
         return measures.measure(name)
 
     def label(self, arm: str) -> str:
@@ -126,10 +90,5 @@ class Experiment:
         return arm
 
     def changed(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment in another setting.
-
-        Args:
-            says: The change in words, for arms' labels.
-            changes: Fields of the experiment.
-        """
+        """The same experiment with other fields; ``says`` is the change in arms' labels."""
         return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})

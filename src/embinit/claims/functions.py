@@ -30,11 +30,7 @@ NOISE_FLOOR = "noise-floor"
 class FunctionExperiment(Experiment):
     """An experiment whose runs are calls of a training function.
 
-    Attributes:
-        function: The training function.
-        arms: The arguments of each arm.
-        wants_noise_floor: Whether the margin comes from the noise floor. It is NaN until that is
-            measured.
+    Its margin is NaN until the noise floor is measured, where it comes from that.
     """
 
     function: Training
@@ -47,41 +43,21 @@ class FunctionExperiment(Experiment):
         return self.function.name
 
     def __getitem__(self, arm: str) -> Quantity:
-        """An arm's metric, one value a seed.
-
-        Raises:
-            InputError: There is no such arm, or two functions have the same name.
-        """
+        """An arm's metric, one value a seed."""
         self.function.require_own_name()
         self._arguments(arm)
         return super().__getitem__(arm)
 
     def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm.
-
-        Raises:
-            InputError: There is no such arm.
-        """
+        """The spec of one replicate of an arm."""
         return RunSpec(self.function.spec(self._arguments(arm)), seed)
 
     def measure(self, name: str) -> Measure:
-        """One of the function's measures.
-
-        Raises:
-            InputError: It has no such measure.
-        """
+        """One of the function's measures."""
         return self.function.measure(name)
 
     def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
-        """The same arms with other arguments.
-
-        Args:
-            says: The change in words; by default the arguments.
-            arguments: What every arm's call is given.
-
-        Raises:
-            InputError: The function does not take them.
-        """
+        """The same arms with other arguments; ``says`` is the change in words."""
         words = says or "with " + ", ".join(f"{name}={value}" for name, value in arguments.items())
         arms = {
             arm: self.function.arguments(arm, {**given, **arguments})
@@ -110,7 +86,7 @@ def experiment(
     most_seeds: int | None = MOST_SEEDS,
     sizes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Experiments:
-    """An experiment on a training function.
+    """An experiment on a training function, on any tier; InputError for what can't be used.
 
     Args:
         name: What it is called in the ids of claims.
@@ -119,20 +95,11 @@ def experiment(
             ``arm``, which is the name where None or an ellipsis is given. Names alone will do.
         metric: The measure that arms are compared by; by default the function's first.
         margin: The smallest difference that matters, in the metric's unit; ``"noise-floor"`` for
-            twice the standard deviation of the baseline over seeds, which ``embinit register``
-            measures.
-        baseline: The arm that others are held against; by default the first.
+            twice the sd of the baseline over seeds, which ``embinit register`` measures.
+        baseline: The arm that others are compared with; by default the first.
         seeds: How many seeds the first look takes.
         most_seeds: How many the last look takes, for what is still UNDECIDED.
-        sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``. A
-            tier's name may be any; one that is not named has the arms as they are.
-
-    Returns:
-        The experiment on each tier.
-
-    Raises:
-        InputError: An arm's arguments, the metric, the margin, the baseline or the sizes can't be
-            used.
+        sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``.
     """
     if not isinstance(training, Training):
         raise InputError(f"{training!r} is no training function; decorate it with @training(…)")
@@ -196,12 +163,7 @@ def _margin(given: object) -> float:
 
 @dataclass(frozen=True)
 class Experiments:
-    """Experiments on training functions, on any tier.
-
-    Attributes:
-        experiments: The experiments.
-        sizes: Arguments of every arm by tier.
-    """
+    """Experiments on training functions, on any tier."""
 
     experiments: tuple[FunctionExperiment, ...]
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -220,11 +182,7 @@ class Experiments:
 
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``.
-
-    Args:
-        values: The values of each argument.
-    """
+    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``."""
     names = list(values)
     return {
         ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(

@@ -1,12 +1,7 @@
 """Judging a claim: from a test function and stored runs to a verdict, with or without pytest.
 
-::
-
-    session = Session(Store(Path(".embinit/store")), data_dir=None, device="cpu")
-    judgement = judge(test_raw_glove_fares_worse, experiment, session)
-    print(judgement)
-
-What the store lacks is trained first.
+``judge(test_it, experiment, Session(Store(path), data_dir=None, device="cpu"))`` trains what the
+store lacks first.
 """
 
 from __future__ import annotations
@@ -44,16 +39,7 @@ TOO_COARSE = "too coarse to tell"
 
 @dataclass(frozen=True)
 class Case:
-    """A claim read in one experiment: what it compares there, before any run.
-
-    Attributes:
-        claim: The claim.
-        experiment: The experiment that it is tested in.
-        comparisons: The comparisons that it makes, in its order.
-        unequal: How its arms' budgets differ though they must not; None where they don't.
-        unmeasured: Which noise floor its margin still lacks; None where it has its margin.
-        lock: The file of what was registered of its folder's claims; None without a folder.
-    """
+    """A claim read in one experiment: what it compares there, and why it can't be tested."""
 
     claim: Claim
     experiment: Experiment
@@ -64,10 +50,7 @@ class Case:
 
     @functools.cached_property
     def too_coarse(self) -> str | None:
-        """Why its setting can't tell, whatever comes out; None where it can, as far as is known.
-
-        It is worked out when it is first asked for, since that loads scipy.
-        """
+        """Why its setting can't decide, whatever comes out; worked out late: it loads scipy."""
         return next(filter(None, (_too_coarse(self, each) for each in self.comparisons)), None)
 
     @property
@@ -91,19 +74,11 @@ class Case:
         return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
     def looks(self) -> tuple[Look, ...]:
-        """The schedule of looks at the claim.
-
-        Raises:
-            InputError: The experiment's last look would have fewer seeds than its first.
-        """
+        """The schedule of looks at the claim; see ``looks.schedule``."""
         return schedule(self.experiment.seeds, self.experiment.most_seeds, self.alpha)
 
     def seeds_of_looks(self) -> tuple[int, ...]:
-        """The seeds of each look, in order; see ``looks``.
-
-        Raises:
-            InputError: The experiment's last look would have fewer seeds than its first.
-        """
+        """The seeds of each look, in order."""
         return seeds_of_looks(self.experiment.seeds, self.experiment.most_seeds)
 
     @property
@@ -140,17 +115,7 @@ def read(
     family: Family | None = None,
     lock: Lock | None = None,
 ) -> Case:
-    """Reads a claim, training nothing.
-
-    Args:
-        test: A function that ``claim`` decorates.
-        experiment: The experiment to test it in.
-        family: Its family with the size that was counted, in place of its own.
-        lock: What was registered; by default the lock beside the claim's file.
-
-    Raises:
-        InputError: The function is no claim, or compares what can't be compared or can't differ.
-    """
+    """Reads a claim, training nothing; else InputError. By default its lock is its file's."""
     claim = claim_of(test)
     if family is not None:
         claim = replace(claim, family=family, on=None)
@@ -190,13 +155,12 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
 
 
 def _too_coarse(case: Case, comparison: Comparison) -> str | None:
-    """Why the last look at a comparison can't tell what it must.
+    """Why the last look at a comparison can't decide what it must, by the registered spread.
 
-    A margin must be wider than what the last look leaves unknown, or no difference of 0 could show
-    anything. A planted effect must be found nine times in ten: that of a control which plants one,
-    and the largest for any claim on the experiment's metric. Both rest on the registered spread, so
-    they are known before anything is trained. Seeds that decide nothing are too few for any claim
-    that has a line or a spread in its lock.
+    A margin must be wider than what the last look leaves unknown. A planted effect must be found
+    nine times in ten: that of a control which plants one, and the largest for any claim on the
+    experiment's metric. A claim with a line or a spread in its lock needs at least the seeds that
+    decide.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
     if experiment.measures_noise or (spread is None and case.line is None):
@@ -239,14 +203,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim as it came out in one experiment.
-
-    Attributes:
-        case: The claim and what it compares.
-        looks: The schedule of looks that stood before anything was trained.
-        decisions: What each comparison came to.
-        failures: Why runs that it needs could not be made, or left no number.
-    """
+    """A claim as it came out; ``failures`` says why runs could not be made, or left no number."""
 
     case: Case
     looks: tuple[Look, ...]
@@ -270,11 +227,7 @@ class Judgement:
 
     @property
     def is_too_weak(self) -> bool:
-        """Whether a control's seeds are too few to show no effect, or to find a planted one.
-
-        Another control that stays open came out other than expected: what it compares is known to
-        differ by far.
-        """
+        """Whether a control's seeds are too few to show no effect, or to find a planted one."""
         if self.verdict is not Verdict.UNDECIDED:
             return False
         if self.case.claim.expects is Verdict.SUPPORTED:
@@ -297,15 +250,9 @@ def judge(
 ) -> Judgement:
     """Decides a claim in one experiment, training what the session's store lacks.
 
-    Args:
-        test: A function that ``claim`` decorates, or a claim that was read already.
-        experiment: The experiment to test it in; left out for a claim that was read already.
-        session: The session with the store, the data and the device.
-        ensure: Gets runs stored, in place of the session's own way.
-        may_go_on: Tells whether a further look at the given runs may begin.
-
-    Raises:
-        InputError: The claim can't be read, or a run can't be stored.
+    A claim that was read already (a ``Case``) needs no experiment. ``ensure`` gets runs stored in
+    place of the session's own way; ``may_go_on`` decides whether a further look at the given runs
+    may begin. A claim that can't be read, or a run that can't be stored, is an InputError.
     """
     if session is None:
         raise InputError("judge takes a session, which has the store that runs are kept in")
@@ -341,12 +288,7 @@ def judge(
 
 
 def broken(case: Case, error: Exception) -> Judgement:
-    """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason.
-
-    Args:
-        case: The claim.
-        error: What went wrong.
-    """
+    """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason."""
     reason = failure_reason(error)
     return Judgement(case, case.looks(), tuple(_undecided(case, [reason])), (reason,))
 

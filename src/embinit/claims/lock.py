@@ -1,9 +1,7 @@
 """``claims.lock``: the registration of a folder's claims, of what was fixed beforehand.
 
-The file lies beside the claims, or in a folder above them within the project. It has a line for
-each claim (what it compares, its margins, the size of its family, its looks), for each noise floor
-that a margin comes from, and for each registered spread. ``embinit register`` writes it. A claim
-that differs from its line says so (``registration_status``).
+The file lies next to the claims, or in a folder above them within the project. It has a line for
+each claim, for each noise floor that a margin comes from, and for each registered spread.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import noise_floor_key, spread_key
 from embinit.errors import InputError, OutputError
-from embinit.files.reading import read_bytes, read_json, reading
+from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.runs.measures import Measure
@@ -39,69 +37,42 @@ MEND = "restore it, or remove it and write it anew with embinit register"
 ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
 """A folder that has one of these is a project's root."""
 
-_SPREAD = {
-    "type": "object",
-    "required": ["sd", "seeds"],
-    "properties": {
-        "sd": {"type": "number", "minimum": 0},
-        "seeds": {"type": "integer", "minimum": 2},
-    },
+_NUMBER, _SEEDS = {"type": "number", "minimum": 0}, {"type": "integer", "minimum": 2}
+_TEXT = {"type": "string"}
+
+
+def _object(optional: Mapping[str, Any] | None = None, **required: Any) -> dict[str, Any]:
+    fields = {**required, **(optional or {})}
+    return {"type": "object", "required": [*required], "properties": fields}
+
+
+_ENTRIES = {
+    "noise_floors": _object(sd=_NUMBER, unit=_TEXT, seeds=_SEEDS, margin=_NUMBER),
+    "differences": _object(sd=_NUMBER, seeds=_SEEDS),
+    "claims": _object(
+        {"afterwards": _TEXT, "states": {"type": "array", "items": _object(says=_TEXT)}},
+        registered=_TEXT,
+    ),
 }
-_FLOOR = {
-    "type": "object",
-    "required": ["sd", "unit", "seeds", "margin"],
-    "properties": {
-        **{name: {"type": "number", "minimum": 0} for name in ("sd", "margin")},
-        "unit": {"type": "string"},
-        "seeds": {"type": "integer", "minimum": 2},
+SCHEMA: Mapping[str, Any] = _object(
+    schema_version={"const": SCHEMA_VERSION},
+    **{
+        section: {"type": "object", "additionalProperties": entry}
+        for section, entry in _ENTRIES.items()
     },
-}
-_CLAIM = {
-    "type": "object",
-    "required": ["registered"],
-    "properties": {
-        "registered": {"type": "string"},
-        "afterwards": {"type": "string"},
-        "states": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["says"],
-                "properties": {"says": {"type": "string"}},
-            },
-        },
-    },
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["schema_version", *SECTIONS],
-    "properties": {
-        "schema_version": {"const": SCHEMA_VERSION},
-        "noise_floors": {"type": "object", "additionalProperties": _FLOOR},
-        "differences": {"type": "object", "additionalProperties": _SPREAD},
-        "claims": {"type": "object", "additionalProperties": _CLAIM},
-    },
-}
+)
 """The JSON Schema of a lock."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock file; one that doesn't exist yet has nothing in it.
-
-    Attributes:
-        path: The file.
-    """
+    """A lock file; one that doesn't exist yet has nothing in it."""
 
     path: Path
 
     @cached_property
     def document(self) -> Mapping[str, Mapping[str, Any]]:
-        """Its sections by name.
-
-        Raises:
-            InputError: The file is no lock, or one of a newer embinit.
-        """
+        """Its sections by name; InputError where it is no lock, or of a newer embinit."""
         if not self.exists:
             return {name: {} for name in SECTIONS}
         document = read_json(self.path, MEND)
@@ -121,13 +92,9 @@ class Lock:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the whole file.
-
-        Raises:
-            InputError: It can't be read.
-        """
+        """A digest of the whole file; InputError where it can't be read."""
         with reading(self.path, MEND):
-            return hashlib.sha256(read_bytes(self.path)).hexdigest()[:16]
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
@@ -143,27 +110,14 @@ class Lock:
     def noise_floor(
         self, experiment: Experiment, metric: Measure | None = None
     ) -> Mapping[str, Any] | None:
-        """The measured noise floor of an experiment; None where it was not measured.
-
-        Args:
-            experiment: The experiment.
-            metric: What was measured of its baseline, in place of its own metric.
-        """
+        """An experiment's noise floor, of ``metric`` if it is given; None if not measured."""
         entry: Mapping[str, Any] | None = self.document["noise_floors"].get(
             noise_floor_key(experiment, metric or experiment.metric)
         )
         return entry
 
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-        """Adds entries to the file, in place of those of the same keys.
-
-        Args:
-            sections: The entries by section and key.
-
-        Raises:
-            InputError: The file is there, and is no lock.
-            OutputError: It can't be written.
-        """
+        """Adds entries to the file, in place of those of the same keys; else OutputError."""
         known = self.document
         texts = [f'"schema_version": {SCHEMA_VERSION}']
         for section in SECTIONS:
@@ -182,10 +136,7 @@ class Lock:
 
 
 def lock_beside(path: Path) -> Lock:
-    """The lock of a file of claims: beside it, or above it within its project.
-
-    Where there is none yet, the one beside it.
-    """
+    """The lock of a file of claims: next to it, or above it within its project, or a new one."""
     folder = path.absolute().parent
     for each in (folder, *folder.parents):
         # One that can't be read, as a link that leads nowhere, is refused when it is asked.

@@ -1,11 +1,9 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A look is an interim analysis of a group-sequential design. A claim that the first look leaves
-UNDECIDED is looked at again with twice the seeds, up to the most that its experiment takes. The
-schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
-Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look. The levels
-use that looks at the same seeds agree: they add up to more than the claim's share, and yet the
-chance that any look errs is that share.
+A look is an interim analysis of a group-sequential design, with twice the seeds of the one before.
+The schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
+Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look; the levels
+add up to more than the claim's share, and yet the chance that any look errs is that share.
 """
 
 from __future__ import annotations
@@ -25,42 +23,20 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a claim.
-
-    Attributes:
-        seeds: How many seeds the claim is judged with.
-        share: The level of the look, as a part of the claim's alpha, above 0 to 1.
-    """
+    """One look at a claim; its level is ``share`` times the claim's alpha."""
 
     seeds: int
     share: float
 
 
 def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
-    """The looks at a claim, in order.
-
-    Args:
-        first: How many seeds the first look has.
-        most: How many seeds the last look has; None means that the first is the only one.
-        alpha: The claim's share of its family's alpha.
-
-    Raises:
-        InputError: ``most`` is less than ``first``.
-    """
+    """The looks at a claim, in order; ``alpha`` is the claim's share of its family's."""
     counts = seeds_of_looks(first, most)
     return tuple(map(Look, counts, _shares(counts, alpha)))
 
 
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
-    """The seeds of each look at a claim, in order: twice as many each time, up to the most.
-
-    Args:
-        first: How many seeds the first look has.
-        most: How many seeds the last look has; None means that the first is the only one.
-
-    Raises:
-        InputError: ``most`` is less than ``first``.
-    """
+    """The seeds of each look: twice as many each time, up to ``most`` (else a single look)."""
     if most is not None and most < first:
         raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")
     counts = [first]
@@ -94,13 +70,8 @@ def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
 
     The density of the sum of all seeds so far, where no look has passed its bound yet, is
     integrated from look to look (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
-
-    Args:
-        times: The share of all seeds at each look, rising to 1.
-        spent: The chance that this look or an earlier one passes its bound though nothing is true.
-
-    Returns:
-        One bound a look, in standard errors.
+    ``times`` is the share of all seeds at each look, rising to 1; ``spent`` the chance that this
+    look or an earlier one passes its bound though nothing is true. Bounds are in standard errors.
     """
     from scipy import integrate, optimize, special  # scipy.stats takes a second to load
 
@@ -145,18 +116,9 @@ def look(
     """Decides a claim's comparisons, look by look.
 
     A later look takes only the comparisons that are still open. Looking ends once the claim as a
-    whole is decided.
-
-    Args:
-        comparisons: The claim's comparisons.
-        looks: The schedule.
-        alpha: The claim's share of its family's alpha.
-        ensure: Gets the runs of a look stored. It is called before ``lookup``.
-        lookup: Finds the runs' results.
-        may_go_on: Tells whether a later look at the given runs may begin.
-
-    Returns:
-        One decision for each comparison, in the order of ``comparisons``.
+    whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
+    which finds their results. ``may_go_on`` decides whether a later look at the given runs may
+    begin.
     """
     decisions: dict[int, Decision] = {}
     for number, this_look in enumerate(looks):

@@ -1,40 +1,30 @@
 """From differences over seeds to a decision: thin wrappers of scipy and statsmodels.
 
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
-a percentile or BCa bootstrap does not. Few seeds say little about a difference's own spread. So the
-spread is pooled from the claim's seeds and from those that were registered beforehand, which no
-claim's mean rests on, and is never taken to be smaller than that (``RegisteredSd``). A registered
-spread that the claim's own seeds contradict by an F-test is not pooled: the larger of the two
-spreads then decides, with the degrees of freedom of the claim's own. Three kinds of statement are
-tested, each one-sided at the claim's own share of alpha:
+a bootstrap does not. Their spread is pooled with the registered one (``RegisteredSd``) and never
+taken to be smaller; where an F-test contradicts the registered spread, the larger of the two
+decides alone. Each statement is tested one-sided at the claim's share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
 - ``~``: it lies within the margin on both sides (two one-sided tests).
 
 A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
-shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED. A
-claim of several comparisons needs all of them but falls with one, so each refutes at its part of
-the level alone. A decision that hangs on one seed is none: from three seeds on it has to stand, at
-the same level, without any one of them, since a t errs where an arm now and then fails to train.
+shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED, and so
+is a decision that changes without one of three or more seeds. Skewed scores move the bound outwards
+by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten
+registered seeds vouch for the spread, differences are taken to be skewed to either side, and six
+seeds are the fewest that decide.
 
-A t errs as well where scores are skewed, on the side of the mean that the long tail lies on. There
-its bound is moved outwards by what a Cornish-Fisher expansion says that the skewness of the claim's
-own differences costs (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten registered
-seeds vouch for the spread, differences are taken to be skewed to either side, and six seeds are the
-fewest that decide.
-
-Numbers that no seed pairs, as those that somebody else trained, are decided by Welch's t (1947,
-Biometrika 34:28) by the same rules, or by Student's where the noise of one arm is registered.
-
-What no seed can change (statistics of tables) is compared as numbers. Where training gives every
-seed the same difference (best epochs often), a t says nothing and the sign test decides.
+Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28) by the same rules, or by
+Student's where the noise of one arm is registered. Statistics of tables are compared as numbers.
+Where every seed shows the same difference (best epochs often), the sign test decides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -85,45 +75,29 @@ class Relation(StrEnum):
     @property
     def symbol(self) -> str:
         """The relation as people write it."""
-        return _FACTS[self].symbol
+        return {"<=": "≤", ">=": "≥", "~": "≈"}.get(self.value, self.value)
 
     @property
     def uses_margin(self) -> bool:
         """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
-        return _FACTS[self].uses_margin
+        return self not in (Relation.BELOW, Relation.ABOVE)
 
     @property
     def says(self) -> str:
         """The statement on the mean difference, left minus right, for people."""
-        return _FACTS[self].says
+        return {
+            "<": "is below 0",
+            ">": "is above 0",
+            "<=": "is not above 0 by more than the margin",
+            ">=": "is not below 0 by more than the margin",
+            "~": "is within the margin on both sides",
+        }[self.value]
 
     def bounds(self, margin: float) -> tuple[float, float]:
         """The range of mean differences in which the statement holds; an open end is infinite."""
-        return _FACTS[self].bounds(margin)
-
-
-class _Facts(NamedTuple):
-    """All that sets one relation apart from the others."""
-
-    symbol: str
-    uses_margin: bool
-    says: str
-    bounds: Callable[[float], tuple[float, float]]
-
-
-_FACTS = {
-    Relation.BELOW: _Facts("<", False, "is below 0", lambda margin: (-math.inf, 0.0)),
-    Relation.ABOVE: _Facts(">", False, "is above 0", lambda margin: (0.0, math.inf)),
-    Relation.NOT_ABOVE: _Facts(
-        "≤", True, "is not above 0 by more than the margin", lambda margin: (-math.inf, margin)
-    ),
-    Relation.NOT_BELOW: _Facts(
-        "≥", True, "is not below 0 by more than the margin", lambda margin: (-margin, math.inf)
-    ),
-    Relation.ALIKE: _Facts(
-        "≈", True, "is within the margin on both sides", lambda margin: (-margin, margin)
-    ),
-}
+        edge = margin if self.uses_margin else 0.0
+        low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
+        return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
 
 
 class Pairing(StrEnum):
@@ -137,12 +111,7 @@ class Pairing(StrEnum):
 
 @dataclass(frozen=True)
 class RegisteredSd:
-    """The registered standard deviation of a paired difference over seeds.
-
-    Attributes:
-        sd: The standard deviation over seeds, with n - 1 in the denominator.
-        seeds: How many seeds it was measured on; no claim uses them.
-    """
+    """The registered sd (n - 1) of a paired difference over seeds that no claim uses."""
 
     sd: float
     seeds: int
@@ -153,12 +122,7 @@ class RegisteredSd:
         return self.seeds - 1
 
     def contradicted_by(self, variance: float, degrees: int) -> bool:
-        """Whether a claim's own differences vary more than this allows.
-
-        Args:
-            variance: Their variance.
-            degrees: Its degrees of freedom; with none they contradict nothing.
-        """
+        """Whether a claim's own differences vary more than this allows, by an F-test."""
         from scipy import special
 
         if not degrees:
@@ -180,32 +144,18 @@ def _vouched_for(spread: RegisteredSd | None) -> bool:
 class Outcome:
     """A comparison's numbers.
 
-    Attributes:
-        verdict: The verdict on the comparison.
-        n: How many pairs of values there are, or values on the side that has fewer.
-        difference: The mean of left - right.
-        interval: The two-sided interval of the difference at ``level``, wider to the side that
-            the differences are skewed to.
-        level: 1 - 2 alpha, so that the one-sided decision can be read off the interval.
-        margin: The margin that was allowed, in the metric's unit.
-        p: The one-sided p of the statement.
-        p_against: The one-sided p of its opposite.
-        p_no_effect: For ``<`` and ``>``, the p of a difference within the margin on both sides (two
-            one-sided tests); None for the others, and where there is no margin.
-        power: The chance that ``n`` seeds support the statement if the truth lies one margin
-            inside it; None where there is no margin or no spread.
-        seeds_needed: How many seeds would decide with 90 % power if the observed mean and spread
-            were true; None where that is over 1000, or where the comparison is decided.
-        exact: Whether no randomness was involved.
-        sd: The standard deviation of the differences that decided, pooled where a spread is
-            registered; 0 where no t was made.
-        spread: The registered spread of the differences, if any.
-        contradicted: Whether the claim's own seeds contradict it, so that it was not pooled.
-        hangs_on: The index of the pair without which the decision would not stand, so that it was
-            left UNDECIDED; None where there is none. Without pairs it counts left's values, then
-            right's.
-        waits_for: How many seeds decide at the earliest, where there are fewer and so it was left
-            UNDECIDED; None where there are enough.
+    ``n`` counts pairs, or values on the side that has fewer. ``difference`` is the mean of left -
+    right; its two-sided ``interval`` at ``level`` = 1 - 2 alpha is wider to the side that the
+    differences are skewed to. ``p`` and ``p_against`` are the one-sided p of the statement and of
+    its opposite; ``p_no_effect``, for ``<`` and ``>`` with a margin, that of a difference within it
+    (two one-sided tests). ``power`` is the chance that ``n`` seeds support the statement if the
+    truth lies one margin inside it; ``seeds_needed`` would decide with 90 % power if mean and
+    spread were true (None over 1000).
+
+    ``sd`` is that of the differences, pooled where a spread is registered and not ``contradicted``;
+    0 where no t was made. ``hangs_on`` is the index of the value (left's, then right's without
+    pairs) without which the decision would change, and ``waits_for`` the seeds that decide at the
+    earliest: either leaves it UNDECIDED. ``exact``: no randomness was involved.
     """
 
     verdict: Verdict
@@ -216,10 +166,10 @@ class Outcome:
     margin: float
     p: float
     p_against: float
-    p_no_effect: float | None
-    power: float | None
-    seeds_needed: int | None
-    exact: bool
+    p_no_effect: float | None = None
+    power: float | None = None
+    seeds_needed: int | None = None
+    exact: bool = False
     sd: float = 0.0
     spread: RegisteredSd | None = None
     contradicted: bool = False
@@ -243,20 +193,18 @@ def compare(
     Args:
         left: One value a seed.
         right: The other side's values, seed by seed where they are paired.
-        relation: How the first is stated to stand to the second.
+        relation: The stated relation of left to right.
         alpha: The level at which the statement is SUPPORTED.
-        margin: In the metric's unit, at least 0. It widens ``<=``, ``>=`` and ``~``; ``<`` and
+        margin: At least 0, in the metric's unit. It widens ``<=``, ``>=`` and ``~``; ``<`` and
             ``>`` test against 0 and have NO EFFECT where the difference is smaller.
         random: Whether the values depend on the seed, even if all differences are equal.
-        alpha_against: The level at which the statement is REFUTED or has NO EFFECT; None means
-            ``alpha``.
+        alpha_against: The level at which it is REFUTED or has NO EFFECT; by default ``alpha``.
         spread: The registered spread of these differences; None leaves them to their own.
-        pairing: What pairs the values; by default the seed. Without pairs the spread is that of the
-            difference of two runs: the noise of one times the root of 2.
+        pairing: What pairs the values. Without pairs the spread is that of the difference of two
+            runs: the noise of one times the root of 2.
 
     Raises:
-        InputError: There are fewer than two pairs, the lengths of pairs differ, there is nothing to
-            tell the noise by, or a value is not finite.
+        InputError: Too few values, pairs of different lengths, or a value that is not finite.
     """
     sample = (
         Paired.of(left, right)
@@ -298,7 +246,6 @@ def compare(
         seeds_needed=estimate.seeds_needed(relation, alpha, margin)
         if verdict is Verdict.UNDECIDED
         else None,
-        exact=False,
         sd=estimate.sd,
         spread=spread,
         contradicted=contradicted,
@@ -327,13 +274,9 @@ class _Ps(NamedTuple):
 class _Test(NamedTuple):
     """The t-test that a registered spread makes possible, whatever the number of seeds.
 
-    Attributes:
-        registered: The registered degrees of freedom that are pooled.
-        skewness: The skewness that differences are taken to have to either side.
-        fewest: How many seeds decide at the earliest.
-        samples: How many samples the degrees of freedom are counted in: 1 for pairs, else 2.
-        own: How many seeds there are now and their degrees of freedom, where they are not those of
-            as many seeds on either side.
+    Registered degrees of freedom are pooled; the ``fewest`` seeds decide at the earliest. Own
+    degrees are counted in ``samples`` (1 for pairs, else 2), but for the seeds and degrees in
+    ``own``.
     """
 
     registered: int
@@ -437,12 +380,18 @@ class Paired(NamedTuple):
 
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float]) -> Paired:
-        """The differences of two sides.
-
-        Raises:
-            InputError: There are fewer than two pairs, the lengths differ, or one isn't finite.
-        """
-        return cls(_differences(left, right))
+        """The differences of two sides; InputError for fewer than two, or infinite values."""
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} values can't be paired with {len(right)}")
+        if len(left) < 2:
+            raise InputError(
+                f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
+                "--embinit-seeds"
+            )
+        differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
+        if not np.isfinite(differences).all():
+            raise InputError("a measure is not finite, so the seeds can't be compared")
+        return cls(differences)
 
     @property
     def n(self) -> int:
@@ -470,12 +419,7 @@ class Paired(NamedTuple):
         return 0.5**self.n
 
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
-        """The mean difference with its spread.
-
-        Args:
-            spread: The registered spread, which is pooled unless it is contradicted.
-            contradicted: Whether these differences contradict it.
-        """
+        """The mean difference; a registered spread is pooled unless they contradict it."""
         n, test = self.n, _Test.of(spread, contradicted)
         mean = float(np.mean(self.differences))
         squares = float(np.sum((self.differences - mean) ** 2))
@@ -494,13 +438,7 @@ class Paired(NamedTuple):
 
 
 class TwoSamples(NamedTuple):
-    """Values of two arms that nothing pairs.
-
-    Attributes:
-        left: The first arm's.
-        right: The second's.
-        noise: Whether the registered spread comes from the second's, which then tell no more of it.
-    """
+    """Values of two unpaired arms; with ``noise`` the spread is registered from the right one's."""
 
     left: np.ndarray
     right: np.ndarray
@@ -508,11 +446,7 @@ class TwoSamples(NamedTuple):
 
     @classmethod
     def of(cls, left: Sequence[float], right: Sequence[float], noise: bool = False) -> TwoSamples:
-        """The samples of two sides.
-
-        Raises:
-            InputError: A side has no value, or a value isn't finite.
-        """
+        """The samples of two sides; InputError for none, or values that aren't finite."""
         sides = (np.asarray(left, dtype=float), np.asarray(right, dtype=float))
         if not all(np.isfinite(side).all() for side in sides):
             raise InputError("a measure is not finite, so the seeds can't be compared")
@@ -555,13 +489,8 @@ class TwoSamples(NamedTuple):
     def estimate(self, spread: RegisteredSd | None, contradicted: bool) -> _Estimate:
         """The difference of the means; its ``n`` is the harmonic mean of both sides' counts.
 
-        Args:
-            spread: The registered spread of the difference of two runs, which is pooled unless it
-                is contradicted.
-            contradicted: Whether these values contradict it.
-
-        Raises:
-            InputError: Nothing tells the noise: there is one value a side, and no spread.
+        The registered spread is that of the difference of two runs; it is pooled unless
+        contradicted. One value a side and no spread is an InputError.
         """
         counts = [len(side) for side in self.sides]
         n = 2 / sum(1 / count for count in counts)
@@ -611,14 +540,7 @@ def _inside(mean: float, sides: Sequence[Side]) -> list[float]:
 
 
 def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
-    """The chance that ``n`` seeds decide an open comparison, were its mean and spread true.
-
-    Args:
-        outcome: Its numbers so far.
-        relation: What it states.
-        n: How many seeds it would be judged with.
-        alpha: The level of that look.
-    """
+    """The chance that ``n`` seeds decide an open comparison, were mean and spread true."""
     if outcome.sd <= 0:
         return float(outcome.seeds_needed is not None and outcome.seeds_needed <= n)
     effect = _depth(outcome.difference, relation, outcome.margin) / outcome.sd
@@ -628,15 +550,7 @@ def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float)
 def chance_to_support(
     outcome: Outcome, relation: Relation, n: float, alpha: float, samples: int = 1
 ) -> float:
-    """The chance that ``n`` seeds support an open comparison, were its mean and spread true.
-
-    Args:
-        outcome: Its numbers so far.
-        relation: What it states.
-        n: How many seeds it would be judged with.
-        alpha: The level of that look.
-        samples: 1 for pairs, 2 for values that nothing pairs.
-    """
+    """The chance to support it likewise; ``samples`` is 1 for pairs, 2 without."""
     supporting, _ = _sides(relation, outcome.margin)
     depth = min(_inside(outcome.difference, supporting))
     if outcome.sd <= 0:
@@ -674,20 +588,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(stats.spearmanr(first, second).statistic)
 
 
-def _differences(left: Sequence[float], right: Sequence[float]) -> np.ndarray:
-    if len(left) != len(right):
-        raise InputError(f"{len(left)} values can't be paired with {len(right)}")
-    if len(left) < 2:
-        raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
-            "--embinit-seeds"
-        )
-    differences = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
-    if not np.isfinite(differences).all():
-        raise InputError("a measure is not finite, so the seeds can't be compared")
-    return np.asarray(differences)
-
-
 Side = tuple[float, str]
 
 
@@ -705,20 +605,8 @@ def _exact(mean: float, n: int, relation: Relation, alpha: float, margin: float)
     if not relation.uses_margin and mean == 0:
         verdict = Verdict.NO_EFFECT
     p = {Verdict.SUPPORTED: 0.0, Verdict.REFUTED: 1.0, Verdict.NO_EFFECT: 0.5}[verdict]
-    return Outcome(
-        verdict,
-        n,
-        mean,
-        (mean, mean),
-        1 - 2 * alpha,
-        margin,
-        p,
-        1 - p,
-        p_no_effect=None,
-        power=None,
-        seeds_needed=None,
-        exact=True,
-    )
+    level = 1 - 2 * alpha
+    return Outcome(verdict, n, mean, (mean, mean), level, margin, p, 1 - p, exact=True)
 
 
 def _tied(
@@ -730,10 +618,7 @@ def _tied(
     margin: float,
     against: float,
 ) -> Outcome:
-    """Every seed happens to show the same difference, which has ``signs`` for p.
-
-    Of n pairs n equal signs have p = 1 / 2^n.
-    """
+    """Every seed happens to show the same difference; the sign test's p is ``signs``, 1 / 2^n."""
     exact = _exact(mean, n, relation, alpha, margin)
     p = signs if exact.verdict is Verdict.SUPPORTED else 1.0
     p_against = signs if exact.verdict is Verdict.REFUTED else 1.0
@@ -755,13 +640,8 @@ def _tied(
 def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | None:
     """The fewest seeds that show an effect with 90 % power.
 
-    Args:
-        effect: The mean difference, in standard deviations of the difference.
-        alpha: The level of the one-sided test.
-        test: The test; by default one without a registered spread.
-
-    Returns:
-        The number of seeds, or None where it is over 1000 or the effect is not above 0.
+    The effect is counted in standard deviations of the difference. None where it is not above 0 or
+    needs over 1000 seeds. The test is by default one without a registered spread.
     """
     test = test or _Test.of(None)
     if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
@@ -777,26 +657,14 @@ def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | N
 
 
 def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:
-    """Half of the interval that ``n`` seeds leave, in the metric's unit.
-
-    Args:
-        alpha: The level of the one-sided test.
-        n: How many seeds the claim is judged with.
-        spread: The registered spread of the differences.
-    """
+    """Half of the interval that ``n`` seeds leave, in the metric's unit."""
     if n < fewest_seeds(spread):
         return math.inf
     return _Test.of(spread).bound(n, alpha) * spread.sd / math.sqrt(n)
 
 
 def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
-    """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit.
-
-    Args:
-        alpha: The level of the one-sided test.
-        n: How many seeds the claim is judged with.
-        spread: The registered spread of the differences.
-    """
+    """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit."""
     from scipy import special  # statsmodels takes seconds to load, and this is told at collection
 
     if n < fewest_seeds(spread):
@@ -805,15 +673,3 @@ def smallest_effect(alpha: float, n: int, spread: RegisteredSd) -> float:
     bound = test.bound(n, alpha)
     noncentrality = float(special.nctdtrinc(test.degrees(n), 1 - POWER_WANTED, bound))
     return noncentrality / math.sqrt(n) * spread.sd
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Holm-adjusted p of each of a family's comparisons, in their order.
-
-    They are shown beside the verdicts and decide nothing.
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    if not ps:
-        return []
-    return [float(p) for p in multipletests(list(ps), method="holm")[1]]

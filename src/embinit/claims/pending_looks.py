@@ -1,9 +1,8 @@
 """Which look to take next: the one that decides most claims for the time that its runs take.
 
-A look costs what its runs cost that are not stored yet. Arms are shared, so those runs may be all
-that the next looks of other claims lack too, and then they count for all of these claims. Nothing
-is known of a claim before its first look, so that such looks are taken by what they cost. A paper's
-own statements come before others and before controls, unless they cost much more.
+Arms are shared, so a look counts for all claims whose next looks lack the same runs. Nothing is
+known of a claim before its first look. A paper's own statements come before others and before
+controls, unless they cost much more.
 """
 
 from __future__ import annotations
@@ -35,14 +34,10 @@ OWN_COUNTS = 4
 class PendingLook:
     """The look that an open claim would take next.
 
-    Attributes:
-        case: The claim.
-        runs: The runs of that look.
-        costs: Those of them that are not stored: how many seconds of one core each takes.
-        chance: The chance that the look decides the claim.
-        expected: The runs of the look by which the claim is expected to be decided: the first that
-            decides it nine times in ten, were its means and spreads true, or else its last.
-        is_owed: Whether it is taken in any case: a first look, or a control's.
+    ``costs`` has the runs that are not stored, with seconds of one core each. ``chance`` is that of
+    deciding the claim. ``expected`` has the runs of the first look that decides nine times in ten,
+    were means and spreads true, or else of its last. ``is_owed``: it is taken in any case, as a
+    first look or a control's.
     """
 
     case: Case
@@ -72,15 +67,7 @@ class PendingLook:
 
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:
-    """The look that a claim would take next, given the runs that are stored.
-
-    Args:
-        case: The claim.
-        session: The session with the store.
-
-    Returns:
-        The look; None where the claim is decided, can't be run, or has had its last look.
-    """
+    """The look that a claim would take next; None where it is decided, can't be run, or had all."""
     first = case.first_runs()
     if case.obstacle or any(map(session.problem, first)):
         return None
@@ -131,12 +118,7 @@ def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
 
 
 def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
-    """The looks in order, those first that decide most claims a second.
-
-    Args:
-        looks: The next looks of all open claims, as the stored runs leave them. Once one of them
-            is taken the others are worth something else.
-    """
+    """The looks in order, those first that decide most claims a second, by what is stored now."""
     by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
     for each in looks:
         by_a_run[next(iter(each.costs))].append(each)
@@ -152,11 +134,7 @@ def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
 def _costs(
     new: Iterable[RunSpec], others: Iterable[RunSpec], session: Session
 ) -> dict[RunSpec, float]:
-    """How many seconds each new run takes: as many as the stored ones of its arm took.
-
-    A run's cost ranks runs of its own kind alone, since kinds differ in what a unit of it takes. So
-    it is asked only where no stored run of the arm tells its seconds.
-    """
+    """The seconds of each new run: as many as the stored ones of its arm took, else by its cost."""
     took: dict[RunSpec, list[float]] = {}
     for run in others:
         if (result := session.result(run)) is not None and result.seconds:

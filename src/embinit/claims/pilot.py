@@ -1,15 +1,10 @@
 """Pilot estimates on seeds that no claim uses: spreads and noise floors.
 
-The spread of a difference over seeds is pooled with what a claim's few seeds show of it
-(``paired_tests.RegisteredSd``). It is kept under a digest of the difference: its arms' specs,
-weights and measures, without seeds. So a setting that changes has no registered spread until it is
-measured again, and two claims on the same difference share one.
-
-The noise floor of an experiment is how far apart two trainings of its baseline come out by the seed
-alone. A margin is twice that arm's standard deviation. Two trainings of the very same model differ
-by that much in one case of six, so no finding should rest on a smaller difference.
-
-Means of differences are not kept: nothing here tells how a claim would come out.
+The spread of a difference over seeds is kept under a digest of its arms' specs, weights and
+measures, without seeds: a setting that changes has none until it is measured again. The noise floor
+of an experiment is how far apart two trainings of its baseline come out; a margin is twice that
+arm's standard deviation, which two trainings of one model exceed in one case of six. Means of
+differences are not kept: nothing here tells how a claim would come out.
 """
 
 from __future__ import annotations
@@ -57,12 +52,7 @@ def without_code(run: RunSpec) -> str:
 
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
-    """The runs that a comparison's spread is measured on.
-
-    Args:
-        comparison: The comparison.
-        seeds: How many seeds are taken, from ``FIRST_SEED`` on.
-    """
+    """The runs that a comparison's spread is measured on."""
     return [
         run
         for side in (comparison.left, comparison.right)
@@ -72,16 +62,7 @@ def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
 
 
 def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
-    """Measures the spread of a comparison's difference over seeds that no claim uses.
-
-    Args:
-        comparison: The comparison.
-        seeds: How many seeds are taken.
-        lookup: Finds the runs' results.
-
-    Returns:
-        The spread; None where no seed changes the difference, or a run has no such measure.
-    """
+    """Measures a difference's spread on seeds that no claim uses; None where none varies."""
     if not (comparison.left.random or comparison.right.random):
         return None
     differences = []
@@ -134,10 +115,7 @@ def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
 
 
 def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
-    """The runs of a comparison's right side that a margin of its own is measured on.
-
-    Where that is a number, they are the left side's. A margin that was given is not measured.
-    """
+    """The runs that a margin is measured on: the right side's, or the left's of a number."""
     if _margin_given(comparison):
         return []
     side = held_against(comparison)
@@ -145,15 +123,7 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
-    """The comparison with the margin that was given, or that its right side's noise gives.
-
-    Args:
-        comparison: The comparison.
-        lookup: Finds the runs' results.
-
-    Raises:
-        InputError: A run that the noise is measured on left no number.
-    """
+    """The comparison with the margin that was given, or else measured (or InputError)."""
     if not (margin := _margin_given(comparison)):
         side = held_against(comparison)
         found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
@@ -193,18 +163,7 @@ def measure_noise_floor(
     lookup: Lookup,
     margin: Callable[[float], float] = margin_of,
 ) -> dict[str, Any]:
-    """Measures an experiment's noise floor, and the margin that comes from it.
-
-    Args:
-        experiment: The experiment.
-        metric: What of the baseline's runs is measured.
-        seeds: How many seeds are taken.
-        lookup: Finds the runs' results.
-        margin: Gives the margin of a standard deviation.
-
-    Raises:
-        InputError: A run gave no number, or all gave the same.
-    """
+    """Measures an experiment's noise floor, and by ``margin`` of its sd the margin."""
     found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
     results = [result for result in found if result is not None]
     values = [
@@ -241,10 +200,7 @@ def code_of(experiment: Experiment) -> str | None:
 def _deviation_of_one(
     values: Sequence[float], metric: Measure, results: Sequence[RunResult]
 ) -> float:
-    """The standard deviation over seeds; where a score is a mean of several values, of one of them.
-
-    That is the root of the variance between seeds and the one within them.
-    """
+    """The sd over seeds, to which repeats within a seed add the variance of one of them."""
     variance = np.var(values, ddof=1)
     repeats = [result.curves.get(metric.repeated or "", ()) for result in results]
     if min(map(len, repeats)) > 1:

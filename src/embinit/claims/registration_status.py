@@ -20,12 +20,9 @@ BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed",
 class RegistrationStatus:
     """A claim's status against its lock.
 
-    Attributes:
-        state: ``beforehand``: it stands as it was registered before its runs. ``afterwards``: it
-            was registered, or registered anew, when runs of it were stored. ``changed``: it differs
-            from its line. ``absent``: it has no line.
-        differs: In which way it changed, or why it counts as registered afterwards; else "".
-        when: When it was registered (ISO 8601); None without a line.
+    ``beforehand``: as it was registered before its runs; ``afterwards``: registered, or anew, when
+    runs of it were stored; ``changed``: other than its line; ``absent``: without one. ``differs``
+    says how it changed, or why it counts as afterwards.
     """
 
     state: str
@@ -34,12 +31,7 @@ class RegistrationStatus:
 
 
 def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus:
-    """A claim's status against its line.
-
-    Args:
-        case: The claim.
-        looks: Its schedule of looks.
-    """
+    """A claim's status against its line."""
     entry = case.line
     if entry is None:
         return RegistrationStatus(ABSENT)
@@ -55,12 +47,7 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
 def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
     """A claim's line as it is to be written; one that still fits stays as it is.
 
-    Where its runs are there, it says so, and why it was registered so late before.
-
-    Args:
-        case: The claim, whose spreads may have been measured anew.
-        looks: Its schedule of looks.
-        seen: Whether runs of it are stored already.
+    Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
     entry, now = case.line, frozen(case, looks)
     told = () if entry is None else (difference(entry, now), *_moved(case))
@@ -74,14 +61,9 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
 
 
 def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
-    """The statement of a claim that must stand beforehand.
+    """The statement of a claim that must be fixed beforehand.
 
-    The code of a training function is no part of it: what is registered is what is stated, and runs
-    of another code are other runs.
-
-    Args:
-        case: The claim.
-        looks: Its schedule of looks.
+    The code of a training function is no part of it: runs of another code are other runs.
     """
     claim, tier = case.claim, case.experiment.tier
     entry: dict[str, Any] = {

@@ -1,9 +1,8 @@
 """The other kind of noise: what the choice of test examples alone does to a score.
 
-Verdicts rest on seeds. A test set is a sample too, and two models that differ on it may not differ
-on another; this is shown beside and decides nothing. A measure says which test is its own
-(sacreBLEU's paired bootstrap after Koehn 2004, McNemar's exact test), two-sided and on the same
-examples; a seed has a p of its own, since its two runs share everything but the table.
+Verdicts rest on seeds; this is shown with them and decides nothing. A measure names its own test,
+two-sided and on the same examples; a seed has a p of its own, since its two runs share everything
+but the table.
 """
 
 from __future__ import annotations
@@ -22,14 +21,10 @@ MOST_SEEDS = 3
 
 @dataclass(frozen=True)
 class SamplingNoise:
-    """The result of a test of two arms on the test set's examples.
+    """A test of two arms on the test set's examples, one p for each of the first seeds.
 
-    Attributes:
-        test: The test's name.
-        examples: How many examples the test set has.
-        p: The test's p, one a seed, of the first ``MOST_SEEDS``.
-        spread: Half the 95 % interval of one score, in the metric's unit, averaged over both arms
-            and those seeds.
+    The spread is half the 95 % interval of one score, in the metric's unit, averaged over both
+    arms.
     """
 
     test: str
@@ -39,11 +34,7 @@ class SamplingNoise:
 
 
 def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
-    """The runs whose outputs tell the test set's noise, seed by seed.
-
-    There are none where no test can tell it: the measure has no test, or a side is a difference of
-    arms or a number.
-    """
+    """The runs whose outputs show the test set's noise, seed by seed; none without a test."""
     sides = (comparison.left, comparison.right)
     if comparison.left.measure.test is None or any(len(side.terms) != 1 for side in sides):
         return []
@@ -53,15 +44,7 @@ def paired_runs(comparison: Comparison) -> list[tuple[RunSpec, RunSpec]]:
 
 
 def sampling_noise(test: PairedTest, pairs: Sequence[Sequence[RunResult]]) -> SamplingNoise | None:
-    """The test set's noise in a comparison of one arm with another.
-
-    Args:
-        test: The test of the measure that they are compared by.
-        pairs: The two arms' results, seed by seed; at least one.
-
-    Returns:
-        The noise, or None where runs were stored without their outputs.
-    """
+    """The test set's noise in a comparison of two arms; None for runs without outputs."""
     p: list[float] = []
     spreads: list[float] = []
     examples = 0

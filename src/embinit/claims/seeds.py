@@ -1,13 +1,8 @@
 """The fixture ``seeds``: it gives a test arms of any function, and makes the test a claim.
 
-::
-
-    def test_untied_helps(seeds):
-        assert seeds(train, tied=False) < seeds(train, tied=True)
-
-What a claim says in full is derived: its id and its sentence from the test, its family from the
-file, its margin from the noise of the arm on the right, on seeds that no claim uses. An arm against
-itself on other seeds is the file's control.
+From ``assert seeds(train, tied=False) < seeds(train, tied=True)`` the rest is derived: id and
+sentence from the test, family from the file, margin from the noise of the arm on the right on seeds
+that no claim uses. An arm against itself on other seeds is the file's control.
 """
 
 from __future__ import annotations
@@ -47,15 +42,11 @@ class SeedsExperiment(Experiment):
         return True
 
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:
-        """An arm: what the function returns, one number a seed.
+        """An arm: what one function returns, one number a seed.
 
-        Args:
-            given: One function. It takes ``seed`` and the arguments, and returns a number. One
-                that ``training`` decorates may return several; its first measure is compared.
-            arguments: The arm's, as plain values.
-
-        Raises:
-            InputError: The function can't be called so, or other processes would not find it.
+        The function takes ``seed`` and the arguments, which are plain values, and returns a number.
+        One that ``training`` decorates may return several; its first measure is compared. A
+        function that other processes would not find is an InputError.
         """
         if len(given) != 1:
             raise InputError(
@@ -99,13 +90,7 @@ def on_seeds(tier: str) -> Sequence[Experiment]:
 
 
 def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
-    """The claim of a test with the fixture.
-
-    Args:
-        test: The test.
-        home: Its file, in dots.
-        name: Its name, with those of its classes.
-    """
+    """The claim of a test with the fixture; ``home`` is its file, in dots."""
     *classes, own = name.split(".")
     words = own.removeprefix("test_").replace("_", " ").strip()
     says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
@@ -118,13 +103,7 @@ def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
 
 
 def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[..., None]:
-    """The control of a file: the arm on the right of its first comparison, against itself.
-
-    Args:
-        tests: The file's tests, which take the experiment alone. One that can't be read is passed
-            over.
-        home: Its file, in dots.
-    """
+    """The control of a file: the arm on the right of the first readable test, against itself."""
 
     def test_control_a_a(seeds: Experiment) -> None:
         known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]

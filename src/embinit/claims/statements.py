@@ -19,24 +19,14 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Statement:
-    """A decorator that marks a test with what it states; claims and audits are its subclasses.
-
-    Attributes:
-        id: The statement's id, which reads ``paper/part/name``.
-        says: The statement as a sentence.
-        where: Where the paper says it, such as ``Table 1``.
-    """
+    """A decorator that marks a test with what it states; ``id`` reads ``paper/part/name``."""
 
     id: str
     says: str
     where: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the id.
-
-        Raises:
-            InputError: The id does not read ``paper/part/name``.
-        """
+        """Checks the id."""
         if self.id.count("/") < 2 or not all(self.id.split("/")):
             raise InputError(
                 f"the id {self.id!r} must read paper/part/name, as in mine/finding-1/it"
@@ -61,10 +51,7 @@ class Statement:
 
 
 def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - frames
-    """The file and the line of the module's or the class's own code that runs, functions left out.
-
-    A function may make many tests; the line that calls it is the place of each.
-    """
+    """The file and line of the module's or class's own code that runs, functions left out."""
     frame = sys._getframe(1)
     while frame.f_code.co_flags & inspect.CO_OPTIMIZED and frame.f_back is not None:
         frame = frame.f_back
@@ -72,12 +59,7 @@ def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - fram
 
 
 def line_of(test: Callable[..., Any], path: Path) -> int:
-    """The line of a file of claims at which a test is stated: that of its decorator or its call.
-
-    Args:
-        test: The test.
-        path: The file. A test that another file states has its own line there.
-    """
+    """The line at which a test is stated: its decorator's or call's, if the file has that."""
     stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
     file, line = stated
     return line if Path(file) == path else inspect.unwrap(test).__code__.co_firstlineno

@@ -12,7 +12,6 @@ import contextlib
 import errno
 import json
 import math
-import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,12 +24,6 @@ MOST_DIM = 1 << 16
 
 MOST_LINE_BYTES = 1 << 24
 """The longest line that is held in memory: a vector of ``MOST_DIM`` numbers takes about 1 MB."""
-
-MOST_DIGITS = 40
-"""The longest integer of a JSON document; transformers writes one of 31 digits for no limit."""
-
-MOST_JSON_BYTES = 1 << 26
-"""The largest JSON document that is parsed, which takes some ten times that in memory."""
 
 
 @contextlib.contextmanager
@@ -61,66 +54,27 @@ def reading(
         ) from error
 
 
-class NoRegularFileError(OSError):
-    """A directory, a pipe or a device stands where a file should be."""
-
-
 def regular(path: Path, mend: str = "name a file") -> Path:
     """``path``, if a file is there that can be read to its end.
 
-    A pipe would be waited for without end, and a device may have none.
-
     Raises:
-        InputError: It is no regular file, or can't be looked at.
+        InputError: It is a directory or no regular file, or can't be looked at.
     """
     with reading(path, mend):
-        _require_regular(os.stat(path))
+        if not stat.S_ISREG(path.stat().st_mode):
+            kind = "a directory" if path.is_dir() else "no regular file"
+            raise OSError(errno.EINVAL, f"it is {kind}")
     return path
-
-
-def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """The whole content of a small file. No pipe is waited for, and no device is opened.
-
-    Args:
-        path: The file.
-        most: The most bytes that it may have; None for ``MOST_JSON_BYTES``.
-
-    Raises:
-        NoRegularFileError: It is a directory, a pipe or a device.
-        OSError: It can't be read, is too large, or another process changed it meanwhile.
-    """
-    most = MOST_JSON_BYTES if most is None else most
-    _require_regular(os.stat(path))
-    with open(path, "rb", opener=_open_without_waiting) as file:
-        status = os.fstat(file.fileno())
-        _require_regular(status)
-        if status.st_size > most:
-            raise OSError(errno.EOVERFLOW, f"it is larger than {most >> 20} MiB")
-        content = file.read(status.st_size + 1)
-    if len(content) != status.st_size:
-        raise OSError(errno.ESTALE, "it changed while it was read")
-    return content
-
-
-def _require_regular(status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
-        raise NoRegularFileError(errno.EINVAL, f"it is {kind}")
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    # A pipe may have taken the file's place since it was looked at.
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def read_json(path: Path, mend: str = "fetch it again") -> Any:
     """The content of a JSON file, without NaN and infinities, which JSON doesn't have.
 
     Raises:
-        InputError: The file can't be read, is too large, or is no JSON.
+        InputError: The file can't be read, or is no JSON.
     """
     with reading(path, mend):
-        text = read_bytes(path)
+        text = path.read_bytes()
     try:
         return parse_json(text)
     except (ValueError, RecursionError) as error:
@@ -135,7 +89,7 @@ def parse_json(text: bytes | str) -> Any:
         ValueError: It is no JSON, or has a NaN or an infinity.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(text, parse_constant=_no_constant, parse_float=finite, parse_int=_moderate)
+    return json.loads(text, parse_constant=_no_constant, parse_float=finite)
 
 
 def _no_constant(name: str) -> None:
@@ -151,12 +105,6 @@ def finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
         raise ValueError(f"{digits[:20]} is too large a number")
     return number
-
-
-def _moderate(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise ValueError(f"{digits[:20]} is too large a number")
-    return int(digits)
 
 
 def plain_name(name: object) -> bool:

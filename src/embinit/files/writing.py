@@ -6,13 +6,11 @@ Whatever is wrong with a file that the user named is an InputError with the file
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import functools
 import gzip
 import hashlib
 import io
-import json
 import os
 import socket
 import sys
@@ -25,15 +23,7 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.files.reading import (
-    MOST_LINE_BYTES,
-    NoRegularFileError,
-    parse_json,
-    plain_name,
-    read_bytes,
-    reading,
-    regular,
-)
+from embinit.files.reading import MOST_LINE_BYTES, reading, regular
 
 CHUNK = 1 << 20
 PROGRESS_SECONDS = 5.0
@@ -158,93 +148,51 @@ def _buffered(stream: Any) -> IO[bytes]:
     return io.BufferedReader(stream, CHUNK)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> None:
     """Writes a temporary file and renames it to ``path``: no half-written file is ever seen.
 
-    Content and name both reach the disk before it returns, so a loss of power loses neither.
+    Args:
+        path: The file.
+        content: What it shall hold.
+        durable: Whether the content is on the disk before the rename, so that a loss of power
+            leaves no empty file.
 
     Raises:
         OSError: The file could not be written. ``path`` is as it was before.
     """
-    temporary = _write_aside(path, content)
-    try:
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_directory(path.parent)
-
-
-STALE_SECONDS = 3600
-"""Nobody writes a file for so long: a temporary file that is older was left behind."""
-
-JOURNAL = ".embinit-renames.json"
+    _replace({path: content}, durable)
 
 
 def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Writes several files of a directory, all or none.
+    """Writes several files of a directory, each atomically, in their order.
 
-    All are written under other names first, then a journal of the renames, then they are renamed.
-    Before the journal is there, nothing has changed. Afterwards ``finish_writing`` completes what
-    was interrupted, as every reader and writer of such a directory does first.
-
-    Args:
-        directory: The directory, which must exist.
-        contents: What each file shall hold, by its name.
+    None is renamed before all are written: a full disk leaves all as they were.
 
     Raises:
-        OSError: The files could not be written. All are as they were before.
+        OSError: The files could not be written.
     """
-    finish_writing(directory)
-    _sweep(directory, contents)
-    temporary: dict[str, str] = {}
+    _replace({directory / name: content for name, content in contents.items()})
+
+
+def _replace(contents: Mapping[Path, str | bytes], durable: bool = True) -> None:
+    temporary: dict[Path, str] = {}
     try:
-        for name, content in contents.items():
-            temporary[name] = Path(_write_aside(directory / name, content)).name
-        for name in contents:
-            if (directory / name).is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        write_atomically(directory / JOURNAL, json.dumps(temporary))
+        for path, content in contents.items():
+            handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            with os.fdopen(handle, "wb") as file:
+                # Only its owner may read a temporary file. The renamed file is for others as well.
+                os.fchmod(handle, 0o644)
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                if durable:
+                    os.fsync(handle)
+        for path in contents:
+            os.replace(temporary[path], path)
     except BaseException:
         for name in temporary.values():
             with contextlib.suppress(OSError):
-                os.unlink(directory / name)
+                os.unlink(name)
         raise
-    finish_writing(directory)
-
-
-def _sweep(directory: Path, names: Iterable[str]) -> None:
-    """Removes what a writer left behind that was killed before its journal."""
-    with contextlib.suppress(OSError):
-        for stale in (each for name in names for each in directory.glob(f".{name}.*")):
-            if time.time() - stale.stat().st_mtime > STALE_SECONDS:
-                stale.unlink()
-
-
-def finish_writing(directory: Path) -> None:
-    """Completes the renames of a ``write_together`` that was killed. Else it does nothing.
-
-    On read-only media, and while another process completes them, they are left to that. A journal
-    that can't be read now is left for a later reader; what is no journal is removed.
-    """
-    journal = directory / JOURNAL
-    try:
-        renames = parse_json(read_bytes(journal))
-        pairs = [(str(name), str(temporary)) for name, temporary in renames.items()]
-    except (NoRegularFileError, ValueError, AttributeError, RecursionError):
-        pairs = []
-    except OSError:
-        return
-    with contextlib.suppress(OSError):
-        for name, temporary in pairs:
-            # A journal may be anybody's: it moves what write_together made, and nothing else.
-            made = temporary.startswith(f".{name}.") and plain_name(name) and plain_name(temporary)
-            if made and (directory / temporary).exists():
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(directory / temporary, directory / name)
-        _sync_directory(directory)
-        journal.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -253,42 +201,13 @@ def held(directory: Path) -> Iterator[None]:
 
     Where the file system has no locks, it is held by nobody: each file is still written whole.
     """
-    handle = None
+    handle = os.open(directory, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):
-            handle = os.open(directory, os.O_RDONLY)
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        if handle is not None:
-            os.close(handle)
-
-
-def _write_aside(path: Path, content: str | bytes) -> str:
-    """Writes a temporary file beside ``path``, down to the disk, and returns its path."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            # Only its owner may read a temporary file. The renamed file is for others as well.
-            os.fchmod(handle, 0o644)
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    return temporary
-
-
-def _sync_directory(directory: Path) -> None:
-    """Makes a rename outlast a loss of power. Some file systems can't, and rename at once."""
-    with contextlib.suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        os.close(handle)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The lab's options: ``--embinit-source``, read from a path, and ``--embinit-worlds``."""
+"""The lab's part of a session: ``--embinit-source``, read from a path, and ``embinit_worlds``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import CLAIMING, SETS
 from embinit.lab.experiments import ModelExperiment, worlds_of
+from embinit.options import WORLDS
 from embinit.registry import nearest, split_world
 from embinit.specs import RunSpec
 
@@ -27,7 +28,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
     """The sources that ``--embinit-source`` names.
 
     Raises:
-        InputError: One of them can't be read, or ``--embinit-worlds`` names no free worlds.
+        InputError: One of them can't be read, or ``embinit_worlds`` names no free worlds.
     """
     _worlds(config)
     given = config.getoption("embinit_source")
@@ -39,28 +40,28 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
 
 
 def _worlds(config: pytest.Config) -> range | None:
-    """The worlds that ``--embinit-worlds`` names; None without the option.
+    """The worlds that the setting ``embinit_worlds`` names; None without it.
 
     Raises:
         InputError: It names none, or one of a set that is kept for something else.
     """
-    given = config.getoption("embinit_worlds")
-    if given is None:
+    given: str = config.getini(WORLDS)
+    if not given:
         return None
     try:
         worlds = worlds_of(given)
     except InputError as error:
-        raise InputError(f"--embinit-worlds {error}") from None
+        raise InputError(f"{WORLDS} {error}") from None
     # A single number is the first of as many as claims have.
     worlds = worlds if "-" in given else range(worlds[0], worlds[0] + len(CLAIMING))
     for name, kept in SETS.items():
         if kept is not CLAIMING and max(kept[0], worlds[0]) <= min(kept[-1], worlds[-1]):
             raise InputError(
-                f"--embinit-worlds {given}: {kept[0]} to {kept[-1]} are the worlds of {name}, on "
+                f"{WORLDS} {given}: {kept[0]} to {kept[-1]} are the worlds of {name}, on "
                 "which no claim is tested; name others, such as 9000-9019"
             )
     if len(worlds) < 2:
-        raise InputError(f"--embinit-worlds {given}: a paired test needs at least 2 worlds")
+        raise InputError(f"{WORLDS} {given}: a paired test needs at least 2 worlds")
     return worlds
 
 
@@ -106,8 +107,8 @@ def pytest_embinit_collected(
     if _worlds(config) is not None:
         if all(getattr(case.experiment, "worlds", None) is None for case in cases):
             raise pytest.UsageError(
-                f"--embinit-worlds {config.getoption('embinit_worlds')}: no claim here draws a "
-                "world for each seed; leave the option out"
+                f"{WORLDS} {config.getini(WORLDS)}: no claim here draws a "
+                "world for each seed; leave it out"
             )
         _make_tables(config, wanted)
     if not (given := pytest_embinit_definitions(config)):

@@ -1,12 +1,9 @@
 """The pytest plugin: the options, and a hook that waits for the first claim.
 
-pytest loads this module in every session of every project in the environment. So it imports nothing
-but pytest and the options. ``session.ClaimSession``, which does the work, is loaded when a claim is
-collected, when one of embinit's options is given, or when the project asks for them in its
-configuration.
-
-Every option is called ``--embinit-…``. A project that wants the short names lists them in its
-pytest configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
+pytest loads this module in every session of every project, so it imports nothing but pytest and the
+options; ``session.ClaimSession`` is loaded when a claim is collected or an option is given. Every
+option is called ``--embinit-…``. A project that wants the short names lists them in its
+configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import CONCLUDED, INTERRUPTED, OPTIONS, TOLD
+from embinit.options import CONCLUDED, OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -56,6 +53,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=[],
     )
     parser.addini(STRICT, "a claim that is UNDECIDED or NOT RUN fails", type="bool", default=False)
+    for name, text in SETTINGS.items():
+        parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: claims that train models")
@@ -82,11 +81,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Loads the session at once where the project or the command line asks for it.
-
-    Raises:
-        pytest.UsageError: One of the options can't be used.
-    """
+    """Loads the session at once where the project or the command line asks for it."""
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     if _distributes(config):
         config.pluginmanager.register(Controller(config))
@@ -98,17 +93,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Ends a session of claims with a status of its own where an exception would end it.
 
-    Python would end with 1, as though a claim was refuted. A process that waits for this one is
-    told that it came to its end: code of a claim may end the process with any status.
+    Python would end with 1, as though a claim was refuted. For a process that waits for this one a
+    file says that it came to its end: code of a claim may end the process with any status.
     """
-    told = os.environ.pop(TOLD, None)  # no process that is started from here is waited for so
-    waited_for = WaitedFor(Path(told)) if told else None
-    if waited_for is not None:
-        config.pluginmanager.register(waited_for)
+    concluded = os.environ.pop(CONCLUDED, None)  # no process that is started from here makes it
     try:
         result = yield
-        if waited_for is not None:
-            waited_for.tell(CONCLUDED)
+        if concluded is not None:
+            Path(concluded).touch()
         if config.pluginmanager.has_plugin(NAME):
             sys.stdout.flush()
         return result
@@ -143,15 +135,11 @@ def _is_asked_for(config: pytest.Config) -> bool:
         config.getoption(f"embinit_{name.replace('-', '_')}") != settings["default"]
         for name, settings in OPTIONS.items()
     )
-    return given or bool(config.getini(SHORT_OPTIONS))
+    return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:
-    """The plugin that holds the session's claims, loaded when it is first asked for.
-
-    Raises:
-        pytest.UsageError: One of the options can't be used.
-    """
+    """The plugin that holds the session's claims, loaded when it is first asked for."""
     loaded: ClaimSession | None = config.pluginmanager.get_plugin(NAME)
     if loaded is None:
         from embinit.pytest_plugin.session import ClaimSession
@@ -209,26 +197,6 @@ def pytest_make_collect_report(
     return report
 
 
-class WaitedFor:
-    """Tells how far the session is to the process that started it and waits.
-
-    Args:
-        path: The file that it reads.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def tell(self, what: str) -> None:
-        """Writes ``what``; where nothing can be written, nobody waits any more."""
-        with contextlib.suppress(OSError):
-            self._path.write_text(what, encoding="utf-8")
-
-    def pytest_keyboard_interrupt(self) -> None:
-        """Tells that the interrupt has arrived, so that it is not sent again."""
-        self.tell(INTERRUPTED)
-
-
 class Controller:
     """A controller of pytest-xdist, which learns of claims from its workers."""
 
@@ -250,11 +218,7 @@ class Controller:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Ends the session as one process would end it that can't use its options.
-
-        Raises:
-            pytest.UsageError: A worker could not.
-        """
+        """Raises the usage error that a worker met, as one process would."""
         result = yield
         if self._unusable is not None:
             raise pytest.UsageError(self._unusable)

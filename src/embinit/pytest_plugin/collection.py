@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
 from embinit.errors import InputError, printable
-from embinit.files.reading import read_bytes
 from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import UNUSABLE, power_summary
@@ -118,7 +116,6 @@ class Collection:
             if not is_tier(self._options.tier):  # experiments may name tiers of their own
                 raise pytest.UsageError(str(unknown_tier(self._options.tier)))
             folders.append(Folder.of(items, self._count))
-            self._select(items)
 
         self._or_unusable(items, select)
         yield
@@ -132,7 +129,7 @@ class Collection:
             self._unmatched = _nothing_fits(keyword, known)
 
     def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
-        """Does a step; a worker tells its controller of a usage error there, and runs no test.
+        """Does a step; a worker sends a usage error to its controller, and runs no test.
 
         pytest-xdist would take the error for a crash of the worker.
         """
@@ -144,33 +141,6 @@ class Collection:
             getattr(self._options.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
             items.clear()
 
-    def _select(self, items: list[pytest.Item]) -> None:
-        """Keeps the claims and audits whose ids --embinit-claim asks for, and no other test.
-
-        Raises:
-            pytest.UsageError: There is none.
-        """
-        globs: list[str] = self._options.option("claim")
-        if not globs:
-            return
-        ids = {item: ids_of(item) for item in items}
-        kept = [
-            item
-            for item in items
-            if isinstance(item, Unloadable)
-            or any(fnmatch.fnmatchcase(each, glob) for each in ids[item] for glob in globs)
-        ]
-        if not kept:
-            known = sorted({each for every in ids.values() for each in every})
-            near = "".join(nearest(glob, known) for glob in globs)
-            raise pytest.UsageError(
-                f"--embinit-claim: no claim fits {', '.join(globs)}: {near}embinit list tells them"
-            )
-        self._options.config.hook.pytest_deselected(
-            items=[item for item in items if item not in kept]
-        )
-        items[:] = kept
-
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that can't be told."""
         try:
@@ -181,12 +151,7 @@ class Collection:
     def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
-        A claim without an experiment on this tier is deselected, since there is nothing to run. A
-        claim that can't be read fails when its turn comes; the others are run.
-
-        Raises:
-            pytest.UsageError: The schedule of looks is impossible for a claim, or there is too
-                little memory.
+        A claim without an experiment here is deselected. An unreadable one fails in its turn.
         """
         try:
             require_room(SESSION_ROOM)
@@ -262,13 +227,11 @@ class Collection:
 
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
-        if self._options.option("list"):
-            return power_summary.listing(self._state.cases)
         verbosity = self._options.config.get_verbosity()
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
-        broken += map(printable, power_summary.underpowered_lines(self._state.cases))
+        broken += map(printable, power_summary.untracked_inputs(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]
@@ -294,7 +257,7 @@ class Collection:
         """Writes the first worker's lines to the terminal, once."""
         reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(OSError):
-            lines = read_bytes(self._summary_file).decode(errors="replace").splitlines()
+            lines = self._summary_file.read_bytes().decode(errors="replace").splitlines()
             self._summary_file.unlink()
             if reporter is not None and lines:
                 reporter.ensure_newline()
@@ -317,11 +280,7 @@ class Collection:
 
 
 def _check_lock(item: pytest.Function) -> None:
-    """Refuses a lock that can't be read, before anything trains.
-
-    Raises:
-        pytest.UsageError: It is damaged, or of a newer embinit.
-    """
+    """Refuses a lock that can't be read, before anything trains."""
     try:
         _ = lock_beside(item.path).document
     except InputError as error:
@@ -329,16 +288,11 @@ def _check_lock(item: pytest.Function) -> None:
 
 
 def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
-    """A line on a ``-k`` that selects none of the claims.
-
-    Args:
-        keyword: What ``-k`` says.
-        known: The claims' ids by the names of their tests.
-    """
+    """A line on a ``-k`` that selects none of the claims."""
     named = [f"{name} ({known[name]})" for name in sorted(known)]
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     near = nearest(keyword, [*known, *known.values()])
     return printable(
-        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests, and "
-        f"--embinit-claim ids: {', '.join(named[:MOST_NAMED])}{more}"
+        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests: "
+        f"{', '.join(named[:MOST_NAMED])}{more}"
     )

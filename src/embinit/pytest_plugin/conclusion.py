@@ -103,7 +103,7 @@ class Conclusion:
         """What is not in order; nothing is where nothing was to be judged."""
         if self._state.registering.is_asked_for:
             return []
-        return baseline.faults(self._state.document(), self._options.blessed, self._options.moved)
+        return baseline.faults(self._state.document(), self._options.blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -153,13 +153,7 @@ class Conclusion:
         # It takes long and decides nothing: who interrupts has the report at once.
         with contextlib.suppress(KeyboardInterrupt):
             add_sampling_noise(document, runs if state.unfinished is None else {})
-        page = write_report(
-            document,
-            runs,
-            options.path("report-dir"),
-            options.option("replace-report"),
-            options.blessed,
-        )
+        page = write_report(document, runs, options.path("report-dir"), blessed=options.blessed)
         failed = sum(run.result.failure is not None for run in runs.values())
         if store is not None:  # those that left no result are no claim's runs
             since = moment(options.started, "seconds")
@@ -227,10 +221,9 @@ class Conclusion:
         terminalreporter.section("against the baseline")
         changes = baseline.changes(document, blessed)
         for change in changes:
-            fault = baseline.is_fault(change, self._options.moved)
-            word = "LOST" if change.lost else "MOVED" if fault else "moved"
+            word = "LOST" if change.lost else "moved"
             for line in f"{word}: {change}".splitlines():
-                terminalreporter.write_line(clean(line), red=fault)
+                terminalreporter.write_line(clean(line), red=change.lost)
         if not changes:
             terminalreporter.write_line("no changes since the baseline")
 

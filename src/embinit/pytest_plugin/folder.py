@@ -1,7 +1,7 @@
 """The claims of a whole folder, whichever of them are run.
 
-A claim's share of alpha is its family's over the number of its claims, so that number can't hang on
-``-k`` or on which files are named. So files beside those of the collected claims are read too.
+A claim's share of alpha must not depend on ``-k`` or on which files are named, so files next to
+those of the collected claims are read too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from embinit.claims.definitions import Claim, Family, Misstated
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
-from embinit.files.reading import read_bytes
 from embinit.pytest_plugin import COLLECTED
 from embinit.pytest_plugin.unloadable import Unloadable, decorated
 
@@ -27,12 +26,8 @@ from embinit.pytest_plugin.unloadable import Unloadable, decorated
 class Folder:
     """The claims of a folder.
 
-    Attributes:
-        counts: How many claims each family has, controls left out.
-        homes: Where each id stands: files and lines.
-        unread: How many claims can't be read, so that nobody knows their families, or have the id
-            of another one.
-        watched: The families that have a control.
+    ``counts`` leaves controls out. ``homes`` has the files and lines of each id. ``unread`` can't
+    be read, or have another's id. ``watched`` families have a control.
     """
 
     counts: dict[str, int]
@@ -42,12 +37,7 @@ class Folder:
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
-        """The folders of the claims among the collected tests.
-
-        Args:
-            items: All tests that were collected, before any is deselected.
-            count: Gives the number of a claim's experiments.
-        """
+        """The folders of all tests collected; ``count`` gives how many experiments a claim has."""
         items = list(items)
         functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
@@ -80,11 +70,7 @@ class Folder:
         return cls(dict(counts), dict(homes), unread, frozenset(watched))
 
     def family(self, claim: Claim, tier: str) -> Family:
-        """The claim's family with its size.
-
-        Raises:
-            InputError: Another claim has the same id, or the family has more claims than its size.
-        """
+        """The claim's family with its size; InputError for an id or a size that can't be."""
         homes = self.homes.get(claim.id, ())
         if len(homes) > 1:
             raise InputError(
@@ -129,13 +115,7 @@ def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
 def _beside(
     claims: Iterable[pytest.Function], broken: dict[Path, int]
 ) -> Iterable[pytest.Function]:
-    """The tests of files that lie beside those of claims and were not collected.
-
-    Args:
-        claims: The claims that were collected.
-        broken: The files that can't be loaded, with how many claims each has; those that are met
-            here are added.
-    """
+    """The tests of files next to those of claims; unloadable ones are added to ``broken``."""
     modules = {item.path: item.getparent(pytest.Module) for item in claims}
     for folder in dict.fromkeys(path.parent for path in modules):
         known = next(module for path, module in modules.items() if path.parent == folder)
@@ -150,7 +130,7 @@ def _beside(
 
 def _may_have_claims(path: Path) -> bool:
     try:
-        return "claim" in read_bytes(path).decode()
+        return "claim" in path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
 

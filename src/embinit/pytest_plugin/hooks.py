@@ -21,11 +21,7 @@ GROUP = "embinit.pytest"
 
 
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[Definition]:  # type: ignore[empty-body]
-    """Gives what every process that trains defines first, as the options ask.
-
-    Raises:
-        InputError: An option can't be used.
-    """
+    """Gives what every process that trains defines first; InputError for an unusable option."""
 
 
 @pytest.hookspec(firstresult=True)
@@ -41,14 +37,7 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Checks the options against all claims, before anything trains.
+    """Checks the options against all claims, before anything trains; else pytest.UsageError.
 
-    Args:
-        config: The session's configuration.
-        cases: The claims in their experiments.
-        wanted: The runs of this session; none where it only collects.
-        problem: Tells why a run can't be made here; None where it can be.
-
-    Raises:
-        pytest.UsageError: An option asks for what no claim can have.
+    ``wanted`` has the runs of this session; ``problem`` gives why a run can't be made here.
     """

@@ -35,16 +35,8 @@ UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
-    Attributes:
-        home: The module, which registers inits and the like.
-        named: What names the test in the verdicts document: ``nodeid``, and ``id`` if it has one.
-        verdict: The claim's entry in the verdicts document; None without a verdict.
-        audit: The audit's entry there; None for a claim.
-        failure: Why runs of the claim failed; "" where none did.
-        unwritten: Whether a result could not be written.
-        registered: Whether the claim was registered.
-        lock: The file of the lock that its entries are for; "" without entries.
-        sections: The entries for the lock: by section, then key.
+    ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
+    entries of the document. ``sections`` are a lock's entries, by section and key.
     """
 
     home: Home
@@ -74,11 +66,7 @@ ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Stands in for the experiments of a claim that could not name them.
-
-    Attributes:
-        error: Why it could not.
-    """
+    """Stands in for the experiments of a claim that could not name them."""
 
     error: Exception
 
@@ -94,10 +82,7 @@ def ids_of(item: pytest.Item) -> list[str]:
 
 
 def parameter(item: pytest.Function) -> object:
-    """The experiment among a test's parameters; None where there is none.
-
-    One of the fixture ``seeds`` is called after the test's other parameters.
-    """
+    """The experiment among a test's parameters, named after the others for ``seeds``; or None."""
     params = getattr(getattr(item, "callspec", None), "params", {})
     known = next((e for e in params.values() if isinstance(e, Experiment | Unreadable)), None)
     if isinstance(known, SeedsExperiment):
@@ -107,11 +92,7 @@ def parameter(item: pytest.Function) -> object:
 
 
 def experiments_name(function: Any, cls: type | None) -> str:
-    """The name of the argument that takes a claim's experiment.
-
-    Raises:
-        InputError: The claim takes anything else.
-    """
+    """The name of the argument that takes a claim's experiment; InputError without one."""
     names = list(inspect.signature(function).parameters)
     if SeedsClaim.of(function) is not None:
         return SEEDS
@@ -123,8 +104,7 @@ def experiments_name(function: Any, cls: type | None) -> str:
 def bound(item: pytest.Function) -> Callable[..., None]:
     """A claim's test as it takes its experiment alone, with its other parameters as they are.
 
-    Raises:
-        InputError: It takes fixtures beside ``seeds``, which aren't there when it is read.
+    Fixtures other than ``seeds`` aren't there when it is read, and are an InputError.
     """
     test: Callable[..., None] = item.obj
     if inspect.iscoroutinefunction(test):
@@ -152,13 +132,7 @@ def bound(item: pytest.Function) -> Callable[..., None]:
 
 
 def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
-    """Reads the claim in its experiment; any error that it raises is the claim's.
-
-    Args:
-        item: The claim's test.
-        family: Its family, with its size.
-        most_seeds: The seeds of its last look, in place of the experiment's.
-    """
+    """Reads the claim in its experiment, with ``most_seeds`` in place of the experiment's."""
     name, given = experiments_name(item.function, item.cls), parameter(item)
     if isinstance(given, Unreadable):
         raise given.error
@@ -240,8 +214,8 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 def argument(item: pytest.Function) -> str:
     """The test's node id as pytest's command line takes it.
 
-    That is its node's id, except for a test of an installed package (``--pyargs``) outside of the
-    root directory: its file's path is cut short there, so its module stands in the file's place.
+    For a test of an installed package (``--pyargs``) pytest cuts its file's path short, so its
+    module is named in the file's place.
     """
     outside = not item.path.is_relative_to(item.config.rootpath)
     if not (outside and item.config.option.pyargs):

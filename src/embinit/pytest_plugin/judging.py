@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 
 import pytest
@@ -38,11 +37,7 @@ class Judging:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Judges a claim or makes an audit; every other test is left to pytest.
-
-        Returns:
-            True for a claim and an audit, which stops pytest from calling the test; else None.
-        """
+        """Judges a claim or makes an audit (True); every other test is left to pytest."""
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:
             settle_audit(pyfuncitem, audit)
@@ -59,10 +54,7 @@ class Judging:
         judgement = self._judge(pyfuncitem)
         self._looks.update()
         entry = claim_entry(
-            judgement,
-            argument(pyfuncitem),
-            self._training.session.key,
-            printed_for,
+            judgement, argument(pyfuncitem), self._training.session.key, printed_for
         )
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)
@@ -79,13 +71,6 @@ class Judging:
         if ITEM_RESULT in item.stash:
             item.stash[ITEM_RESULT].attach(report)
         return report
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Lets no warning, which may be anybody's text, move the terminal."""
-        told = printable(text := str(warning_message.message))
-        if told != text:
-            warning_message.message = told
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""

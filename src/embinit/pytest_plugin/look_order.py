@@ -26,8 +26,7 @@ class LookOrder:
     """The order of a session's looks: the one that decides most claims a second is the next.
 
     First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
-    verdict without controls counts for nothing. While the budget has no time for more than what is
-    owed, that comes first. Every worker finds the same order in the store.
+    verdict without controls counts for nothing. Every worker finds the same order in the store.
     """
 
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
@@ -38,11 +37,7 @@ class LookOrder:
         self._ended: set[str] = set()
 
     def in_order(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
-        """The runs of first looks, those of the most promising first.
-
-        Args:
-            runs: All that can be made here, stored or not.
-        """
+        """The runs of first looks, those of the most promising first."""
         session = self._training.session
         lacking = {run for run in runs if session.key(run) not in session.store}
         looks = [
@@ -73,12 +68,8 @@ class LookOrder:
     def _reach(self, case: Case, runs: list[RunSpec], must: bool) -> bool:
         """Trains the looks that are worth more than one; False where a budget ends before it.
 
-        What another claim's look has trained costs nothing, and is in no order of looks.
-
-        Args:
-            case: The claim.
-            runs: The runs of its look.
-            must: Whether its look is taken whatever the budget.
+        What another claim's look has trained costs nothing, and is in no order of looks. ``must``:
+        its look is taken whatever the budget.
         """
         session, on_gpu = self._training.session, self._options.option("device") != "cpu"
         while not all(session.key(run) in session.store for run in runs):
@@ -109,10 +100,7 @@ class LookOrder:
         return math.fsum(owed.values()) / self._training.session.slots
 
     def _order(self) -> list[PendingLook]:
-        """The next looks of what the stored runs leave open, the most promising first.
-
-        It holds until the first of them is taken.
-        """
+        """The next looks of what is open, the most promising first, until the first is taken."""
         following = []
         for case in self._state.cases:
             if case.id in self._ended:

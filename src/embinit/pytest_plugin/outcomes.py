@@ -16,10 +16,7 @@ from embinit.pytest_plugin.items import ITEM_RESULT, argument, bound
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:
-    """Makes an audit; an inconsistent one is an expected failure.
-
-    An inconsistency is the paper's, and nothing here can mend it.
-    """
+    """Makes an audit; an inconsistent one is an expected failure, as it is the paper's."""
     taken = inspect.signature(item.obj).parameters
     try:
         checks = item.obj(**{name: item.funcargs[name] for name in taken})

@@ -1,12 +1,8 @@
-"""A session's progress on the terminal, or in a log.
+"""A session's progress: one line below pytest's output, or plain lines in a pipe or a log.
 
-On a terminal, progress is one line below pytest's own output. Into a pipe or a log a plain line is
-written now and then, and seldom where ``CI`` is set.
-
-pytest writes a test's letter on an open line. rich's own ``Live`` would overwrite that line, since
-it takes whole lines and moves the cursor. So rich only draws the progress line. The line is placed
-below the cursor, which stays where pytest left it. Whatever pytest writes next first erases all
-that follows the cursor. Nothing here has to know where on the screen the cursor is.
+rich's ``Live`` would overwrite the line on which pytest writes a test's letter. So rich only draws
+the progress line; it is placed below the cursor, which stays where pytest left it, and is erased
+before pytest writes on.
 """
 
 from __future__ import annotations
@@ -39,13 +35,7 @@ BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
 
 @contextlib.contextmanager
 def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Iterator[None]:
-    """A context that shows the session's progress; nothing of it stays on a terminal's screen.
-
-    Args:
-        config: pytest's configuration.
-        folder: Where sessions keep their plans and marks.
-        ends: When a budget ends, by ``time.monotonic``; None where there is no budget.
-    """
+    """A context that shows the session's progress; nothing of it stays on a terminal's screen."""
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())
         with watched(folder, show, every, ends):
@@ -81,10 +71,7 @@ def _reporter(config: pytest.Config) -> Callable[[ProgressSnapshot], None]:
 
 
 def _live(config: pytest.Config) -> bool:
-    """Whether the session has a terminal that can show a line, and has it for itself.
-
-    With ``-s`` or a debugger, others write to the terminal too, and the line would be torn.
-    """
+    """Whether the terminal can show a line, and no ``-s`` or debugger would tear it."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     return (
         reporter is not None
@@ -112,12 +99,7 @@ def _line(config: pytest.Config) -> Iterator[Line]:
 
 
 class Line:
-    """The line below pytest's output; it appears when there is something to show.
-
-    Args:
-        writer: pytest's terminal writer.
-        terminal: The terminal, opened for this line alone.
-    """
+    """The line below pytest's output, on a terminal that is opened for it alone."""
 
     def __init__(self, writer: Any, terminal: TextIO) -> None:
         self._writer, self._terminal = writer, terminal

@@ -1,8 +1,7 @@
-"""Registering: a session that judges nothing, and writes down what must stand beforehand.
+"""Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``--embinit-register`` measures noise floors and spreads, and writes them to the folder's
-``claims.lock`` with what the claims state. Workers measure, and tell what they measured with the
-reports of their tests. The process that collects the reports writes it, once, at the session's end.
+``embinit register`` measures noise floors and spreads. Workers send what they measured with the
+reports of their tests; the process that collects these writes ``claims.lock`` once, at the end.
 """
 
 from __future__ import annotations
@@ -44,12 +43,8 @@ LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": 
 class Registering:
     """The registering part of a session.
 
-    Args:
-        seeds: On how many seeds noise floors and spreads are measured, 0 for none; None in a
-            session that judges.
-
-    Attributes:
-        locks: What is to be written to locks: by their files, then section, then key.
+    It measures on so many ``seeds``, 0 for none; None in a session that judges. ``locks`` is what
+    is to be written, by file, section and key.
     """
 
     def __init__(self, seeds: int | None) -> None:
@@ -79,19 +74,12 @@ class Registering:
         return list(dict.fromkeys(runs))
 
     def _kept(self, case: Case, comparison: Comparison) -> RegisteredSd | None:
-        """The registered spread that stays as it is; None where it is measured.
-
-        Other claims may rest on it, so it is measured anew on more seeds alone.
-        """
+        """The registered spread that stays: it is measured anew on more seeds alone; or None."""
         known = _lock(case).spread(comparison)
         return known if known is not None and known.seeds >= (self._seeds or 0) else None
 
     def _noise_floors(self, case: Case) -> list[tuple[Measure, NoiseFloor]]:
-        """The noise floors of a claim's experiment that the lock lacks, by what is measured.
-
-        A margin rests on that of a function's experiment if it says so, and else on that of the
-        experiment of its name whose floor the paper names.
-        """
+        """The noise floors of a claim's experiment that the lock lacks, by what is measured."""
         experiment, lock = case.experiment, _lock(case)
         floors: list[NoiseFloor] = []
         if isinstance(experiment, FunctionExperiment):
@@ -117,14 +105,7 @@ class Registering:
         session: Session,
         ensure: Callable[[list[RunSpec]], None],
     ) -> None:
-        """Measures and writes down what stands beforehand; the verdict is for another session.
-
-        Args:
-            item: The claim's test, whose report takes along what was measured.
-            case: The claim in its experiment.
-            session: Where runs are found.
-            ensure: Returns when runs are stored.
-        """
+        """Measures and writes down what stands beforehand; the verdict is for another session."""
         runs = self.runs(case)
         if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
             pytest.skip("; ".join(problems))
@@ -140,11 +121,7 @@ class Registering:
     def _measure_spreads(
         self, item: pytest.Function, case: Case, session: Session, seeds: int
     ) -> Case:
-        """Measures the spreads of a claim's differences.
-
-        Returns:
-            The claim with these spreads.
-        """
+        """Measures the spreads of a claim's differences."""
         comparisons = []
         for comparison in case.comparisons:
             spread = self._kept(case, comparison)
@@ -166,11 +143,7 @@ class Registering:
     def _measure_noise_floors(
         self, item: pytest.Function, case: Case, session: Session, seeds: int
     ) -> Case:
-        """Measures the noise floors that margins come from.
-
-        Returns:
-            The claim with its margin, where that comes from one.
-        """
+        """Measures the noise floors that margins come from."""
         experiment = case.experiment
         for metric, floor in self._noise_floors(case):
             key = noise_floor_key(floor.experiment, metric)
@@ -201,11 +174,7 @@ class Registering:
             self.locks.setdefault(result.lock, {}).setdefault(section, {}).update(entries)
 
     def write(self, terminalreporter: Any) -> None:
-        """Writes what was measured and frozen to its locks, and tells what is marked there.
-
-        Args:
-            terminalreporter: pytest's terminal.
-        """
+        """Writes what was measured and frozen to its locks, and tells what is marked there."""
         terminalreporter.section("registered")
         if not self.locks:
             terminalreporter.write_line("nothing was registered")

@@ -29,11 +29,7 @@ def _home(node: pytest.Item | pytest.Collector) -> str:
 
 
 def add_controls(items: list[pytest.Item]) -> None:
-    """Adds a control behind the tests of each file that take ``seeds``.
-
-    Args:
-        items: All tests that were collected.
-    """
+    """Adds a control behind the tests of each file that take ``seeds``."""
     tests: dict[pytest.Module, list[Callable[..., None]]] = {}
     for item in items:
         module = item.getparent(pytest.Module)

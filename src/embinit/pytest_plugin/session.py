@@ -1,11 +1,9 @@
 """A session of claims: the plugins that collect, train, judge and conclude, over one state.
 
-A claim test is parametrised over its experiments on the tier, read once at collection to learn
-its runs, and judged when they are stored. SUPPORTED passes, REFUTED and NO EFFECT fail, UNDECIDED
-is an expected failure (``embinit_strict`` makes it fail), NOT RUN is skipped; a control passes when
-its verdict is the one it expects. What the claims can see is told before anything trains. Verdicts
-travel with the reports, so that they reach the controller from any worker, which writes
-``verdicts.json`` and the HTML report.
+A claim is parametrised over its experiments on the tier, read at collection to learn its runs, and
+judged when they are stored. SUPPORTED passes, REFUTED and NO EFFECT fail, UNDECIDED is an expected
+failure, NOT RUN is skipped; a control passes when its verdict is the one it expects. Verdicts
+travel with the reports, so that the controller gets them from any worker.
 """
 
 from __future__ import annotations
@@ -27,16 +25,12 @@ class ClaimSession:
     """The claims of one pytest session."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Checks the options, and registers the session's plugins.
-
-        Raises:
-            pytest.UsageError: One of the options can't be used.
-        """
+        """Checks the options (pytest.UsageError), and registers the session's plugins."""
         if not hasattr(config.hook, hooks.pytest_embinit_definitions.__name__):
             config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
-        registering = Registering(options.option("register"))
+        registering = Registering(options.registered_seeds)
         state = SessionState(options.tier, registering)
         training = Training(options, state)
         looks = LookOrder(options, state, training)

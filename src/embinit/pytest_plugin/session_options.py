@@ -14,12 +14,14 @@ import pytest
 from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.looks import seeds_of_looks
 from embinit.errors import InputError, lacking_models
+from embinit.options import GPU_SHARE, REGISTER
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
 from embinit.report import baseline
 from embinit.runs.session import Definition
 
 GIVEN = "embinit.options"
+CLUSTER = "cluster"
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what all of them could tell."""
 
@@ -32,7 +34,6 @@ class SessionOptions:
         given: What a worker has from its controller in place of the options of these names.
         started: When the session started, in seconds since the epoch.
         blessed: The baseline's document; None without a baseline.
-        moved: By how many margins a difference may move from the baseline's; None for any move.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -46,7 +47,6 @@ class SessionOptions:
         self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
         self.blessed: baseline.Document | None = None
-        self.moved: float | None = None
         try:
             self._check()
         except InputError as error:
@@ -83,7 +83,23 @@ class SessionOptions:
     @property
     def on_ray(self) -> bool:
         """Whether a Ray cluster trains."""
-        return bool(self.option("engine") == "ray")
+        return str(self.option("engine")).partition(":")[0] == "ray"
+
+    @property
+    def cluster(self) -> str | None:
+        """The address of the cluster that trains; None for a new one."""
+        return self.given.get(CLUSTER) or self.option("engine").partition(":")[2] or None
+
+    @property
+    def gpu_share(self) -> float:
+        """How much of a GPU a cohort takes on a cluster."""
+        return float(self.config.getini(GPU_SHARE) or 1)
+
+    @property
+    def registered_seeds(self) -> int | None:
+        """On how many seeds a session that judges nothing measures; None in one that judges."""
+        given = self.config.getini(REGISTER)
+        return int(given) if given else None
 
     @property
     def controller(self) -> int:
@@ -175,13 +191,23 @@ class SessionOptions:
                     "begin"
                 )
         if seeds is not None and most is not None:
-            _check_looks(seeds, most)
-        registered = self.option("register")
-        if registered is not None and (registered < 0 or registered == 1):
+            try:
+                seeds_of_looks(seeds, most)
+            except InputError as error:
+                raise InputError(f"--embinit-max-seeds: {error}") from None
+        if (registered := self.registered_seeds) is not None and (
+            registered < 0 or registered == 1
+        ):
             raise InputError(
-                f"--embinit-register {registered}: a spread needs at least 2 seeds, and 10 are "
+                f"{REGISTER} {registered}: a spread needs at least 2 seeds, and 10 are "
                 "usual; 0 measures nothing"
             )
+        if self.option("engine") != "local" and not self.on_ray:
+            raise InputError(
+                f"--embinit-engine {self.option('engine')}: it is local, ray or ray:ADDRESS"
+            )
+        if not 0 < self.gpu_share <= 1:
+            raise InputError(f"{GPU_SHARE} {self.gpu_share}: it is above 0 and up to 1")
         if self.baseline_path is not None:
             try:
                 empty = {"session": {"tier": self.tier}, "claims": []}
@@ -189,47 +215,20 @@ class SessionOptions:
                 baseline.changes(empty, self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
-        if (fail_on := self.option("fail-on")) is not None:
-            try:
-                self.moved = baseline.size_in_margins(fail_on)
-            except InputError as error:
-                raise InputError(f"--embinit-fail-on: {error}") from None
-            if self.baseline_path is None:
-                raise InputError("--embinit-fail-on moved asks for --embinit-baseline VERDICTS")
         if self.data_dir is not None and not os.path.isdir(self.data_dir):
             raise InputError(
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
         self.definitions()
-        _check_name("store", self.path("store"))
+        self.path("store")  # refuses the home of a user whom the machine doesn't know
         if not self.is_worker:
             _check_folder(self.path("report-dir"))
         if not self.on_ray and self.option("device") != "cpu":
             _check_device(self.option("device"))
 
 
-def _check_looks(seeds: int, most: int) -> None:
-    try:
-        seeds_of_looks(seeds, most)
-    except InputError as error:
-        raise InputError(f"--embinit-max-seeds: {error}") from None
-
-
-def _check_name(option: str, folder: Path) -> None:
-    """Refuses a folder that the file system can't look up, as by a name that is too long."""
-    try:
-        os.stat(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return  # it is made, or refused when it is
-    except OSError as error:
-        raise InputError(
-            f"--embinit-{option} {folder}: {error.strerror or error}; name another folder"
-        ) from None
-
-
 def _check_folder(folder: Path) -> None:
     """Refuses a folder for the report that can't be written, before anything trains."""
-    _check_name("report-dir", folder)
     known = next(each for each in (folder, *folder.parents) if each.exists())
     if not known.is_dir() or not os.access(known, os.W_OK):
         what = "can't be written" if known.is_dir() else "is no folder"

@@ -16,17 +16,8 @@ from embinit.runs.modules import Home
 class SessionState:
     """The state of a session: collected claims and their results.
 
-    Attributes:
-        tier: The tier's name.
-        registering: What is registered, in a session that judges nothing.
-        cases: The claims that were read in this process.
-        modules: The modules of claims, which register inits and the like.
-        results: What came of the tests of claims and audits, by node id.
-        errors: The claims that broke, and so have no verdict: their entries in the document.
-        skipped: The claims that were collected and skipped, and so have none either.
-        unfinished: Why the session ended before each claim had its verdict; None if it did not.
-        reported: Whether a claim was reported, so that there is something to conclude.
-        unwritten: Whether a result or the report could not be written.
+    ``errors`` are claims without a verdict. ``unfinished`` says why the session ended before each
+    had one. ``unwritten``: a result or the report could not be written.
     """
 
     tier: str

@@ -11,7 +11,7 @@ import pytest
 
 from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
-from embinit.pytest_plugin.session_options import GIVEN, SessionOptions
+from embinit.pytest_plugin.session_options import CLUSTER, GIVEN, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.runs import progress
 from embinit.runs.machine import end_with
@@ -21,19 +21,10 @@ from embinit.specs import RunSpec
 
 
 class Training:
-    """The training of a session's runs.
-
-    Attributes:
-        cluster: The address of the Ray cluster that trains; None without one.
-        progress: How far the session came, once it is closed; None before, and in a worker.
-    """
+    """The training of a session's runs; ``progress`` is how far it came, once it is closed."""
 
     def __init__(self, options: SessionOptions, state: SessionState) -> None:
-        """Joins the cluster, if one trains.
-
-        Raises:
-            pytest.UsageError: It can't be joined.
-        """
+        """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
         self._options, self._state = options, state
         self.cluster: str | None = None
         self.progress: progress.ProgressSnapshot | None = None
@@ -54,15 +45,9 @@ class Training:
         """Joins the Ray cluster before anything else; a worker joins its controller's."""
         from embinit.runs import ray_engine
 
-        share = self._options.option("gpu-share")
-        if not 0 < share <= 1:
-            raise InputError(
-                f"--embinit-gpu-share {share}: a share of one GPU is above 0 and up to 1"
-            )
         if self._options.config.option.collectonly or self._options.option("no-train"):
             return
-        address = self._options.given.get("ray-address", self._options.option("ray-address"))
-        self.cluster = ray_engine.connect(address, self._options.option("device"))
+        self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
 
     def pytest_unconfigure(self) -> None:
         """Leaves the Ray cluster."""
@@ -75,14 +60,10 @@ class Training:
     def pytest_configure_node(self, node: Any) -> None:
         """Gives a worker the same paths, and the cluster that trains."""
         paths = {name: str(self._options.path(name)) for name in ("store", "report-dir")}
-        node.workerinput[GIVEN] = {**paths, "ray-address": self.cluster}
+        node.workerinput[GIVEN] = {**paths, CLUSTER: self.cluster}
 
     def _store(self) -> Store:
-        """The store; a session that trains nothing only reads it, from read-only media too.
-
-        Raises:
-            InputError: It can't be written, or read.
-        """
+        """The store; a session that trains nothing only reads it, from read-only media too."""
         path = self._options.path("store")
         return Store(
             path, write=not (self._options.option("no-train") and (path / "runs").is_dir())
@@ -90,11 +71,7 @@ class Training:
 
     @property
     def session(self) -> Session:
-        """This process's view of the plan and the store, opened when it is first needed.
-
-        Raises:
-            pytest.UsageError: The store can't be used.
-        """
+        """This process's view of the plan and the store, opened when it is first needed."""
         if self._session is None:
             try:
                 store = self._store()
@@ -111,7 +88,7 @@ class Training:
             if self._options.on_ray:
                 from embinit.runs.ray_engine import RaySession
 
-                self._session = RaySession(*where, gpu_share=self._options.option("gpu-share"))
+                self._session = RaySession(*where, gpu_share=self._options.gpu_share)
             else:
                 self._session = Session(*where)
             self._session.name = self._options.name

@@ -19,12 +19,7 @@ _DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
 
 
 class Unloadable(pytest.Item):
-    """Fails in the place of a module's claims.
-
-    Attributes:
-        line: One line that says what is wrong: file, line and mend.
-        claims: How many claims the module has, by its text.
-    """
+    """Fails in the place of a module's claims, with a ``line`` that says what is wrong."""
 
     def __init__(self, *, line: str, text: str, claims: int, **given: object) -> None:
         super().__init__(**given)  # type: ignore[arg-type]
@@ -35,15 +30,7 @@ class Unloadable(pytest.Item):
 
     @classmethod
     def of(cls, report: pytest.CollectReport, module: pytest.Module) -> Unloadable | None:
-        """The failing test in place of a module that could not be collected.
-
-        Args:
-            report: What pytest says of it.
-            module: The module.
-
-        Returns:
-            None where the file has no claims, or can't be read as text.
-        """
+        """The failing test in place of a module of claims that can't be collected; else None."""
         call: pytest.CallInfo[object] | None = getattr(report, "call", None)
         error = None if call is None or call.excinfo is None else call.excinfo.value
         try:

@@ -27,7 +27,7 @@ from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.report.summary import summarise
-from embinit.report.verdicts import add_holm, is_too_weak
+from embinit.report.verdicts import is_too_weak
 
 SCHEMA_VERSION = 2
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
@@ -307,9 +307,7 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(
-    report: Path, to: Path, anyway: bool = False, keep: bool = False, keep_claims: bool = False
-) -> None:
+def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> None:
     """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
 
     Args:
@@ -317,9 +315,7 @@ def bless(
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
             lacks, which nothing would guard any longer.
-        keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of.
-        keep_claims: Whether all claims and audits stay that the report lacks.
+        keep: Whether the replaced baseline's claims and audits stay that the report lacks.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
@@ -334,18 +330,17 @@ def bless(
     if all(claim["control"] for claim in document["claims"]):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    if os.path.exists(to / "verdicts.json") and (keep or keep_claims or not anyway):
+    if os.path.exists(to / "verdicts.json") and (keep or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
-        if keep or keep_claims:
-            document = _with_kept(document, old, keep_claims)
+        if keep:
+            document = _with_kept(document, old)
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone and not anyway:
             raise InputError(
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
-                "run them all, keep those of other papers by --keep, all by --keep-claims, or "
-                "bless --anyway"
+                "run them all, keep them by --keep, or bless --anyway"
             )
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -360,19 +355,14 @@ def bless(
         ) from error
 
 
-def _with_kept(document: Document, old: Document, claims: bool) -> dict[str, Any]:
+def _with_kept(document: Document, old: Document) -> dict[str, Any]:
     """The document with what the old baseline alone has; each such claim says since when."""
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
-    every = (*document["claims"], *document.get("audits", ()))
-    ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
+    have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
 
     def kept(name: str) -> list[dict[str, Any]]:
-        return [
-            entry
-            for entry in old.get(name, ())
-            if (entry["id"] not in have if claims else entry["paper"] not in ours)
-        ]
+        return [entry for entry in old.get(name, ()) if entry["id"] not in have]
 
     left = {"claims": [{"blessed": blessed, **each} for each in kept("claims")]}
     left |= {"audits": kept("audits")}
@@ -381,8 +371,6 @@ def _with_kept(document: Document, old: Document, claims: bool) -> dict[str, Any
         for name, entries in left.items()
         if entries
     }
-    if claims:  # a family's claims may be of several sessions then
-        add_holm(merged["claims"])
     merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
     return merged | {"summary": summarise(merged)}
 

@@ -12,7 +12,7 @@ from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
 from embinit.report.baseline import SCHEMA_VERSION
 from embinit.report.summary import summarise
-from embinit.report.verdicts import add_holm, locks_of
+from embinit.report.verdicts import locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
@@ -65,7 +65,6 @@ def make_document(
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
-    add_holm(claims)
     papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
     label = arm_labels(papers)

@@ -149,7 +149,6 @@ def write_report(
     document: Mapping[str, Any],
     runs: Mapping[str, Run],
     directory: Path,
-    replace: bool = False,
     blessed: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes verdicts.json and index.html. Numbers that aren't finite become null.
@@ -161,7 +160,6 @@ def write_report(
         document: The verdicts document.
         runs: Runs by key.
         directory: Where the files go; it is made if need be.
-        replace: Whether the document of an unfinished session may replace that of a whole one.
         blessed: The baseline; the page shows what changed since.
 
     Returns:
@@ -177,7 +175,7 @@ def write_report(
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if not replace and baseline.unfinished(document) and _has_whole(directory):
+        if baseline.unfinished(document) and _has_whole(directory):
             directory = directory / UNFINISHED
             if directory.is_symlink():
                 raise OutputError(f"{directory} is a link that leads out of the report; remove it")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embinit.claims.judging import TOO_COARSE
-from embinit.claims.paired_tests import Relation, Verdict, holm
+from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
@@ -36,7 +35,7 @@ def means(comparison: Mapping[str, Any]) -> list[str]:
     ]
     if not any(sides[1]):
         del sides[1]  # a trend is compared with 0
-    averages = [statistics.fmean(side) for side in sides if side]
+    averages = [sum(value / len(side) for value in side) for side in sides if side]
     if not averages:
         return []
     places = min(numbers.decimals(averages), 2 if max(map(abs, averages)) >= 1 else 6)
@@ -182,20 +181,3 @@ WORDS_OF_STATE = {
     ABSENT: "not registered",
 }
 """What is said of a claim by how it stands to its lock."""
-
-
-def add_holm(claims: list[dict[str, Any]]) -> None:
-    """Adds Holm-adjusted p to the comparisons of each family's claims.
-
-    They are shown beside the verdicts and decide nothing. Controls and exact comparisons have none.
-    """
-    families: dict[str, list[dict[str, Any]]] = {}
-    for entry in claims:
-        if not entry["control"]:
-            tested = [comparison for comparison in entry["comparisons"] if not comparison["exact"]]
-            families.setdefault(entry["family"], []).extend(tested)
-    for tested in families.values():
-        for comparison, adjusted in zip(
-            tested, holm([comparison["p"] for comparison in tested]), strict=True
-        ):
-            comparison["holm_p"] = adjusted

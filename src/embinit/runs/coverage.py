@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Coverage:
-    """A source's coverage of a vocabulary.
-
-    Attributes:
-        types: The number of different words.
-        types_found: Those of them that have a vector.
-        tokens: The number of running words in the training text.
-        tokens_found: Those of them that have a vector.
-    """
+    """A source's coverage of a vocabulary, by different words and by running words."""
 
     types: int
     types_found: int

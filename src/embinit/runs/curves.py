@@ -24,12 +24,6 @@ def largest_distance(values: Sequence[float], reference: Sequence[float]) -> flo
 
 
 def first_at(values: Sequence[float], value: float, below: bool) -> int | None:
-    """The place of the first point that reaches a value, from 0; None where none does.
-
-    Args:
-        values: The curve.
-        value: The value.
-        below: Whether the curve falls towards it.
-    """
+    """The place of the first point that reaches a value (from above if ``below``), or None."""
     reached = (each <= value if below else each >= value for each in values)
     return next((place for place, there in enumerate(reached) if there), None)

@@ -1,8 +1,7 @@
 """Helpers of a session: processes that train its plan on the machine's other cores or GPUs.
 
-A helper gets its job in a file. ``multiprocessing`` would send it through a pipe, and wait without
-end for a process that died before it had read all of a long plan; and it would run the script that
-called pytest once more.
+A helper gets its job in a file: ``multiprocessing`` would wait without end for a process that died
+before it had read all of a long plan, and would run the script that called pytest once more.
 """
 
 from __future__ import annotations
@@ -42,18 +41,7 @@ ENDS_WITHIN = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """A helper's job: what it takes from its session.
-
-    Attributes:
-        root: The store's directory.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on.
-        definitions: What the process defines first.
-        wanted: The runs of the plan.
-        session: The session's name.
-        modules: The modules of its claims.
-        parent: The session's process.
-    """
+    """A helper's job: what it takes from its session."""
 
     root: Path
     data_dir: Path | None
@@ -66,18 +54,10 @@ class Job:
 
 
 class Helper:
-    """A process that trains a session's plan beside it.
-
-    Attributes:
-        process: The process.
-    """
+    """A process that trains a session's plan beside it."""
 
     def __init__(self, job: Job) -> None:
-        """Starts the process.
-
-        Raises:
-            OSError: It can't be started.
-        """
+        """Starts the process; OSError where it can't."""
         # ``end`` closes both. What functions print would stand between the session's own lines.
         self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
         self._output: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
@@ -125,12 +105,7 @@ class Helper:
 
 
 def main(given: BinaryIO, told: int) -> None:
-    """Trains the plan of a job beside its session.
-
-    Args:
-        given: The job.
-        told: A file's descriptor, for the reason where that fails.
-    """
+    """Trains the plan of a job; a failure's reason goes to the file descriptor ``told``."""
     from embinit.runs.session import Session, failure_reason
     from embinit.runs.store import Store
 

@@ -1,10 +1,7 @@
 """Kinds of runs: how a recipe becomes a result, and all else that differs from kind to kind.
 
-A kind is one object. It knows what its runs read and checks it, what they cost, how many of them
-are stacked, how many parameters they have, and how a cohort is made. No other code of the engine
-depends on the kind of a run. A package adds a kind with a recipe class of its own (see
-``specs.Recipe``) and ``KINDS.register``, or an entry point in the group ``embinit.kinds``; so do
-the lab and embinit's own functions.
+No other code of the engine depends on the kind of a run. A package adds one with a recipe class of
+its own (``specs.Recipe``) and ``KINDS.register``, or an entry point ``embinit.kinds``.
 """
 
 from __future__ import annotations
@@ -34,12 +31,9 @@ SECOND = 2e9
 class RunContext:
     """The place in which a cohort is made.
 
-    Attributes:
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda:0``).
-        progress: Is told the share of the work that is done, 0 to 1.
-        sharers: How many processes share the device's memory.
-        twice: Whether a function's run is made a second time, to see that its seed decides it.
+    ``progress`` is called with the share of the work that is done, 0 to 1. ``sharers`` counts the
+    processes that share the device's memory. ``twice``: a function's run is made a second time, to
+    see that its seed decides it.
     """
 
     data_dir: Path | None
@@ -51,12 +45,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class Description:
-    """A run's setting in words, for the report's table of tasks.
-
-    Attributes:
-        model: The model in words.
-        training: The training in words.
-    """
+    """A run's setting in words, for the report's table of tasks."""
 
     model: str
     training: str
@@ -64,20 +53,12 @@ class Description:
 
 @dataclass(frozen=True)
 class Cohort(Generic[R]):
-    """Runs that are trained together as one stacked model.
-
-    Attributes:
-        runs: The runs, whose ``cohort_key`` is the same.
-    """
+    """Runs that are trained together as one stacked model; all have one ``cohort_key``."""
 
     runs: tuple[RunSpec[R], ...]
 
     def __post_init__(self) -> None:
-        """Checks that the runs can be stacked.
-
-        Raises:
-            InputError: They have different keys, or there is no run.
-        """
+        """Checks that the runs can be stacked; else InputError."""
         if len({run.cohort_key for run in self.runs}) != 1:
             raise InputError("a cohort's runs must share data, model and training settings")
 
@@ -99,11 +80,7 @@ class Kind(Generic[R]):
     """The distributions that compute its numbers, whose versions are in its runs' keys."""
 
     def recipe_of(self, layout: Mapping[str, Any]) -> R:
-        """The recipe of a record's layout, less the seed.
-
-        Raises:
-            KeyError, TypeError, ValueError: The layout is of another kind, or malformed.
-        """
+        """The recipe of a record's layout; KeyError, TypeError or ValueError if it is malformed."""
         recipe: R = structured(self.recipe, layout)
         return recipe
 
@@ -112,27 +89,15 @@ class Kind(Generic[R]):
         return ()
 
     def codes(self, run: RunSpec[R]) -> Iterable[str]:
-        """Digests of what its runs alone name in a registry, "" each for what is shipped.
-
-        Raises:
-            InputError: Nobody registered one of them.
-        """
+        """Digests of what its runs alone name in a registry, "" each for what is shipped."""
         return ()
 
     def fingerprint(self, run: RunSpec[R], data_dir: Path | None) -> str:
-        """A digest of what the run reads besides its spec; part of its key.
-
-        Raises:
-            InputError: A file is missing.
-        """
+        """A digest of what the run reads besides its spec, for its key; else InputError."""
         raise NotImplementedError
 
     def check(self, run: RunSpec[R], data_dir: Path | None) -> None:
-        """Reads all that the run will read, before anything trains.
-
-        Raises:
-            InputError: Something is missing or unusable.
-        """
+        """Reads all that the run will read, before anything trains; InputError where it can't."""
 
     def check_key(self, run: RunSpec[R]) -> Hashable:
         """A key that is equal for runs which pass or fail ``check`` alike."""
@@ -147,11 +112,7 @@ class Kind(Generic[R]):
         return 1
 
     def parameters(self, run: RunSpec[R]) -> Mapping[str, int]:
-        """The parameters of a run's model in each phase, counted from the spec alone.
-
-        Raises:
-            InputError: The spec leaves the count open: text decides the size of the vocabulary.
-        """
+        """The parameters of a run's model in each phase, from the spec alone; else InputError."""
         return {}
 
     def epochs(self, run: RunSpec[R]) -> int | None:
@@ -159,12 +120,7 @@ class Kind(Generic[R]):
         return None
 
     def label(self, run: RunSpec[R], sources: Mapping[str, str]) -> str:
-        """The arm's name as a paper writes it.
-
-        Args:
-            run: The run.
-            sources: What the paper calls sources of vectors, by their names in specs.
-        """
+        """The arm's name as a paper writes it; ``sources`` has the paper's names of sources."""
         return run.recipe.arm
 
     def describe(self, run: RunSpec[R]) -> Description:
@@ -172,12 +128,7 @@ class Kind(Generic[R]):
         raise NotImplementedError
 
     def say(self, setting: str, value: object) -> str | None:
-        """A setting of a recipe in words; "" where it is not told, None for the plain words.
-
-        Args:
-            setting: The field's path, such as ``table.init``.
-            value: Its value.
-        """
+        """A setting (such as ``table.init``) in words; "" for nothing, None for the plain words."""
         return None
 
     def make(self, cohort: Cohort[R], context: RunContext) -> list[RunResult]:
@@ -189,11 +140,7 @@ KINDS: Registry[Kind[Any]] = Registry("kind of run", "embinit.kinds")
 
 
 def kind_of(run: RunSpec) -> Kind[Any]:
-    """The run's kind.
-
-    Raises:
-        InputError: Nobody registered the kind that its recipe names.
-    """
+    """The run's kind; InputError where nobody registered it."""
     return KINDS[run.kind]
 
 
@@ -203,13 +150,6 @@ def versions_behind(run: RunSpec) -> tuple[str, ...]:
 
 
 def own_code(run: RunSpec) -> str:
-    """A digest of the code that makes a run and is not embinit's own; "" where all of it is.
-
-    It covers the kind of run and what its recipe names. So a run has another key once one of them
-    is changed.
-
-    Raises:
-        InputError: Nobody registered one of them.
-    """
+    """A digest of the code that makes a run and is not embinit's own; "" where all of it is."""
     codes = [KINDS.code(run.kind, lambda kind: (type(kind), kind.recipe)), *kind_of(run).codes(run)]
     return "/".join(filter(None, codes))

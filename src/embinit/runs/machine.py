@@ -39,12 +39,7 @@ def sharers(device: str) -> int:
 
 
 def training_devices(device: str) -> list[str]:
-    """The device of each training slot: one slot per core on a CPU, some per GPU.
-
-    Args:
-        device: ``cpu``, ``cuda`` for every GPU that this process sees, or one GPU such as
-            ``cuda:1``.
-    """
+    """The device of each training slot: one per core on a CPU, some per GPU (``cuda`` is all)."""
     devices = [device]
     if device == "cuda":
         import torch
@@ -54,11 +49,7 @@ def training_devices(device: str) -> list[str]:
 
 
 def limit_threads(load: bool) -> None:
-    """Lets torch use one thread, since each core has a process of its own.
-
-    Args:
-        load: Whether torch is loaded for it; else it is left alone where nobody has loaded it.
-    """
+    """Lets torch use one thread, as each core has a process; ``load`` loads it for that."""
     torch = importlib.import_module("torch") if load else sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
@@ -69,16 +60,9 @@ SCIPY_ROOM, SESSION_ROOM = 192 * 2**20, 512 * 2**20
 
 
 def require_room(size: int = SCIPY_ROOM) -> None:
-    """Refuses to load scipy into a process that may not have the memory that is mapped for it.
+    """Refuses to load scipy where there may be too little memory for it, with an InputError.
 
-    Its OpenBLAS asks for memory again and again as it is loaded, in a loop of its own that no
-    exception and no Ctrl-C ends. Once it is loaded, nothing is refused.
-
-    Args:
-        size: How much is needed, in bytes.
-
-    Raises:
-        InputError: There is less.
+    Its OpenBLAS asks for memory in a loop of its own that no exception and no Ctrl-C ends.
     """
     if "scipy.special" in sys.modules:
         return
@@ -99,8 +83,7 @@ LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30
 def keep_freed_memory() -> None:
     """Lets the process keep the memory that it frees, where the C library is glibc.
 
-    A step frees and takes the same blocks again and again. Each that goes back to the system in
-    between costs a page fault for every 4 KiB.
+    Each block that a step frees and takes again would cost a page fault for every 4 KiB.
     """
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL("libc.so.6")
@@ -110,12 +93,7 @@ def keep_freed_memory() -> None:
 
 
 def end_with(parent: int, group: bool = False) -> None:
-    """Ends this process once its parent is gone, since nobody would read its results.
-
-    Args:
-        parent: The parent's process id.
-        group: Whether all that it started ends too. It must lead a group of its own.
-    """
+    """Ends this process once its parent is gone, with ``group`` all that it started too."""
 
     def watch() -> None:
         while os.getppid() == parent:

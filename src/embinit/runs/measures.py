@@ -1,10 +1,6 @@
 """Measures: the numbers that runs leave. Each is one object.
 
-A measure says how it is read off a result, in which unit it is, which way is better, whether the
-seed changes it, and how noisy its test set makes it.
-
-A package adds a measure with ``MEASURES.register`` or an entry point in the group
-``embinit.measures``, as the lab does.
+A package adds one with ``MEASURES.register`` or an entry point in the group ``embinit.measures``.
 """
 
 from __future__ import annotations
@@ -36,18 +32,12 @@ Read = Callable[[RunResult], float | None]
 class Measure:
     """A number that a run leaves. Measures of one name are the same measure.
 
-    Attributes:
-        name: What it is called in results and in ``verdicts.json``.
-        unit: How its numbers are to be read (``BLEU``, ``% accuracy``); "" for a bare number.
-        says: The measure in words; by default its name.
-        better: Which way is better; None where neither is.
-        of_start: Whether it is a statistic of the tables that a run starts from. The seed changes
-            such a measure only where the tables are drawn or trained.
-        curve: The curve of the result that shows it while the run trains.
-        read: Reads it off a result; by default the entry of its name among ``measures``.
-        test: A paired test over the test set's examples; None for a measure that has none.
-        repeated: The curve of the result that holds the values whose mean the measure is, where a
-            run repeats its last step.
+    ``unit`` is such as ``BLEU`` or ``% accuracy``, and ``says`` the measure in words. ``of_start``:
+    it is a statistic of the tables that a run starts from, so the seed changes it only where these
+    are random or trained. ``curve`` is the result's curve that shows it while the run trains;
+    ``read`` reads it off a result, by default by its name. ``test`` is a paired test over the test
+    set's examples. ``repeated`` is the curve of the values whose mean it is, where a run repeats
+    its last step.
     """
 
     name: str
@@ -83,20 +73,12 @@ MEASURES: Registry[Measure] = Registry("measure", "embinit.measures")
 
 
 def measure(given: str | Measure) -> Measure:
-    """The measure itself, or the registered one of that name.
-
-    Raises:
-        InputError: No measure of that name is registered.
-    """
+    """The measure itself, or the registered one of that name; else InputError."""
     return given if isinstance(given, Measure) else MEASURES[given]
 
 
 def at_epoch(curve: Measure, epoch: int) -> Measure:
-    """The value of a measure's curve after ``epoch`` epochs, counted from 1.
-
-    Raises:
-        InputError: The epoch is below 1, or the measure has no curve.
-    """
+    """The value of a measure's curve after ``epoch`` epochs, counted from 1."""
     if epoch < 1:
         raise InputError(f"there is no epoch {epoch}; they count from 1")
 
@@ -107,20 +89,12 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
 
 
 def over_epochs(curve: Measure) -> Measure:
-    """The mean of a measure's curve over all epochs, which is the area under it over its length.
-
-    Raises:
-        InputError: The measure has no curve.
-    """
+    """The mean of a measure's curve over all epochs: the area under it over its length."""
     return _of_curve(curve, "mean", "mean {} over the epochs", curves.area)
 
 
 def over_last(curve: Measure, epochs: int) -> Measure:
-    """The mean of a measure's curve over its last epochs.
-
-    Raises:
-        InputError: There is no such epoch, or the measure has no curve.
-    """
+    """The mean of a measure's curve over its last epochs."""
     if epochs < 1:
         raise InputError(f"there are no last {epochs} epochs; give 1 or more")
     return _of_curve(
@@ -132,13 +106,7 @@ def over_last(curve: Measure, epochs: int) -> Measure:
 
 
 def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
-    """The largest distance of a measure's curve from a reference, such as one that was stored.
-
-    A run whose curve has another length has no such number.
-
-    Raises:
-        InputError: The reference has no points, or one that isn't finite; or there is no curve.
-    """
+    """The largest distance of a curve from a reference of its length, such as a stored one."""
     points = [float(point) for point in reference]
     if not points or not all(map(math.isfinite, points)):
         raise InputError("a reference curve has finite numbers, one a point, and at least one")
@@ -151,13 +119,9 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
 
 
 def epochs_to(curve: Measure, value: float) -> Measure:
-    """The first epoch, counted from 1, at which a measure's curve reaches a value.
+    """The first epoch, from 1, at which a curve reaches a value the way that is better.
 
-    It falls towards the value where lower is better, and else rises. A run that never reaches it
-    has no such number.
-
-    Raises:
-        InputError: The measure has no curve, or doesn't say which way is better.
+    A run that never reaches it has no such number.
     """
     if curve.better is None:
         raise InputError(
@@ -176,14 +140,7 @@ def epochs_to(curve: Measure, value: float) -> Measure:
 def _of_curve(
     measure: Measure, name: str, words: str, read: Callable[[Sequence[float]], float | None]
 ) -> Measure:
-    """A measure that is read off another one's curve.
-
-    Args:
-        measure: The measure that has the curve.
-        name: What is added to the curve's name.
-        words: The measure in words, with ``{}`` for the curve.
-        read: Reads it off the curve's points.
-    """
+    """A measure that is read off another one's curve (``{}`` in ``words``); else InputError."""
     if measure.curve is None:
         raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")
     curve = measure.curve

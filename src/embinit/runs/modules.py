@@ -16,15 +16,7 @@ Home = tuple[str, str]
 
 
 def load_module(name: str, file: str) -> None:
-    """Loads a module of claims, by its name where that leads to its file, else from the file.
-
-    Args:
-        name: The name that it has where it was loaded first.
-        file: Its file.
-
-    Raises:
-        InputError: The file is not there, or fails when it is loaded.
-    """
+    """Loads a module of claims, by its name where that leads to its file, else from the file."""
     if name in sys.modules and name != "__main__":
         return
     if not Path(file).exists():

@@ -1,8 +1,4 @@
-"""Paired tests over the examples of a test set: how noisy it makes the difference of two models.
-
-The tests tell what another test set might have shown of the same two models. They tell nothing of
-other seeds, so no verdict rests on them.
-"""
+"""Paired tests over the examples of a test set: how noisy it makes the difference of two models."""
 
 from __future__ import annotations
 
@@ -19,12 +15,7 @@ Texts = tuple[str, ...]
 
 
 class Noise(NamedTuple):
-    """The result of a paired test of two models.
-
-    Attributes:
-        p: The two-sided p.
-        spreads: Half of each model's 95 % interval, in the metric's unit.
-    """
+    """A paired test's two-sided p, and half of each model's 95 % interval in the metric's unit."""
 
     p: float
     spreads: tuple[float, float]
@@ -32,23 +23,14 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A paired test over examples.
-
-    Attributes:
-        name: The test's name, for people.
-        compare: The test, a function of two models' outputs and the references, all of one length.
-    """
+    """A paired test of two models' outputs and the references, all of one length."""
 
     name: str
     compare: Callable[[Texts, Texts, Texts], Noise]
 
 
 def bootstrap(metric: str) -> PairedTest:
-    """SacreBLEU's paired bootstrap (Koehn, 2004).
-
-    Args:
-        metric: The name of one of sacreBLEU's metrics, ``BLEU`` or ``CHRF``.
-    """
+    """SacreBLEU's paired bootstrap (Koehn, 2004) of its metric ``BLEU`` or ``CHRF``."""
     name = f"sacreBLEU's paired bootstrap, {RESAMPLES:,} resamples"
     return PairedTest(name, partial(_bootstrap, metric))
 

@@ -15,19 +15,12 @@ FEW_ARMS = 4
 def plan(
     runs: Iterable[RunSpec], most: Callable[[RunSpec], int] = lambda _: MOST_RUNS
 ) -> list[Cohort]:
-    """Groups runs into cohorts.
+    """Groups runs into cohorts, those that are wanted first in front.
 
     A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
     masks. Seeds with fewer than ``FEW_ARMS`` arms join up; with more arms, where a cohort may have
     more than ``MOST_RUNS`` runs. Which runs join up depends on their set alone, so that every
-    worker finds the same cohorts without talking to the others.
-
-    Args:
-        runs: The runs, those first that are wanted first.
-        most: Gives the most runs that a cohort of a run's kind has.
-
-    Returns:
-        The cohorts, those first that hold what is wanted first.
+    worker finds the same cohorts. ``most`` gives the most runs that a cohort of a run's kind has.
     """
     wanted = {run: place for place, run in enumerate(dict.fromkeys(runs))}
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}

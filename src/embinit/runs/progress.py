@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.files.reading import parse_json, read_bytes
+from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
 from embinit.runs import machine
 from embinit.runs.kinds import kind_of
@@ -286,7 +286,7 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, Recur
 def _planned(path: Path) -> dict[str, Planned]:
     """The runs of a file that ``_tell`` wrote; none where it can't be read."""
     with contextlib.suppress(*UNREADABLE):
-        told = parse_json(read_bytes(path))
+        told = parse_json(path.read_bytes())
         return {run: Planned(float(cost), str(group)) for run, (cost, group) in told.items()}
     return {}
 
@@ -307,7 +307,7 @@ def heartbeats(folder: Path) -> dict[int, Heartbeat]:
     live: dict[int, Heartbeat] = {}
     for path in folder.glob("[0-9]*.json"):
         with contextlib.suppress(*UNREADABLE):
-            told = parse_json(read_bytes(path))
+            told = parse_json(path.read_bytes())
             if alive(_owner(path)):
                 live[_owner(path)] = Heartbeat(float(told["share"]), tuple(told["runs"]))
     return live

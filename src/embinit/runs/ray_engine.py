@@ -1,12 +1,9 @@
 """Many machines: the same plan, its cohorts trained as tasks of a Ray cluster.
 
-It is chosen by ``--embinit-engine ray``. The session plans, holds the locks and stores, as it does
-when it trains by itself; only the training happens on other machines. A task carries the specs of
-its cohort and the keys under which the session will store the results. Its node reads the data by
-the same paths, checks by the keys that the data is the same, and needs no store. Ray runs a task
-again if it was lost with its node or its process. A task that fails otherwise is recorded as its
-runs' failure. A cluster that lost its head is given up: what is stored stays, and the runs that
-are left are recorded as failed.
+The session plans, holds the locks and stores, as it does when it trains by itself. A task carries
+the specs of its cohort and their keys, by which its node checks that it reads the same data by the
+same paths. Ray runs a task again if it was lost with its node. A cluster that lost its head is
+given up: the runs that are left are recorded as failed.
 """
 
 from __future__ import annotations
@@ -57,17 +54,9 @@ OBJECT_BYTES = 100 * 2**20
 
 
 def connect(address: str | None, device: str = "cpu") -> str:
-    """Joins a cluster, or starts one on this machine.
+    """Joins a cluster, or starts one on this machine without an address; returns its address.
 
-    Args:
-        address: The cluster's address; None starts one.
-        device: ``cpu`` or a GPU, which a node of the cluster must have.
-
-    Returns:
-        The address at which others can join the cluster.
-
-    Raises:
-        InputError: Ray is not installed, nothing answers, or no node has the device.
+    Without Ray, an answer or a node with the device it is an InputError.
     """
     ray = _ray()
     settings: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -120,9 +109,9 @@ def _unreachable(address: str | None, error: Exception) -> str:
     if address is None:
         return f"--embinit-engine ray: Ray can't be started on this machine ({reason})"
     return (
-        f"--embinit-ray-address {address}: no Ray cluster can be joined there ({reason}); name the "
+        f"--embinit-engine ray:{address}: no Ray cluster can be joined there ({reason}); name the "
         "host:port that `ray start --head` told, and start Ray on this machine as one of its "
-        "nodes; without --embinit-ray-address this machine alone is used"
+        "nodes; with --embinit-engine ray this machine alone is used"
     )
 
 
@@ -136,20 +125,9 @@ def work(
     twice: bool = False,
     sharing: int | None = None,
 ) -> list[RunResult] | InputError:
-    """The Ray task: trains a cohort on a node.
+    """The Ray task: trains a cohort on a node, by the same paths as here.
 
-    Args:
-        cohort: The runs to train.
-        keys: The keys under which the session will store them.
-        data_dir: The data directory, by the same path on every node; None if none was named.
-        device: Where to train.
-        definitions: What the process defines first.
-        modules: The modules of the claims, at the same paths on every node.
-        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
-        sharing: How many tasks share a GPU.
-
-    Returns:
-        The results of the runs, or an InputError. It is not raised, so that Ray does not wrap it.
+    An InputError is returned, not raised, so that Ray does not wrap it.
     """
     try:
         load_modules(modules)
@@ -178,19 +156,10 @@ class _Task:
 
 
 class RaySession(Session):
-    """A session whose cohorts are trained by a Ray cluster.
-
-    A thread hands out cohorts and stores results while claims are decided. It and the session take
-    turns, by a lock.
-    """
+    """A session whose cohorts a Ray cluster trains; a thread hands them out and stores results."""
 
     def __init__(self, *where: Any, gpu_share: float = 1.0) -> None:
-        """Opens a session.
-
-        Args:
-            *where: The arguments of ``Session``.
-            gpu_share: The share of a GPU that a cohort takes.
-        """
+        """Opens a session; a cohort takes ``gpu_share`` of a GPU."""
         super().__init__(*where)
         self.gpu_share = gpu_share
         self._turn = threading.Lock()
@@ -286,10 +255,7 @@ class RaySession(Session):
         self._let_go()
 
     def _submit(self, cohorts: Iterable[Cohort]) -> None:
-        """Hands out cohorts that nobody trains, twice as many as the cluster has slots.
-
-        So no slot is idle, and a cluster that grows by demand sees demand.
-        """
+        """Hands out twice as many cohorts as there are slots: a cluster grows by demand."""
         taken = {key for task in self._tasks.values() for key in task.keys} | self._failed.keys()
         slots = self.slots
         for cohort in cohorts:

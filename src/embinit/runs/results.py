@@ -1,7 +1,4 @@
-"""The result of a run: its measures, its curves, its tables, and how they came about.
-
-A result is stored as a record: plain data that names its kind of run (see ``records``).
-"""
+"""The result of a run: its measures, its curves, its tables, and how they came about."""
 
 from __future__ import annotations
 
@@ -29,21 +26,12 @@ AGAIN = "again"
 class RunResult:
     """One run's outcome, as it is kept in the store.
 
-    Attributes:
-        spec: The run's spec.
-        measures: Numbers by name (see ``runs.measures``). They lack the task's metric if the run
-            failed in its first epoch.
-        curves: Numbers epoch by epoch, or layer by layer, by name.
-        tables: Statistics of the starting tables by side.
-        positions: Statistics of the position encodings that are added to the tables, by side.
-        coverage: How much of each side's vocabulary its source knows; None for a side without one.
-        examples: How many examples each split has.
-        signature: The metric's own signature, where it has one.
-        outputs: The model's output for each example that the metric is taken on, at its best epoch:
-            a translation, or a class's number.
-        references: The right output for each of these examples.
-        failure: Why the run ended early; None where it did not.
-        provenance: Versions, device, seconds, and the time when the run was finished.
+    ``measures`` are numbers by name; they lack the task's metric if the run failed in its first
+    epoch. ``curves`` go epoch by epoch, or layer by layer. By side there are statistics of the
+    starting ``tables`` and of the ``positions`` added to them, and the ``coverage`` of its
+    vocabulary by its source. ``outputs`` are the model's at its best epoch for each example that
+    the metric is taken on, and ``references`` the right ones. ``failure`` says why the run ended
+    early.
     """
 
     spec: RunSpec
@@ -78,14 +66,7 @@ class RunResult:
 
 
 class RunName(NamedTuple):
-    """A run's name for people.
-
-    Attributes:
-        task: What it is trained on, or the name of the function that trains.
-        code: What tells apart runs of an edited function: its code's digest; "" for other kinds.
-        arm: The arm.
-        seed: The seed.
-    """
+    """A run's name for people; ``code`` is the digest of an edited function, else ""."""
 
     task: str
     code: str
@@ -94,21 +75,13 @@ class RunName(NamedTuple):
 
     @classmethod
     def of(cls, spec: RunSpec) -> RunName:
-        """The name of the run that has this spec.
-
-        Raises:
-            TypeError, ValueError, AttributeError: Its recipe is malformed and has no name.
-        """
+        """The name of the run that has this spec."""
         recipe = spec.recipe
         return cls(recipe.task, recipe.revision, recipe.arm, spec.seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
-    """The versions of Python and of every installed package that can change a result.
-
-    Args:
-        more: Distributions that are told too.
-    """
+    """The versions of Python, of packages that can change a result, and of ``more``."""
     known = {"python": platform.python_version()}
     for name in (*RECORDED_PACKAGES, *more):
         if version := _installed_version(name):
@@ -135,13 +108,7 @@ def device_name(device: str) -> str:
 
 
 def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
-    """The provenance of a result: versions, device, duration, and time of its end.
-
-    Args:
-        device: The device that the run was made on.
-        seconds: The run's share of its cohort's time.
-        more: Distributions whose versions are told too.
-    """
+    """Versions, device, time of the end, and seconds (the run's share of its cohort's)."""
     return {
         "versions": versions(more),
         "device": device_name(device),
@@ -155,11 +122,6 @@ _LAST_SECOND = 253_402_300_799.0
 
 
 def moment(seconds: float, timespec: str = "auto") -> str:
-    """A time in ISO 8601, in UTC. One that no date can have is the nearest that one can.
-
-    Args:
-        seconds: The time, in seconds since the epoch.
-        timespec: How precise it is: ``seconds``, or ``auto`` for all digits.
-    """
+    """A time since the epoch in ISO 8601, in UTC, as near as a date can be."""
     possible = min(max(seconds, 0.0), _LAST_SECOND)
     return datetime.datetime.fromtimestamp(possible, datetime.UTC).isoformat(timespec=timespec)

@@ -1,9 +1,7 @@
 """Training the runs that a session wants: those that the store lacks become cohorts.
 
-Every worker knows the whole plan, so that none waits while there is a cohort that nobody trains.
-The worker that holds the locks of a cohort's runs trains them. Slots, which are locks too, limit
-how many train at once: one on each core, or some on each GPU. Locks belong to the operating system
-and end with the process.
+Every worker knows the whole plan. The one that holds the locks of a cohort's runs trains them.
+Slots, which are locks too, limit how many train at once: one on each core, or some on each GPU.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from embinit.runs.machine import (
 from embinit.runs.modules import Home
 from embinit.runs.plan import plan
 from embinit.runs.results import RunName, RunResult
-from embinit.runs.store import Store, UnreadableRecordError, run_key
+from embinit.runs.store import Store, run_key
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]
@@ -45,20 +43,9 @@ WAIT_SECONDS = 0.2
 class Session:
     """One worker's view of the plan, the store and the machine.
 
-    Args:
-        store: Where results are kept.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda``, ``cuda:0``).
-        definitions: What it defined first, and every process that helps it does too.
-        may_train: Whether runs that the store lacks may be trained.
-
-    Attributes:
-        name: The session's name, which its workers and helpers share.
-        modules: The modules of its claims, which whoever helps it has to load.
-        wanted: The runs of the plan.
-        trained: How many runs this worker has trained.
-        helpers: The processes that help it to train now.
-        troubles: Why helpers ended before their work was done.
+    ``definitions`` are called first, here and in every process that helps; ``modules`` are those of
+    its claims, which helpers load. ``name`` is shared with its workers and helpers. ``troubles``
+    says why helpers ended before their work was done.
     """
 
     def __init__(
@@ -90,11 +77,7 @@ class Session:
         self._gpu_lock = contextlib.ExitStack()
 
     def set_plan(self, runs: Iterable[RunSpec]) -> None:
-        """Makes the plan: groups the runs that the store lacks into cohorts.
-
-        Args:
-            runs: All runs that this session may need; they replace those of an earlier plan.
-        """
+        """Makes the plan, in place of an earlier one: groups what the store lacks into cohorts."""
         self.wanted = list(dict.fromkeys(runs))
         self._planned = set(self.wanted)
         self._twice = {}
@@ -102,10 +85,7 @@ class Session:
         self._cohorts = plan(self._possible(self.wanted), self.largest_cohort)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
-        """Chooses the run of each function that is made twice, the same one in every worker.
-
-        It is of the first seed: a process that joins later plans the seeds of later looks, too.
-        """
+        """Chooses the run of each function that is made twice: of the first seed, anywhere."""
         checked = (r for r in runs if getattr(KINDS.registered(r.kind), "checks_seeds", False))
         for run in sorted(checked, key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
@@ -128,10 +108,9 @@ class Session:
         return kind_of(run).stacked(run, self.device)
 
     def problem(self, run: RunSpec) -> str | None:
-        """Why the run can't be made here, such as missing data; None where it can be.
+        """Why the run can't be made here, such as missing data; None where it can, or is stored.
 
-        A stored run has no problem. For any other, text and vectors are read, so that a problem
-        shows before anything trains. A run that failed in this session has that as its problem.
+        Text and vectors are read, so that a problem shows before anything trains.
         """
         try:
             if (failure := self.failure(run)) is not None:
@@ -156,21 +135,11 @@ class Session:
         return self._checked[check_key]
 
     def failure(self, run: RunSpec) -> str | None:
-        """Why the run could not be made in this session; None where it was not tried, or was made.
-
-        A record that can't be read now is such a failure: it may be whole, so it is not made again.
-
-        Raises:
-            InputError: A file that the run reads is missing.
-        """
+        """Why the run, or its record, failed here; None where it was not tried, or was made."""
         return self._failures.get(self.key(run))
 
     def failures(self, runs: Iterable[RunSpec]) -> list[str]:
-        """Why runs could not be made in this session, a line for each reason, with arms and seeds.
-
-        Args:
-            runs: The runs; those that were made, or were not tried, have no reason.
-        """
+        """Why runs could not be made in this session, a line a reason, with arms and seeds."""
         failed: dict[str, dict[str, list[int]]] = {}
         for run in dict.fromkeys(runs):
             with contextlib.suppress(InputError):  # a file that it reads is missing
@@ -181,20 +150,13 @@ class Session:
         return sorted(f"{_named(arms)}: {reason}" for reason, arms in failed.items())
 
     def key(self, run: RunSpec) -> str:
-        """The run's key in the store.
-
-        Raises:
-            InputError: A file that the run reads is missing.
-        """
+        """The run's key in the store; InputError where a file that it reads is missing."""
         if run not in self._keys:
             self._keys[run] = key_of(run, self.data_dir)
         return self._keys[run]
 
     def result(self, run: RunSpec) -> RunResult | None:
-        """The run's result, read from the store once; None while it is not stored.
-
-        A record that can't be read now is kept as the run's failure.
-        """
+        """The run's result, read from the store once; None while it is not stored."""
         if (known := self._results.get(self._keys.get(run, ""))) is not None:
             return known
         if self.problem(run) is not None:
@@ -203,7 +165,7 @@ class Session:
         if key not in self._results:
             try:
                 stored = self.store.get(key, run)
-            except UnreadableRecordError as error:
+            except InputError as error:
                 self._failures[key] = str(error)
                 return None
             if stored is None:
@@ -212,11 +174,7 @@ class Session:
         return self._results[key]
 
     def extend_plan(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
-        """Lets runs join the plan, before those that wait, such as those of a later look.
-
-        Returns:
-            Those that are new to it.
-        """
+        """Lets runs join the plan, before those that wait; returns those that are new to it."""
         more = [run for run in dict.fromkeys(runs) if run not in self._planned]
         if more:
             left = [run for cohort in self._cohorts for run in self._left(cohort)]
@@ -235,10 +193,7 @@ class Session:
         """Returns when all ``runs`` are stored, or have failed.
 
         They are trained here unless another worker trains them; meanwhile this one trains other
-        runs of the plan.
-
-        Raises:
-            InputError: A run is missing and this session may not train, or a run can't be kept.
+        runs of the plan. A missing run that may not be trained, or can't be kept, is an InputError.
         """
         needed = list(dict.fromkeys(runs))
         while missing := [run for run in needed if self.is_missing(run)]:
@@ -251,11 +206,7 @@ class Session:
 
     @contextlib.contextmanager
     def with_helpers(self) -> Iterator[None]:
-        """A context in which other cores train the plan too, or those that feed the GPUs.
-
-        Each has a process of its own, which ends with the context. It is for a session without
-        workers.
-        """
+        """A context in which processes on other cores, or that feed GPUs, train the plan too."""
         before = self.helpers
         at_work = 1 + sum(helper.process.poll() is None for helper in before)
         spare = min(self.slots, len(self._cohorts)) - at_work
@@ -300,12 +251,8 @@ class Session:
                         return True
         return False
 
-    def _order(self, missing: Sequence[RunSpec]) -> list[Cohort]:
-        """The cohorts that are left to train, those that hold a missing run first.
-
-        Raises:
-            InputError: This session may not train.
-        """
+    def _order(self, missing: Sequence[RunSpec]) -> Iterator[Cohort]:
+        """The cohorts that are left to train, those that hold a missing run first."""
         if not self.may_train:
             raise InputError(
                 f"the store {self.store.root} lost runs meanwhile, or had damaged ones; without "
@@ -317,15 +264,20 @@ class Session:
             # A record was damaged after planning: its run joins the plan again.
             lost = [run for run in missing if run not in known]
             self._cohorts += plan(lost, self.largest_cohort)
-        self._cohorts = [cohort for cohort in self._cohorts if self._left(cohort)]
-        return sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
+        order = sorted(self._cohorts, key=lambda cohort: urgent.isdisjoint(cohort.runs))
+        return self._unfinished(order)
+
+    def _unfinished(self, cohorts: Sequence[Cohort]) -> Iterator[Cohort]:
+        """Those that have a run left; the others leave the plan as they are met."""
+        for cohort in cohorts:
+            if self._left(cohort):
+                yield cohort
+            else:
+                self._cohorts.remove(cohort)
 
     @contextlib.contextmanager
     def _held(self, cohort: Cohort) -> Iterator[list[RunSpec]]:
-        """The cohort's runs that are neither stored nor in training elsewhere, locked meanwhile.
-
-        Locks are per run: workers at a later look may group the same runs into other cohorts.
-        """
+        """The cohort's runs that are neither stored nor in training elsewhere, locked singly."""
         with contextlib.ExitStack() as locks:
             held = [
                 run
@@ -357,7 +309,8 @@ class Session:
 
         def progress(share: float) -> None:
             with contextlib.suppress(OSError):
-                write_atomically(mark, json.dumps({"share": share, "runs": keys}))
+                content = json.dumps({"share": share, "runs": keys})
+                write_atomically(mark, content, durable=False)
 
         progress(0.0)
         try:
@@ -396,10 +349,7 @@ class Session:
 
     @contextlib.contextmanager
     def _slot(self) -> Iterator[str | None]:
-        """The device of a free training slot, which is held meanwhile; None without a free slot.
-
-        A process keeps its slot of a GPU as it keeps the memory that it had there.
-        """
+        """The device of a free training slot, held meanwhile; a GPU's slot is kept for good."""
         if self._gpu is not None:
             yield self._gpu
             return
@@ -449,15 +399,7 @@ def failure_reason(error: Exception) -> str:
 
 
 def key_of(run: RunSpec, data_dir: Path | None) -> str:
-    """The run's key in the store, given the data that it reads and the code that makes it here.
-
-    Args:
-        run: The run.
-        data_dir: The directory with real data, if there is one.
-
-    Raises:
-        InputError: A file that the run reads is missing, or a package that its kind needs.
-    """
+    """The run's key in the store, given the data that it reads and the code that makes it here."""
     try:
         read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
     except ModuleNotFoundError as error:
@@ -473,19 +415,6 @@ def results_of(
     twice: bool = False,
     sharing: int | None = None,
 ) -> list[RunResult]:
-    """Makes a cohort's runs in this process.
-
-    Args:
-        cohort: The runs, of any kind.
-        data_dir: The directory with real data, if there is one.
-        device: The device to train on (``cpu``, ``cuda:0``).
-        progress: Is told the share of the work that is done, 0 to 1.
-        twice: Whether a function's run is made a second time (see ``kinds.RunContext``).
-        sharing: How many processes share the device's memory; as many as a session without a
-            cluster starts by default.
-
-    Returns:
-        The results, in the cohort's order.
-    """
+    """Makes a cohort's runs in this process, in its order; see ``kinds.RunContext``."""
     context = RunContext(data_dir, device, progress, sharing or sharers(device), twice)
     return kind_of(cohort.runs[0]).make(cohort, context)

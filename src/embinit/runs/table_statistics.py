@@ -15,16 +15,9 @@ HISTOGRAM = (-5, 3, 8)
 class TableStatistics:
     """Statistics of a table's values, without its special rows.
 
-    Attributes:
-        minimum: The smallest value.
-        maximum: The largest value.
-        mean: The mean over all values.
-        sigma: The sample sigma (n - 1) over all values.
-        row_norm_percentiles: Percentiles of the rows' Euclidean norms, at ``PERCENTILES``.
-        rows: The number of ordinary rows.
-        dim: D, the width.
-        histogram: Counts of the values by magnitude, in the bins of ``HISTOGRAM``, which are even
-            on a log axis. The first and the last bin also count what lies beyond them.
+    Sigma is the sample's (n - 1). Percentiles are of the rows' Euclidean norms, at ``PERCENTILES``.
+    The histogram counts values by magnitude in the bins of ``HISTOGRAM``, even on a log axis; the
+    first and the last also count what lies beyond them.
     """
 
     minimum: float

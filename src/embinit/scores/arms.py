@@ -21,13 +21,7 @@ MOST_VALUES = 2_000_000
 
 @dataclass(frozen=True)
 class Score:
-    """The score of one run.
-
-    Attributes:
-        value: The number.
-        place: Where it was read, such as ``results.tsv:7``.
-        seed: The seed that pairs it with runs of other arms; None where none is named.
-    """
+    """The score of one run, its place, such as ``results.tsv:7``, and the seed that pairs it."""
 
     value: float
     place: str
@@ -35,13 +29,7 @@ class Score:
 
 
 class Pairs(NamedTuple):
-    """The numbers of seeds that two arms have in common.
-
-    Attributes:
-        ours: The first arm's.
-        theirs: The second's, seed by seed.
-        alone: The places of runs whose seed only one of the two has.
-    """
+    """Two arms' numbers of common seeds, and the places of runs whose seed only one has."""
 
     ours: tuple[float, ...]
     theirs: tuple[float, ...]
@@ -50,12 +38,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Arms:
-    """The scores of several arms.
-
-    Attributes:
-        scores: Each arm's scores, by its name, in the order of what was read.
-        metric: The metric's name; "" for bare numbers.
-    """
+    """The scores of several arms by name; bare numbers have an empty metric."""
 
     scores: Mapping[str, tuple[Score, ...]]
     metric: str = ""
@@ -83,11 +66,7 @@ class Arms:
 
 
 def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
-    """Groups scores by arm.
-
-    Args:
-        named: Each score with its arm's name.
-        metric: The metric's name.
+    """Groups scores by the names of their arms.
 
     Raises:
         InputError: An arm has one seed twice, or more runs than anybody makes.
@@ -114,12 +93,7 @@ def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
 
 
 def number(text: str, place: str, what: str = "") -> float:
-    """A score as a number.
-
-    Args:
-        text: What stands there.
-        place: Where, for the message.
-        what: What it should be, such as ``val_bpb``.
+    """The text of a score, such as ``val_bpb``, as a number.
 
     Raises:
         InputError: It is no number, or not a finite one.
@@ -133,11 +107,7 @@ def number(text: str, place: str, what: str = "") -> float:
 
 
 def finite(value: float, told: str) -> float:
-    """A score that can be compared.
-
-    Args:
-        value: The score.
-        told: What it is and where, for the message.
+    """A score that can be compared; ``told`` is what it is and where, for the message.
 
     Raises:
         InputError: It is not finite, or too large.

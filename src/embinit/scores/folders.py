@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.files.reading import read_bytes, reading
+from embinit.files.reading import reading
 from embinit.registry import nearest
 from embinit.scores.arms import Arms, Score, arms_of
 from embinit.scores.tables import opened
@@ -151,7 +151,7 @@ def _points(log: Path) -> Points:
 def _of_trainer(log: Path) -> Points:
     points: Points = {}
     with reading(log, "let Trainer write it again"):
-        for entry in json.loads(read_bytes(log))["log_history"]:
+        for entry in json.loads(log.read_bytes())["log_history"]:
             step = float(entry.get("step", 0))
             for name, value in entry.items():
                 if name not in ("step", "epoch") and isinstance(value, int | float):

@@ -277,6 +277,6 @@ def _baseline(arms: Arms, given: str | None, noise: bool) -> tuple[str, list[str
     others = [name for name in known if name != base]
     if not others:
         raise InputError(
-            f"{base!r} is the only arm; give the one that it is held against, or --noise FILE"
+            f"{base!r} is the only arm; give the one that it is compared with, or --noise FILE"
         )
     return base, others

@@ -24,12 +24,7 @@ def lines(judged: Sequence[Judged], plan: Plan) -> list[str]:
 
 
 def line(judged: Judged, named: bool = False) -> str:
-    """One arm in a line, as for a pull request.
-
-    Args:
-        judged: The arm.
-        named: Whether to name the arms.
-    """
+    """One arm in a line, as for a pull request, with the arms' names if asked for."""
     places = _places([judged.difference])
     arm, base = _side(judged, places, named)
     direction = "lower" if judged.difference < 0 else "higher"

@@ -1,13 +1,19 @@
-"""Files of a model's weights: tensors by name, in one file or in shards."""
+"""A model's checkpoint: its configuration and its tensors by name, without the model.
+
+A checkpoint is a Hugging Face directory (safetensors or ``pytorch_model.bin``, in shards or not) or
+a model's id on the Hub, of which only the needed files are fetched.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.files import reading as outside
-from embinit.files.reading import plain_name, regular
+from embinit.files.reading import plain_name, read_json, regular
+from embinit.files.writing import hub_reachable
 from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -28,28 +34,144 @@ def read_tensors(path: Path) -> dict[str, StoredTensor]:
     return read_torch(path)
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
+def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
+    """The object in a model's JSON file.
 
     Raises:
         InputError: The file is no JSON, or holds something else.
     """
-    content = outside.read_json(path)
+    content = read_json(path, "fetch the model again")
     if not isinstance(content, dict):
-        raise InputError(f"{path} holds no JSON object; fetch it again")
+        raise InputError(f"{path} is {what}; fetch the model again")
     return content
 
 
-def shard_files(path: Path) -> dict[str, str]:
-    """The shard of each tensor, from an index of shards.
+class Checkpoint(Mapping[str, StoredTensor]):
+    """A model's tensors by name. A file's header is read when one of its tensors is asked for.
 
-    Raises:
-        InputError: The file is no index, or names a file elsewhere.
+    Args:
+        location: The model's directory, or its id on the Hub.
     """
-    files = read_json(path).get("weight_map")
-    if not isinstance(files, dict) or not files or not all(map(plain_name, files.values())):
-        raise InputError(
-            f"{path} names no file of the model's own directory for each tensor (weight_map); "
-            "fetch the model again"
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._directory = Path(location) if Path(location).is_dir() else None
+        self._read: dict[str, dict[str, StoredTensor]] = {}
+
+    def path(self, name: str) -> Path:
+        """A file of the model. It is fetched from the Hub if the location is no directory.
+
+        Raises:
+            InputError: There is no such file, or none that can be read.
+        """
+        if self._directory is not None:
+            path = self._directory / name
+            if not path.exists():
+                raise InputError(f"{self.location} has no {name}; put the model's files there")
+            return regular(path, "put the model's file there")
+        try:
+            from huggingface_hub import hf_hub_download
+
+            local = not hub_reachable()
+            return Path(hf_hub_download(self.location, name, local_files_only=local))
+        except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"{name} of {self.location!r} can't be fetched ({reason}); name a directory with "
+                "the model's files; those of a source go into the data directory (see the "
+                "README), which --embinit-data-dir names"
+            ) from error
+
+    def present(self, name: str) -> Path | None:
+        """A file of the model; None if it has none of that name.
+
+        Raises:
+            InputError: It is there, and no file that can be read, such as a pipe.
+        """
+        if self._directory is not None:
+            return self.path(name) if (self._directory / name).exists() else None
+        try:
+            return self.path(name)
+        except InputError:
+            return None
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The model's configuration.
+
+        Raises:
+            InputError: There is none.
+        """
+        path = self.path("config.json")
+        config = read_object(path, "no model's configuration")
+        if not isinstance(config.get("model_type", ""), str):
+            raise InputError(f"{path} is no model's configuration; fetch the model again")
+        return config
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """The name of the file of each tensor.
+
+        Raises:
+            InputError: The model has no weights, or they are broken.
+        """
+        for name in WEIGHTS:
+            if path := self.present(name):
+                self._read[name] = read_tensors(path)
+                return dict.fromkeys(self._read[name], name)
+        for name in WEIGHTS:
+            if path := self.present(f"{name}.index.json"):
+                files = read_object(path).get("weight_map")
+                if isinstance(files, dict) and files and all(map(plain_name, files.values())):
+                    return files
+                raise InputError(
+                    f"{path} names no file of the model's own directory for each tensor "
+                    "(weight_map); fetch the model again"
+                )
+        raise InputError(self._without_weights())
+
+    def _without_weights(self) -> str:
+        if self.present("adapter_config.json"):
+            return (
+                f"{self.location} is an adapter (LoRA) and no model; merge it into its base model "
+                "(peft's merge_and_unload), save that, and name its directory"
+            )
+        if self._directory is None:
+            return (
+                f"{self.location} is no path here, and no weights of that name can be fetched "
+                "from the Hub; name a directory with the model's files, or check the name and the "
+                "network"
+            )
+        if any(self._directory.glob("*.gguf")):
+            return (
+                f"{self.location} has quantised GGUF files; name the checkpoint they were made from"
+            )
+        return (
+            f"{self.location} has neither of {', '.join(WEIGHTS)}, whole or in shards with their "
+            "index; put the model's files there"
         )
-    return files
+
+    def __getitem__(self, name: str) -> StoredTensor:
+        """The tensor of a name.
+
+        Raises:
+            InputError: Its file is missing or broken.
+        """
+        file = self.files[name]
+        path = self.path(file)
+        if file not in self._read:
+            self._read[file] = read_tensors(path)
+        if name not in self._read[file]:
+            raise InputError(
+                f"{path} has no tensor {name[:60]!r}, which the index says is there; fetch both "
+                "again"
+            )
+        return self._read[file][name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tensors."""
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        """The number of tensors."""
+        return len(self.files)

@@ -1,15 +1,7 @@
 """A user's function as a kind of run: any code that takes a seed and returns numbers.
 
-::
-
-    @training(measures={"accuracy": "% accuracy"})
-    def fine_tuned(seed, arm, lr=3e-4):
-        ...
-        return {"accuracy": 81.5}
-
-Its code and all that it names, its arguments and the files that it declares are part of a run's
-key. What it does is its own affair: nothing of embinit's models, tasks or inits takes part, and
-torch is not needed.
+The function is decorated by ``@training(measures={"accuracy": "% accuracy"})``. Its code and all
+that it names, its arguments and the files that it declares are part of a run's key.
 """
 
 from embinit.runs.functions.calling import KIND, RunFailed, make, untrue_seeds

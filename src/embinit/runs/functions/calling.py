@@ -1,7 +1,6 @@
 """Calling a training function: here or in a process of its own, and what its answer is worth.
 
-Whatever goes wrong is the run's own failure: an exception, ``sys.exit``, ``pytest.skip``, a time
-limit, an answer that is no number for each measure. A measure that isn't finite, or too large to be
+Whatever goes wrong is the run's own failure. A measure that isn't finite, or too large to be
 compared, is left out of the result, which says so.
 """
 
@@ -13,6 +12,7 @@ import importlib.util
 import json
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -52,11 +52,7 @@ class _Left(BaseException):
 
 
 class Told:
-    """The progress and the curves that a function reports while it trains.
-
-    Args:
-        progress: Is told the share that is done.
-    """
+    """Called by a function with its progress and curves while it trains."""
 
     def __init__(self, progress: Callable[[float], None]) -> None:
         self.curves: dict[str, list[float]] = {}
@@ -74,11 +70,7 @@ class Told:
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
-    """Makes a run by its function.
-
-    Raises:
-        RunFailed: The function gave no numbers.
-    """
+    """Makes a run by its function; RunFailed where it gave no numbers."""
     recipe = run.recipe
     known, started = training_named(recipe.function), time.perf_counter()
     call = _in_process if known.process else _here
@@ -150,11 +142,7 @@ def _apart(
 
 
 def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of functions that give two numbers for one seed, or one number for all seeds.
-
-    Args:
-        results: The results that are read.
-    """
+    """Warnings of functions that give two numbers for one seed, or one number for all seeds."""
     told: dict[str, None] = {}
     seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
     for result in results:
@@ -274,20 +262,9 @@ def _in_process(
     known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
 ) -> tuple[Any, Mapping[str, list[float]]]:
     with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
-        job = Path(folder) / "job.json"
-        told = {
-            "function": recipe.function,
-            "code": recipe.code,
-            "arguments": recipe.arguments,
-            "files": recipe.files,
-            "versions": recipe.versions,
-            "seed": seed,
-            "device": context.device,
-            "module": known.home,
-            "path": sys.path,
-            "parent": os.getpid(),
-        }
-        job.write_text(json.dumps(told), encoding="utf-8")
+        job = Path(folder) / "job"
+        passed = (known.home, sys.path, os.getpid(), recipe, seed, context.device)
+        job.write_bytes(pickle.dumps(passed))
         output = Path(folder) / "output"
         with output.open("wb") as stream:
             child = subprocess.Popen(
@@ -352,9 +329,9 @@ def answer_job(job: Path) -> None:
     from embinit.runs.modules import load_module
     from embinit.runs.session import failure_reason
 
-    told = json.loads(job.read_text(encoding="utf-8"))
-    end_with(told["parent"], group=True)
-    sys.path[:] = told["path"]
+    home, path, parent, recipe, seed, device = pickle.loads(job.read_bytes())
+    end_with(parent, group=True)
+    sys.path[:] = path
     share = job.with_name("share")
 
     def progress(done: float) -> None:
@@ -362,18 +339,10 @@ def answer_job(job: Path) -> None:
 
     document: dict[str, Any]
     try:
-        load_module(*told["module"])
-        recipe = FunctionRecipe(
-            told["function"],
-            told["code"],
-            told["arguments"],
-            tuple(told["files"]),
-            tuple(told["versions"]),
-        )
+        load_module(*home)
         fingerprint(recipe)
-        context = RunContext(None, told["device"], progress)
         known = training_named(recipe.function)
-        answer, curves = _here(known, recipe, told["seed"], context)
+        answer, curves = _here(known, recipe, seed, RunContext(None, device, progress))
         answer = _checked(known, answer)
         document = {"answer": answer, "curves": curves}
     except Exception as error:
@@ -384,11 +353,7 @@ def answer_job(job: Path) -> None:
 
 
 def _checked(known: Training, answer: Any) -> dict[str, float]:
-    """The answer as a number for each measure.
-
-    Raises:
-        RunFailed: It is anything else.
-    """
+    """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
     if known.is_plain and _number(answer) is None:
         raise RunFailed(

@@ -31,17 +31,10 @@ GIVEN = ("seed", "tell", "device")
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training function.
+    """A training function, which takes ``seed`` and an arm's arguments.
 
-    Attributes:
-        name: Its name in keys and reports.
-        function: The function. It takes ``seed`` and the arguments of an arm, and returns a number
-            for each measure.
-        measures: Its measures by name, the first of them first.
-        files: Files whose content decides the numbers, absolute.
-        process: Whether each run has a process of its own.
-        timeout: The seconds after which a run is ended; None for no limit.
-        any_version: Distributions whose versions are left out of its runs' keys.
+    ``files`` are absolute, and their content decides the numbers. ``timeout`` is in seconds. The
+    versions of distributions in ``any_version`` are left out of its runs' keys.
     """
 
     name: str
@@ -59,10 +52,7 @@ class Training:
 
     @functools.cached_property
     def _code(self) -> Code:
-        """Its code, and its measures' names, without which a record has other numbers.
-
-        It is read once, when its module is loaded as a whole.
-        """
+        """Its code and its measures' names, read once its module is loaded as a whole."""
         return Code.of(self.function, sorted(self.measures))
 
     @property
@@ -113,20 +103,12 @@ class Training:
         return inspect.signature(self.function)
 
     def require_own_name(self) -> None:
-        """Refuses a function whose name another one has.
-
-        Raises:
-            InputError: There is another one.
-        """
+        """Refuses a function whose name another one has."""
         if "clash" in self.cached:
             raise InputError(self.cached["clash"])
 
     def measure(self, given: str | Measure) -> Measure:
-        """One of its measures.
-
-        Raises:
-            InputError: It has no such measure.
-        """
+        """One of its measures; InputError for any other."""
         if isinstance(given, Measure):
             return given
         if given not in self.measures:
@@ -137,16 +119,11 @@ class Training:
         return self.measures[given]
 
     def arguments(self, arm: str, given: object) -> dict[str, Any]:
-        """The arguments of an arm.
+        """The arguments of an arm; InputError where the function does not take them.
 
-        Args:
-            arm: The arm's name.
-            given: A mapping of arguments; any other value is the argument ``arm``, and so is the
-                name itself for None or an ellipsis. A function that takes ``arm`` gets the name
-                where a mapping lacks it.
-
-        Raises:
-            InputError: The function does not take them, or they are no plain values.
+        What is given is a mapping of plain values. Any other value is the argument ``arm``, and so
+        is the arm's name for None or an ellipsis. A function that takes ``arm`` gets the name where
+        a mapping lacks it.
         """
         if given is None or given is ...:
             arguments: dict[str, Any] = {"arm": arm}
@@ -171,11 +148,7 @@ class Training:
         return {name: None for name in GIVEN if name == "seed" or name in self.signature.parameters}
 
     def spec(self, arguments: Mapping[str, Any]) -> FunctionRecipe:
-        """The recipe of a call. Arguments at the function's defaults are told too.
-
-        Raises:
-            InputError: Another function has its name.
-        """
+        """The recipe of a call, with arguments that the function has by default."""
         self.require_own_name()
         parameters = self.signature.parameters.values()
         defaults = {
@@ -200,24 +173,16 @@ def training(
     timeout: float | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Training]:
-    """Makes a function a kind of training, whose runs are kept and judged.
+    """Makes a function a kind of training, whose runs are kept and judged; else InputError.
 
     Args:
         measures: The names of the numbers that it returns, each with its unit or as a ``Measure``.
-        files: Files that decide the numbers, relative to the function's own. What they hold is in
-            the runs' keys.
+        files: Files whose content decides the numbers, relative to the function's own.
         name: Its name; by default the function's.
         process: Give each run a process of its own.
-        timeout: End a run after so many seconds, and record that. It takes a process of its own.
+        timeout: End a run after so many seconds, in a process of its own, and record that.
         versions: Distributions whose versions are left out of the runs' keys, as in
             ``{"scikit-learn": "any"}``.
-
-    Returns:
-        A decorator.
-
-    Raises:
-        InputError: There are no measures, a limit isn't above 0, a distribution isn't installed, or
-            what is decorated is no function or takes no seed.
     """
     known, any_version = _measures(measures), _any_version({} if versions is None else versions)
     if timeout is not None and not timeout > 0:
@@ -254,11 +219,7 @@ def training(
 
 
 def training_named(name: str) -> Training:
-    """The training function of a name; a plain function's is found by its module and its name.
-
-    Raises:
-        InputError: No module that was loaded here has it.
-    """
+    """The training function of a name; a plain function's is found by its module and its name."""
     module, colon, function = name.partition(":")
     if colon and TRAININGS.registered(name) is None:
         with contextlib.suppress(ImportError, AttributeError):
@@ -267,10 +228,9 @@ def training_named(name: str) -> Training:
 
 
 def plain_training(function: Callable[..., Any]) -> Training:
-    """A plain function as a training function whose one measure is the number that it returns.
+    """A plain function as a training function; its one measure is the number that it returns.
 
-    Raises:
-        InputError: It is no function that takes a seed, or one that other processes can't find.
+    One that takes no seed, or that other processes can't find, is an InputError.
     """
     name = f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
     known = TRAININGS.registered(name)
@@ -286,11 +246,7 @@ def plain_training(function: Callable[..., Any]) -> Training:
 
 
 def fingerprint(recipe: FunctionRecipe) -> str:
-    """A digest of the files that a function names.
-
-    Raises:
-        InputError: A file is missing, or the function has other code here than in the recipe.
-    """
+    """A digest of the files that a function names; InputError for a missing one, or other code."""
     known = training_named(recipe.function)
     if known.code != recipe.code:
         raise InputError(
@@ -312,13 +268,7 @@ def fingerprint(recipe: FunctionRecipe) -> str:
 
 
 def other_versions(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of runs that were made with other versions than those here.
-
-    They are read all the same where ``training(versions=…)`` leaves a version out of their keys.
-
-    Args:
-        results: The results that are read.
-    """
+    """Warnings of runs made with other versions, where ``training(versions=…)`` allows them."""
     counts: Counter[tuple[str, str]] = Counter()
     for result in results:
         if result.spec.kind != FunctionRecipe.kind:

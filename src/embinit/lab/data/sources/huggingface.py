@@ -6,20 +6,19 @@ Only the embedding tensor is read from the weights, whatever their form:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.files.reading import MOST_DIM, read_json, regular
-from embinit.files.writing import digest, hub_reachable
-from embinit.lab.data.checkpoints import WEIGHTS, read_tensors, shard_files
+from embinit.files.reading import MOST_DIM
+from embinit.files.writing import digest
+from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.sources.base import SOURCES, Source, SourceEntry, Vectors
 from embinit.lab.data.stored_tensors import is_float
 
@@ -52,16 +51,21 @@ class HuggingFaceTable:
         return f"hf:{self.location}"
 
     @cached_property
+    def _model(self) -> Checkpoint:
+        return Checkpoint(self.location)
+
+    @cached_property
     def dim(self) -> int:
         """D, from the model's configuration.
 
         Raises:
             InputError: There is no configuration, or it names no width.
         """
-        path = self._path("config.json")
+        config = self._model.config
+        path = self._model.path("config.json")
         for key in WIDTHS:
-            if key in self._config:
-                width = self._config[key]
+            if key in config:
+                width = config[key]
                 if type(width) is not int or not 0 < width <= MOST_DIM:
                     raise InputError(
                         f"{path}: {key} is {str(width)[:60]}, which is no width; "
@@ -78,12 +82,12 @@ class HuggingFaceTable:
         Raises:
             InputError: The model is broken, or has no table.
         """
-        self._find()
+        self._key()
         _ = self.dim
 
     def fingerprint(self) -> str:
         """The digest of the file that holds the table."""
-        return "/".join(digest(path) for path in self._files())
+        return digest(self._model.path(self._model.files[self._key()]))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The rows of the table for ``words``, by the ids of the model's tokenizer.
@@ -124,101 +128,28 @@ class HuggingFaceTable:
         Raises:
             InputError: The weights can't be read, or no single tensor is an input embedding.
         """
-        key, path = self._find()
-        return _read(path, key)
-
-    @cached_property
-    def _config(self) -> dict[str, Any]:
-        path = self._path("config.json")
-        config = read_json(path, "fetch the model again")
-        if not isinstance(config, dict) or not isinstance(config.get("model_type", ""), str):
-            raise InputError(f"{path} is no model's configuration; fetch the model again")
-        return config
-
-    def _path(self, name: str) -> Path:
-        """A file of the model. It is fetched from the Hub if the location is no directory."""
-        directory = Path(self.location)
-        if directory.is_dir():
-            if not (directory / name).exists():
-                raise InputError(f"{directory} has no {name}; put the model's files there")
-            return regular(directory / name, "put the model's file there")
-        try:
-            from huggingface_hub import hf_hub_download
-
-            local = not hub_reachable()
-            return Path(hf_hub_download(self.location, name, local_files_only=local))
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        key = self._key()
+        table = self._model[key]
+        if len(table.shape) != 2 or 0 in table.shape or not is_float(table):
             raise InputError(
-                f"{name} of {self.location!r} can't be fetched ({reason}); put the model's files "
-                "into the data directory (see the README) and name it with --embinit-data-dir"
-            ) from error
-
-    def _index(self) -> Mapping[str, str] | None:
-        """The file of each tensor; None if the weights are not in shards."""
-        for name in WEIGHTS:
-            path = self._present(f"{name}.index.json")
-            if path is not None:
-                return shard_files(path)
-        return None
-
-    def _present(self, name: str) -> Path | None:
-        """A file of the model; None if it has none of that name."""
-        if (directory := Path(self.location)).is_dir() and not (directory / name).exists():
-            return None
-        try:
-            return self._path(name)
-        except InputError:
-            if directory.is_dir():
-                raise  # it is there, and no file that can be read
-            return None
-
-    def _files(self) -> list[Path]:
-        single = next(filter(None, map(self._present, WEIGHTS)), None)
-        return [self._find()[1] if single is None else single]
-
-    def _find(self) -> tuple[str, Path]:
-        """The embedding tensor's name, and the file that holds it."""
-        single = next(filter(None, map(self._present, WEIGHTS)), None)
-        index = self._index() if single is None else None
-        if single is not None:
-            names: Iterable[str] = read_tensors(single)
-        elif index is not None:
-            names = index
-        else:
-            raise InputError(
-                f"{self.location} has neither of {', '.join(WEIGHTS)}; put the model's files there"
+                f"{self.location}, tensor {key[:60]}: it is {table.dtype} {table.shape}, and must "
+                "be an (N, D) table of floats; take the model in float32, float16 or bfloat16"
             )
-        names = list(names)
-        endings = ENDINGS.get(self._config.get("model_type", ""), OTHER_ENDINGS)
+        return table.whole()
+
+    def _key(self) -> str:
+        """The embedding tensor's name."""
+        names = list(self._model)
+        endings = ENDINGS.get(self._model.config.get("model_type", ""), OTHER_ENDINGS)
         for ending in endings:
             keys = [key for key in names if key == ending or key.endswith(f".{ending}")]
             if len(keys) == 1:
-                # A shard lies in the model's own directory, whatever else has its name.
-                return keys[0], single or self._path((index or {})[keys[0]])
+                return keys[0]
         raise InputError(
             f"{self.location}: no single tensor is named like an input embedding "
             f"({', '.join(endings)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
             "name a model that has one"
         )
-
-
-def _read(path: Path, key: str) -> Tensor:
-    """The table ``key`` of a file.
-
-    Raises:
-        InputError: The file is broken, or the tensor is no table of numbers.
-    """
-    tensors = read_tensors(path)
-    if key not in tensors:
-        raise InputError(f"{path} has no tensor {key[:60]!r}, as its index says; fetch it again")
-    table = tensors[key]
-    if len(table.shape) != 2 or 0 in table.shape or not is_float(table):
-        raise InputError(
-            f"{path}, tensor {key[:60]}: it is {table.dtype} {table.shape}, and must be an (N, D) "
-            "table of floats; take the model in float32, float16 or bfloat16"
-        )
-    return table.whole()
 
 
 def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:

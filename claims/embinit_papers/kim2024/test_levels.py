@@ -1,0 +1,54 @@
+"""Levels: whether Xavier scores here what it scores in print, where the setting is the paper's own.
+
+No vectors of a source are needed for it: five of Table 1's twelve cells, and Table 3's first rows.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import claim
+from embinit_papers.kim2024 import LEVELS, no_vectors, stands_for, table1
+from embinit_papers.kim2024.effects import numbers
+from embinit_papers.settings import margin_for
+
+
+def as_in_print(tier):
+    """The experiments on ``full`` whose Xavier is one of Table 1's."""
+    ours = table1("glove", tasks=(), full=("sst2",))
+    return [
+        *ours(tier),
+        *no_vectors("t5", "bert", task="sst2")(tier),
+        *no_vectors("glove", "bert", task="multi30k")(tier),
+    ]
+
+
+def near(ours, printed):
+    """Whether an arm's mean is the printed one, up to twice the printed standard deviation."""
+    mean, deviation = map(float, printed)
+    return ours.within(margin_for(deviation)).alike(mean)
+
+
+@claim(
+    "kim2024/levels/xavier",
+    says="Xavier's mean score is the printed one, up to twice the printed standard deviation",
+    where="Table 1",
+    family=LEVELS,
+    experiments=as_in_print,
+)
+def test_xavier_scores_what_is_printed(experiment):
+    [task] = stands_for(experiment)
+    row = numbers()["tables_1_and_7"][experiment.source_role]["xavier"][task]
+    assert near(experiment["xavier"], row["score"])
+
+
+@claim(
+    "kim2024/levels/table-3",
+    says="Xavier's mean BLEU is the printed one, trained or frozen, with positions or without",
+    where="Table 3",
+    family=LEVELS,
+    experiments=no_vectors("glove", task="multi30k"),
+)
+def test_xaviers_rows_of_table_3_are_as_printed(experiment):
+    for row in numbers()["table_3"]["xavier"]:
+        setting = experiment if row["trained"] else experiment.frozen()
+        setting = setting if row["positions"] else setting.without_positions()
+        assert near(setting["xavier"], row["bleu"])

@@ -1,0 +1,30 @@
+"""``embinit bless``: make a suite's report the baseline."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import printable
+
+
+def add_bless(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    bless = commands.add_parser("bless", help="make a suite's report the baseline")
+    bless.add_argument("report", type=Path, nargs="?", default=Path("reports/latest"))
+    bless.add_argument("--to", type=Path, default=Path("reports/reference"))
+    lacking = bless.add_mutually_exclusive_group()
+    lacking.add_argument(
+        "--keep", action="store_true", help="the baseline's claims that the report lacks stay in it"
+    )
+    lacking.add_argument("--anyway", action="store_true", help="they go")
+    bless.set_defaults(run=_bless)
+
+
+def _bless(parsed: argparse.Namespace) -> int:
+    from embinit.report.baseline import bless
+
+    bless(parsed.report, parsed.to, anyway=parsed.anyway, keep=parsed.keep)
+    print(printable(f"{parsed.to} is the baseline now; commit it"))
+    return 0

@@ -1,0 +1,127 @@
+"""The program ``embinit``: its parser, and the status that it ends with."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from embinit import __version__
+from embinit.commands.bless import add_bless
+from embinit.commands.check import add_check
+from embinit.commands.judge import add_judge
+from embinit.commands.new import add_new
+from embinit.commands.prepare import add_prepare
+from embinit.commands.register import add_register
+from embinit.commands.report import add_report
+from embinit.commands.runs import add_runs
+from embinit.errors import InputError, OutputError, Status, is_unwritable, lacking_models
+from embinit.registry import Registry
+
+COMMANDS: Registry[Callable[[Any], None]] = Registry("command", "embinit.commands")
+"""Further commands: for each a function that adds it to the parser's."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; an error is one line.
+
+    Args:
+        arguments: The arguments without the program's name; None means those of the process.
+
+    Returns:
+        The exit status, one of ``embinit.errors.Status``.
+    """
+    try:
+        status = _run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+        return status
+    except InputError as error:
+        line = str(error).replace("\n", "\\n")  # one of a path
+        print(f"embinit: {line}", file=sys.stderr)
+        return Status.UNWRITABLE if isinstance(error, OutputError) else Status.UNUSABLE
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        print(f"embinit: {lacking}", file=sys.stderr)
+        return Status.UNUSABLE
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    except BrokenPipeError:
+        _close_output()
+        return Status.INTERRUPTED
+    except Exception as error:
+        if is_unwritable(error):
+            _close_output()
+            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
+            return Status.UNWRITABLE
+        traceback.print_exc()  # Python would end with 1, which is a verdict
+        return Status.BROKEN
+
+
+def _run(given: list[str]) -> int:
+    place = given.index("--") if "--" in given else len(given)
+    given, behind = given[:place], given[place + 1 :]
+    parser = _parser(given[0] if given else "")
+    if not given:
+        parser.print_help()
+        return Status.UNUSABLE
+    parsed, rest = parser.parse_known_args(given)
+    if parsed.command != "register":
+        runs_pytest = parsed.command == "report" and parsed.store
+        if unknown := rest if runs_pytest else [*rest, *behind]:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    parsed.pytest, parsed.behind = rest, behind
+    command: Callable[[argparse.Namespace], int] = parsed.run
+    return command(parsed)
+
+
+def _close_output() -> None:
+    """Lets Python end without writing what it could not write."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that ends with the status of all unusable input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the usage and the error, and ends."""
+        self.print_usage(sys.stderr)
+        self.exit(Status.UNUSABLE, f"{self.prog}: error: {message}\n")
+
+
+def _parser(asked: str) -> Parser:
+    """The parser of the commands, with the entry point's one that is asked for, or all.
+
+    Args:
+        asked: The command's name; "" for all.
+
+    Raises:
+        InputError: The command's module can't be loaded.
+    """
+    parser = Parser(prog="embinit", description="Claims that train models.")
+    parser.add_argument("--version", action="version", version=f"embinit {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for add in (
+        add_new,
+        add_judge,
+        add_register,
+        add_check,
+        add_bless,
+        add_report,
+        add_runs,
+        add_prepare,
+    ):
+        add(commands)
+    if asked not in commands.choices:
+        for name in [asked] if asked in COMMANDS else COMMANDS:
+            COMMANDS[name](commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

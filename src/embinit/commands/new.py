@@ -1,0 +1,77 @@
+"""``embinit new``: start a project with a claim of its own."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shlex
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError, OutputError, is_unwritable, printable
+
+STARTER = {
+    "claims/test_first.py": "test_first.py.txt",
+    "pyproject.toml": "pyproject.toml.txt",
+    "requirements.txt": "requirements.txt.txt",
+    "README.md": "README.md.txt",
+    ".gitignore": "gitignore.txt",
+    ".github/workflows/claims.yml": "claims.yml.txt",
+}
+"""The files of a new project, and what they are made from."""
+
+
+def add_new(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    new = commands.add_parser("new", help="start a project with a claim of its own")
+    new.add_argument("folder", type=Path, help="where to; it is made")
+    new.set_defaults(run=_new)
+
+
+def _new(parsed: argparse.Namespace) -> int:
+    folder: Path = parsed.folder
+    taken = [name for name in STARTER if os.path.lexists(folder / name)]
+    if taken:
+        raise InputError(f"{folder} has {', '.join(taken)} already; name another folder")
+    name = re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "mine"
+    try:
+        for path, template in STARTER.items():
+            text = resources.files("embinit.starter").joinpath(template).read_text("utf-8")
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            filled = text.replace("@NAME@", name).replace("@REQUIREMENT@", _requirement())
+            (folder / path).write_text(filled, encoding="utf-8")
+    except OSError as error:
+        kind = OutputError if is_unwritable(error) else InputError
+        raise kind(f"{folder} can't be written: {error.strerror or error}") from None
+    print(printable(f"{folder}: {', '.join(STARTER)}"))
+    print(f"next: cd {printable(shlex.quote(str(folder)))}, edit claims/test_first.py, then")
+    print("  embinit register && pytest claims/ -n 4")
+    return 0
+
+
+PLACEHOLDER = "git+https://github.com/OWNER/embinit"
+"""Stands for where embinit is installed from, where that can't be told."""
+
+
+def _requirement() -> str:
+    """The line of a requirements file that installs this embinit, from where it was installed.
+
+    pip writes a ``direct_url.json`` (PEP 610) unless it installed from an index. A path of this
+    machine is no place for others to install from, so a placeholder stands there.
+    """
+    from embinit import __version__
+
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        origin = json.loads(metadata.distribution("embinit").read_text("direct_url.json") or "null")
+        if origin is None:
+            return f"embinit>={__version__}"
+        if vcs := origin.get("vcs_info"):
+            return f"embinit @ {vcs['vcs']}+{origin['url']}@{vcs['commit_id']}"
+    return (
+        "# Put its repository, or a wheel's address or path in this project, in the place of this "
+        f"one:\nembinit @ {PLACEHOLDER}"
+    )

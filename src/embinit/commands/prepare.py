@@ -1,0 +1,77 @@
+"""``embinit prepare``: text as ids and vectors by word, for another machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError, printable
+
+
+def add_prepare(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
+    prepare.add_argument("--tier", default="sample", help="micro, sample, full or paper")
+    prepare.add_argument(
+        "--data-dir",
+        "--embinit-data-dir",  # what messages name
+        dest="data_dir",
+        type=Path,
+        default=os.environ.get("EMBINIT_DATA") or None,
+        help="directory with real data (default: EMBINIT_DATA)",
+    )
+    prepare.add_argument(
+        "--source",
+        "--embinit-source",
+        dest="source",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="as for pytest",
+    )
+    prepare.add_argument("--to", type=Path, required=True, help="where to; name it to pytest")
+    prepare.set_defaults(run=_prepare)
+
+
+def _prepare(parsed: argparse.Namespace) -> int:
+    from embinit.lab.data.cache import Writer
+    from embinit.lab.data.preparation import write
+    from embinit.lab.data.sources import named_source
+    from embinit.lab.experiments import ModelExperiment
+    from embinit.lab.specs import DataSpec
+    from embinit.papers import with_tier
+    from embinit.runs.kinds import kind_of
+
+    for given in parsed.source:
+        named_source(given)()
+    data_dir = parsed.data_dir.absolute() if parsed.data_dir else None
+    wanted: dict[DataSpec, dict[str | None, None]] = {}
+    every = (
+        experiment
+        for paper in with_tier(parsed.tier)
+        for experiment in paper.experiments(parsed.tier)
+    )
+    for experiment in every:
+        if not isinstance(experiment, ModelExperiment) or experiment.model is None:
+            continue  # what trains no model reads no prepared text
+        run = experiment.run(experiment.baseline, 0)
+        for data in kind_of(run).reads(run):
+            wanted.setdefault(data, {})
+        wanted[experiment.data][experiment.source] = None
+    to, ready = Writer(parsed.to.absolute()), 0
+    for number, (spec, sources) in enumerate(wanted.items(), start=1):
+        for source in sources or (None,):
+            about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")
+            try:
+                write(spec, [source] if source else [], data_dir, to)
+            except InputError as error:
+                print(printable(f"{about}: left out, {error}"), flush=True)
+            else:
+                ready += 1
+                print(f"{about}: ready", flush=True)
+    if not ready:
+        raise InputError(f"nothing of tier {parsed.tier} could be prepared")
+    print(printable(f"train with --embinit-data-dir {parsed.to}"))
+    return 0

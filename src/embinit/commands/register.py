@@ -1,0 +1,44 @@
+"""``embinit register``: freeze in claims.lock what must stand before anything trains."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from embinit.commands.pytest_process import run_pytest
+from embinit.options import OPTIONS, REGISTER
+
+
+def add_register(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    register = commands.add_parser(
+        "register",
+        allow_abbrev=False,
+        help="freeze in claims.lock what must stand before anything trains",
+        usage="embinit register [CLAIMS] [--seeds SEEDS] [ARGUMENT OF PYTEST ...]",
+        epilog="CLAIMS, first of all, are a folder or files (default: claims). Further arguments "
+        "go to pytest, such as -n 4 or --tier sample, and all behind --.",
+    )
+    register.add_argument(
+        "--seeds",
+        type=int,
+        default=10,
+        help="measure the noise floors and spreads that it lacks on so many seeds that no claim "
+        "uses; 0 measures nothing (default: 10)",
+    )
+    register.set_defaults(run=_register)
+
+
+def _register(parsed: argparse.Namespace) -> int:
+    given: list[str] = parsed.pytest
+    # First of all, or a value for pytest, such as the 4 of -n 4, would be taken for it.
+    target = [] if given and not given[0].startswith("-") else ["claims"]
+    setting = ("-o", f"{REGISTER}={parsed.seeds}")
+    return run_pytest([*setting, *target, *map(_with_prefix, given), *parsed.behind])
+
+
+def _with_prefix(argument: str) -> str:
+    """One of embinit's options as every project knows it; another argument as it stands."""
+    name = argument.partition("=")[0].removeprefix("--")
+    known = argument.startswith("--") and name in OPTIONS
+    return f"--embinit-{argument.removeprefix('--')}" if known else argument

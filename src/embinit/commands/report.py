@@ -1,0 +1,116 @@
+"""``embinit report``: verdicts that are there as a page or as Markdown, and what stores hold."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from embinit.commands.check import add_baseline, compared
+from embinit.commands.pytest_process import run_pytest
+from embinit.errors import InputError, OutputError, Status, counted, printable
+
+LATEST = Path("reports/latest")
+
+
+def add_report(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    report = commands.add_parser(
+        "report",
+        allow_abbrev=False,
+        help="verdicts as a page or as Markdown; or judge what several stores hold together",
+        epilog="With --store all behind -- goes to pytest, such as -- --embinit-tier sample.",
+    )
+    report.add_argument(
+        "verdicts",
+        type=Path,
+        nargs="*",
+        default=[LATEST / "verdicts.json"],
+        help="a verdicts.json, and those of other tiers",
+    )
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
+    form.add_argument("--markdown", action="store_true", help="print Markdown instead")
+    form.add_argument(
+        "--store",
+        type=Path,
+        action="append",
+        help="judge the claims by the runs of this store; repeatable, the first one's runs count",
+    )
+    add_baseline(report)
+    stores = report.add_argument_group("with --store")
+    stores.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    stores.add_argument("--report-dir", type=Path, default=LATEST, help=f"(default: {LATEST})")
+    report.set_defaults(run=_report)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    if parsed.store:
+        return _judge_stores(parsed)
+    from embinit.files.writing import write_atomically
+    from embinit.report import baseline, markdown, page
+
+    first, *others = documents = [baseline.read(each) for each in parsed.verdicts]
+    if parsed.markdown and others:
+        print(markdown.findings_as_markdown(documents), end="")
+    elif parsed.markdown:
+        print(markdown.as_markdown(first, *compared(parsed)), end="")
+    else:
+        text = page.render(first, {}, beside=others)
+        try:
+            write_atomically(parsed.to, text)
+        except OSError as error:
+            raise OutputError(
+                f"{parsed.to} can't be written ({error.strerror or error}); name another --to"
+            ) from error
+        print(printable(f"report: {parsed.to}"))
+    return Status.IN_ORDER
+
+
+def _judge_stores(parsed: argparse.Namespace) -> int:
+    """Judges what the stores hold together, and writes the report.
+
+    A refuted claim is a result, so pytest's status 1 is a failure here only for a fault.
+    """
+    from embinit.report.baseline import faults, read
+    from embinit.runs.store import Store
+
+    for path in parsed.store:
+        if not (path / "runs").is_dir():
+            raise InputError(
+                f"{path} is no store of runs; name one that pytest wrote (--embinit-store)"
+            )
+    baseline, moved = compared(parsed)
+    report_dir = parsed.report_dir.absolute()
+    with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
+        together = Store(Path(folder))
+        _take_all(together, parsed.store)
+        arguments = [parsed.claims, *parsed.behind, "--embinit-no-train"]
+        # One word each, or pytest would look for the project where the store lies.
+        arguments += [f"--embinit-store={folder}", f"--embinit-report-dir={report_dir}"]
+        if baseline:
+            arguments.append(f"--embinit-baseline={parsed.baseline.absolute()}")
+        status = run_pytest(arguments)
+    if status in (Status.IN_ORDER, Status.NOT_IN_ORDER):
+        document = read(report_dir / "verdicts.json")
+        return Status.NOT_IN_ORDER if faults(document, baseline, moved) else Status.IN_ORDER
+    return status
+
+
+def _take_all(together: Any, paths: list[Path]) -> None:
+    """Puts the runs of all stores into one, and prints how far those of one key differ."""
+    from embinit.runs.store import Store
+
+    apart: dict[str, float] = {}
+    for path in paths:
+        for key, difference in together.take(Store(path, write=False)).items():
+            apart[key] = max(difference, apart.get(key, 0.0))
+    print(f"{counted(len([*together]), 'run')} from {counted(len(paths), 'store')}", flush=True)
+    if apart:
+        differing = sum(difference > 0 for difference in apart.values())
+        print(
+            f"in several stores: {counted(len(apart), 'run')}, {differing} with other measures, by "
+            f"up to {max(apart.values()):.3g}; the first store's count",
+            flush=True,
+        )

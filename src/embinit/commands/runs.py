@@ -1,0 +1,173 @@
+"""``embinit runs``: what a store has. Nothing of the user's code is imported for it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embinit.errors import InputError, Status, counted, printable
+from embinit.files.reading import finite
+
+if TYPE_CHECKING:
+    from embinit.runs.results import RunName, RunResult
+    from embinit.runs.store import Store
+
+DAY_SECONDS = 86_400
+SHOWN = 12
+"""How many digits of a key are shown."""
+
+
+def add_runs(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    runs = commands.add_parser("runs", help="what a store has: list, show, verify or prune it")
+    runs.add_argument("key", nargs="?", help="show the runs whose keys begin so, failed ones too")
+    runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
+    what = runs.add_mutually_exclusive_group()
+    what.add_argument("--verify", action="store_true", help="is every record whole?")
+    what.add_argument(
+        "--prune",
+        type=finite,
+        metavar="DAYS",
+        help="remove runs that were finished more than DAYS ago, failures and damaged records",
+    )
+    runs.set_defaults(run=_runs)
+
+
+def _runs(parsed: argparse.Namespace) -> int:
+    from embinit.runs.store import Store
+
+    if parsed.prune is not None and parsed.prune < 0:
+        raise InputError(f"--prune {parsed.prune:g}: give a number of days, 0 or more")
+    # What is to be written must be a store before a directory becomes one.
+    store = Store(parsed.store, write=False)
+    if parsed.prune is not None:
+        return _prune(Store(parsed.store), parsed.prune)
+    if parsed.verify:
+        return _verify(store)
+    if parsed.key:
+        return _show(store, parsed.key)
+    return _list(store)
+
+
+def _list(store: Store) -> int:
+    entries = _entries(store)
+    current = _current_code(entries)
+    entries.sort(key=lambda entry: entry.order(current))
+    ages = [entry.age(current) for entry in entries]
+    for entry, age in zip(entries, ages, strict=True):
+        print(entry.line(age))
+    stored = [age for entry, age in zip(entries, ages, strict=True) if entry.stored]
+    old = f", {stored.count(OLDER)} of {OLDER}" if OLDER in stored else ""
+    print(printable(f"{len(stored)} runs in {store.root}{old}"))
+    return Status.IN_ORDER
+
+
+CURRENT, OLDER = "current code", "older code"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of the list: a run that is stored, whole or not, or that failed."""
+
+    key: str
+    name: RunName | None
+    when: str
+    outcome: str
+    stored: bool
+    result: RunResult | None = None
+    details: str = ""
+
+    def line(self, age: str = "") -> str:
+        """The entry in one line, which moves no terminal."""
+        name = self.name
+        words = () if name is None else (name.task, name.arm, f"seed {name.seed}")
+        every = (self.key[:SHOWN], self.when[:10], *words, self.outcome, age)
+        return printable("  ".join(filter(None, every))).replace("\n", "\\n")
+
+    def age(self, current: dict[str, str | None]) -> str:
+        """Whether its code is the current one, where its function has runs of several."""
+        code = None if self.name is None else current[self.name.task]
+        if self.name is None or code is None:
+            return ""
+        return CURRENT if self.name.code == code else OLDER
+
+    def order(self, current: dict[str, str | None]) -> tuple[object, ...]:
+        """Its place: by task, the current code first, by arm and by seed."""
+        if self.name is None:
+            return "", False, "", "", 0, self.key
+        task, code, arm, seed = self.name
+        return task, self.age(current) == OLDER, code, arm, seed, self.key
+
+
+def _current_code(entries: Iterable[_Entry]) -> dict[str, str | None]:
+    """The code of each task's newest run; None for a task whose runs have one code alone."""
+    newest: dict[str, dict[str, str]] = defaultdict(dict)
+    for entry in entries:
+        if entry.name is not None:
+            codes = newest[entry.name.task]
+            codes[entry.name.code] = max(entry.when, codes.get(entry.name.code, ""))
+    return {
+        task: max(codes, key=lambda code: codes[code]) if len(codes) > 1 else None
+        for task, codes in newest.items()
+    }
+
+
+def _entries(store: Store, begins: str = "") -> list[_Entry]:
+    """The stored runs, and those that failed, whose keys begin so."""
+    from embinit.runs.results import RunName
+    from embinit.runs.store import RecordError
+
+    entries = []
+    for key in filter(lambda key: key.startswith(begins), store):
+        try:
+            result = store.read(key)
+        except (FileNotFoundError, RecordError) as error:
+            entries.append(_Entry(key, None, "", str(error), True))
+        else:
+            name, when = RunName.of(result.spec), result.finished
+            entries.append(_Entry(key, name, when, _outcome(result), True, result))
+    entries += [
+        _Entry(each.key, each.run, each.when, f"failed: {each.reason}", False, details=each.details)
+        for each in store.failures()
+        if each.key.startswith(begins)
+    ]
+    return entries
+
+
+def _outcome(result: RunResult) -> str:
+    measures = ", ".join(f"{name} {value:.4g}" for name, value in [*result.measures.items()][:4])
+    return ", ".join(filter(None, (measures, result.failure)))
+
+
+def _show(store: Store, begins: str) -> int:
+    """Prints the records of the runs whose keys begin so, and why others failed."""
+    entries = _entries(store, begins)
+    if not entries:
+        raise InputError(f"{store.root} has no run whose key begins with {begins!r}")
+    for entry in entries:
+        if entry.result is not None:
+            print(json.dumps(entry.result.as_record(), indent=1))
+        else:
+            print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
+    return Status.IN_ORDER
+
+
+def _verify(store: Store) -> int:
+    faults = [f"{path} {reason}" for path, reason in store.verify()]
+    for fault in faults:
+        print(printable(fault))
+    print(f"{counted(len([*store]), 'record')}, {counted(len(faults), 'fault')}")
+    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
+
+
+def _prune(store: Store, days: float) -> int:
+    removed, others = store.prune(time.time() - days * DAY_SECONDS)
+    left = len([*store])
+    print(f"{removed} runs removed, {others} failures and damaged records; {left} left")
+    return Status.IN_ORDER

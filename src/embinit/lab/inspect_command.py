@@ -1,0 +1,63 @@
+"""The command ``embinit inspect``: what is wrong with a model's table, or a file's?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import OutputError, printable
+
+
+def add_inspect(commands: Any) -> None:
+    """Adds the command to the parser's."""
+    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
+    inspect.add_argument(
+        "path",
+        help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
+    )
+    inspect.add_argument(
+        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
+    )
+    inspect.add_argument(
+        "--tensor", help="the input table's name, where it can't be found by itself"
+    )
+    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
+    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
+    inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
+    inspect.add_argument(
+        "--repair",
+        type=Path,
+        metavar="DIR",
+        help="write a copy of the model there, with rows made anew that are zero, nearly so, not "
+        "finite or copies",
+    )
+    inspect.add_argument(
+        "--fail-on",
+        choices=("note", "warning", "error"),
+        help="end with status 1 where a finding is as grave as this, or graver (with --repair: one "
+        "of the copy)",
+    )
+    inspect.set_defaults(run=_inspect)
+
+
+def _inspect(parsed: argparse.Namespace) -> int:
+    from embinit.files.writing import write_atomically
+    from embinit.lab.inspection import inspect
+    from embinit.lab.inspection.repair import repair
+
+    options = {name: getattr(parsed, name) for name in ("tokenizer", "tensor", "lr", "text")}
+    inspection = inspect(parsed.path, **options)
+    print(inspection.as_text())
+    if parsed.json:
+        try:
+            write_atomically(parsed.json, inspection.as_json())
+        except OSError as error:
+            reason = error.strerror or error
+            raise OutputError(f"{parsed.json} can't be written: {reason}") from None
+    if parsed.repair:
+        made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor)
+        print(f"\n{printable(made.as_text())}\n")
+        inspection = inspect(parsed.repair, **options)
+        print(inspection.as_text())
+    return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0

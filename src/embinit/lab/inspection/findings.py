@@ -1,0 +1,151 @@
+"""Findings of inspections, and the evidence that checks find them in."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from embinit.lab.inspection.measures import Mask, RowMeasures, TableMeasures
+from embinit.lab.inspection.subjects import Subject
+
+Severity = Literal["note", "warning", "error"]
+"""A note is worth knowing; a warning costs quality or steps; an error breaks training or use."""
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The severities, the lightest first."""
+
+Side = Literal["input", "output"]
+
+SHOWN = 4
+"""The number of tokens that a finding's text names."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a table, or something worth knowing of it.
+
+    Attributes:
+        rows: The rows that it is about, by id; empty where it is about the whole table.
+        figures: Its numbers by name.
+        kept: Those of its rows that a repair leaves as they are: the first of each group of copies.
+        used: How often the text has each of these rows' tokens, without those that it lacks; None
+            without a text.
+    """
+
+    name: str
+    severity: Severity
+    side: Side
+    what: str
+    means: str
+    follows: str
+    mend: str
+    rows: tuple[int, ...] = ()
+    figures: Mapping[str, float | int] = field(default_factory=dict)
+    kept: tuple[int, ...] = ()
+    used: Mapping[int, int] | None = None
+
+    def at_least(self, severity: Severity) -> bool:
+        """Whether the finding is as grave as ``severity`` or graver."""
+        return SEVERITIES.index(self.severity) >= SEVERITIES.index(severity)
+
+
+@functools.cache
+def texts() -> Mapping[str, Any]:
+    """What ``findings.toml`` says of each finding."""
+    return tomllib.loads(resources.files(__package__).joinpath("findings.toml").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of one table for its checks.
+
+    Attributes:
+        side: Which table it is.
+        head_equal: Whether the stored head equals the table; None where none is stored.
+        lr: The optimizer's learning rate; None if it was not given.
+        used: How often a text has each id; None without a text.
+        explained: Rows that a finding names already: one row has one cause.
+    """
+
+    side: Side
+    subject: Subject
+    table: TableMeasures
+    each: RowMeasures
+    head_equal: bool | None = None
+    lr: float | None = None
+    used: Mapping[int, int] | None = None
+    explained: frozenset[int] = frozenset()
+
+    @property
+    def ordinary(self) -> Mask:
+        """A mask of the rows to check: finite, not zero, with a token, and not yet explained."""
+        mask: Mask = self.each.measured & (np.nan_to_num(self.each.norms) > 0)
+        mask[[row for row in self.explained if row < len(mask)]] = False
+        return mask
+
+    def named(self, rows: Iterable[int]) -> str:
+        """Some rows in words: the first few, and how many more."""
+        every, names = list(rows), self.subject.names
+        shown = ", ".join(
+            repr(names[row]) if row in names else f"id {row}" for row in every[:SHOWN]
+        )
+        more = len(every) - SHOWN
+        return f"{shown} and {more:,} more" if more > 0 else shown
+
+    def finding(
+        self,
+        name: str,
+        what: str,
+        rows: Iterable[int] = (),
+        side: Side | None = None,
+        kept: Iterable[int] = (),
+        **figures: float,
+    ) -> Finding:
+        """A finding of this table.
+
+        Args:
+            name: Its name in ``findings.toml``.
+            what: What is so.
+            rows: The rows that it is about.
+            side: The table that it is about; None for this one.
+            kept: The rows that a repair leaves.
+            **figures: Its numbers.
+        """
+        side, kind = side or self.side, self.subject.kind
+        said = texts()[name] | texts()[name].get(side, {}) | texts()[name].get(kind, {})
+        repair = (
+            "embinit inspect MODEL --repair DIR gives each a row of its own."
+            if kind == "model"
+            else "Draw them anew, around the mean row."
+        )
+        figures = {k: v if isinstance(v, int) else float(v) for k, v in figures.items()}
+        means, follows, mend = (
+            said[part].format(repair=repair, **figures) for part in ("means", "follows", "mend")
+        )
+        return Finding(
+            name,
+            said["severity"],
+            side,
+            what,
+            means,
+            follows,
+            mend,
+            tuple(map(int, rows)),
+            figures,
+            tuple(map(int, kept)),
+        )
+
+
+Check = Callable[[Evidence], Iterator[Finding]]
+
+
+def rows_of(count: int, noun: str = "row", verb: bool = False) -> str:
+    """A number of rows, such as ``1 row``, ``3 rows`` or ``3 rows are``."""
+    plural = count != 1
+    return f"{count:,} {noun}" + "s" * plural + (" are" if plural else " is") * verb

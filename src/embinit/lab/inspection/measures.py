@@ -1,0 +1,263 @@
+"""The measures of a table, taken in one pass over its rows.
+
+A pass keeps a handful of numbers a row (its norm, its share along the common direction, and its
+projections on a few random directions, by which rows that are alike are found) and one block of
+rows. The spectrum is that of a sample of rows, since the whole one takes N times D squared steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+from embinit.lab.data.stored_tensors import StoredTensor
+from embinit.randomness import stream
+
+BLOCK_VALUES = 2**20
+"""The most values of a block of rows: 4 MiB in float32, which fit a processor's cache."""
+
+PERCENTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)
+"""The percentiles of the rows' norms that are kept."""
+
+COMPONENTS = (1, 3, 10)
+"""The numbers of first components whose share of the variance is kept."""
+
+SAMPLE_ROWS = 2048
+"""The most rows in the sample whose spectrum is computed."""
+
+PROJECTIONS = 32
+KEYED = 8
+"""The number of projections in the key that groups rows that are alike."""
+
+ALIKE = 2e-3
+"""The largest squared distance of two unit rows that are alike: a cosine of 0.999."""
+
+MOST_SQUARED = 1e15
+"""The largest value of a block whose squares are summed in float32."""
+
+FLOAT_MAX = torch.finfo(torch.float32).max
+
+_HASH = np.random.default_rng(0).integers(1, 2**62, KEYED) * 2 + 1
+
+Floats = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowMeasures:
+    """Measures of each of N rows.
+
+    Attributes:
+        norms: Euclidean norms; NaN where a row is not finite.
+        along: Each row's share along the table's common direction, as a length.
+        projections: (N, 32): the unit rows on random directions of unit variance.
+        measured: True in the rows that are no padding and have a token.
+    """
+
+    norms: Floats
+    along: Floats
+    projections: Floats
+    measured: Mask
+
+
+@dataclass(frozen=True)
+class TableMeasures:
+    """The measures of a table without its padding and its rows that are not finite.
+
+    Attributes:
+        measured_rows: The rows that were measured.
+        sigma: The sigma (divided by n) over all values.
+        norm_quantiles: Percentiles of the rows' norms, by their percent.
+        mean_norm: The norm of the mean row.
+        mean_cosine: The mean cosine of two different rows.
+        energy: The mean squared distance of a row to the mean row.
+        top_shares: The share of the sample's variance in its first 1, 3 and 10 components.
+        effective_rank: The exponential of the entropy of the sample's variances.
+        sample_rows: The rows of the sample.
+    """
+
+    rows: int
+    dim: int
+    dtype: str
+    measured_rows: int
+    mean: float
+    sigma: float
+    largest: float
+    norm_quantiles: dict[str, float]
+    mean_norm: float
+    mean_cosine: float
+    energy: float
+    top_shares: dict[str, float]
+    effective_rank: float
+    sample_rows: int
+
+    @property
+    def of_sample(self) -> str:
+        """A note behind a figure of the sample; empty where the sample has all rows."""
+        sampled = self.sample_rows < self.measured_rows
+        return f" (about: of {self.sample_rows:,} sampled rows)" * sampled
+
+
+def blocks(tensor: StoredTensor) -> Iterator[tuple[int, Tensor]]:
+    """A table's rows in blocks, each with the number of its first row."""
+    size = max(1, BLOCK_VALUES // tensor.shape[1])
+    for start in range(0, tensor.shape[0], size):
+        yield start, tensor.rows(start, min(start + size, tensor.shape[0]))
+
+
+def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
+    """Measures a table.
+
+    Args:
+        table: The table, (N, D).
+        measured: True in the rows that are no padding and have a token.
+    """
+    rows, dim = table.shape
+    sample = _sample(table, measured)
+    directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
+    onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
+    each = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
+    sums, squares, largest, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0.0, 0
+    for start, block in blocks(table):
+        part = slice(start, start + len(block))
+        wide, most, length = _sound(block.float())
+        weight = torch.from_numpy(measured[part]).to(wide.dtype) * length.isfinite()
+        inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
+        largest = max(largest, most)
+        sums += (torch.stack([weight, weight * inverse]) @ wide).double()
+        squares += float((length.nan_to_num().double() ** 2 * weight).sum())
+        units += int((weight * (inverse > 0)).sum())
+        shares = wide @ onto.to(wide.dtype)
+        shares[:, :PROJECTIONS] *= inverse[:, None]
+        kept = torch.cat([shares, length[:, None]], dim=1).clamp(-FLOAT_MAX, FLOAT_MAX)
+        each[part] = kept.float().numpy()
+    norms = each[:, -1]
+    sound = measured & np.isfinite(norms)
+    count = max(1, int(sound.sum()))
+    mean_row, second = sums[0] / count, squares / count
+    mean = float(mean_row.mean())
+    shares_of, rank = _spectrum(sample)
+    return TableMeasures(
+        rows=rows,
+        dim=dim,
+        dtype=table.dtype,
+        measured_rows=int(sound.sum()),
+        mean=mean,
+        sigma=math.sqrt(max(0.0, second / dim - mean**2)),
+        largest=largest,
+        norm_quantiles=_quantiles(norms[sound]),
+        mean_norm=float(mean_row.norm()),
+        # Of different rows, from the sum of the unit rows.
+        mean_cosine=(float(sums[1] @ sums[1]) - units) / (units * (units - 1)) if units > 1 else 0,
+        energy=max(0.0, second - float(mean_row @ mean_row)),
+        top_shares=shares_of,
+        effective_rank=rank,
+        sample_rows=len(sample),
+    ), RowMeasures(norms, each[:, -2], each[:, :PROJECTIONS], measured)
+
+
+def _sample(table: StoredTensor, measured: Mask) -> Tensor:
+    """Rows at even distances over the measured part of a table, those that are finite."""
+    end = int(np.flatnonzero(measured)[-1]) + 1 if measured.any() else 0
+    count = min(end, SAMPLE_ROWS)
+    ids = sorted({end * number // count for number in range(count)})
+    ids = [row for row in ids if measured[row]]
+    rows = table.take(ids).float() if ids else torch.zeros(0, table.shape[1])
+    return rows[rows.isfinite().all(dim=1)]
+
+
+def _sound(block: Tensor) -> tuple[Tensor, float, Tensor]:
+    """A block with zeros for rows that are not finite, its largest magnitude, and its norms."""
+    broken = ~block.isfinite().all(dim=1)
+    if bool(broken.any()):
+        block = torch.where(broken[:, None], 0.0, block)
+    low, high = torch.aminmax(block)
+    largest = max(abs(low.item()), abs(high.item()))
+    # Squares and sums of the largest float32 have no number in float32.
+    wide = block.double() if largest > MOST_SQUARED else block
+    length = torch.linalg.vector_norm(wide, dim=1)
+    length[broken] = torch.nan
+    return wide, largest, length
+
+
+def _quantiles(norms: Floats) -> dict[str, float]:
+    shares = [percent / 100 for percent in PERCENTS]
+    values = np.quantile(norms, shares) if len(norms) else [math.nan] * len(shares)
+    return {f"{percent}": float(value) for percent, value in zip(PERCENTS, values, strict=True)}
+
+
+def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
+    """The variance's share in the first components, and the effective rank.
+
+    Rows that are much longer than the median would be components of their own and are left out.
+    """
+    if len(sample):
+        largest = sample.abs().max()
+        sample = sample / torch.where(largest > 0, largest, 1.0)
+        length = sample.norm(dim=1)
+        sample = sample[length <= 3 * length.median()]
+    centred = sample - sample.mean(dim=0)
+    scale = centred.abs().max() if len(sample) > 1 else torch.tensor(0.0)
+    if not bool(scale > 0):
+        return dict.fromkeys(map(str, COMPONENTS), 1.0), 1.0
+    centred = centred / scale
+    flat = centred.shape[0] <= centred.shape[1]
+    values = torch.linalg.eigvalsh(centred @ centred.T if flat else centred.T @ centred)
+    values = values.double().clamp(min=0).flip(0)
+    share = values / values.sum()
+    entropy = -(share * share.clamp(min=1e-300).log()).sum()
+    return {str(count): float(share[:count].sum()) for count in COMPONENTS}, float(entropy.exp())
+
+
+def _unit(row: Tensor) -> Tensor:
+    length = row.norm()
+    return (row / length).float() if bool(length > 0) else torch.zeros(len(row))
+
+
+def alike(each: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
+    """Groups of rows that are nearly one direction, the largest group first.
+
+    Rows are brought together by the rounded values of a few projections, four times with the grid
+    shifted, and compared by all projections with the first row of their cell. Two rows at the
+    limit itself are found three times in four, copies always.
+
+    Args:
+        each: The rows' measures.
+        rows: True in the rows to compare.
+        mean_cosine: The mean cosine of two rows. Where all rows are close, only those much closer
+            than the others are alike.
+    """
+    ids = np.flatnonzero(rows)
+    if len(ids) < 2:
+        return []
+    points = each.projections[ids]
+    limit = min(ALIKE, 0.01 * 2 * max(1e-9, 1 - mean_cosine))
+    width = 6 * math.sqrt(limit)
+    near, first_ids = [], []
+    for shift in (0.0, 0.25, 0.5, 0.75):
+        cells = np.floor(points[:, :KEYED] / width + shift).astype(np.int64)
+        # One number for a cell. Where two cells share it, the distance parts them.
+        key = (cells * _HASH).sum(axis=1)
+        _, first, cell = np.unique(key, return_index=True, return_inverse=True)
+        other = first[cell]
+        distance = ((points - points[other]) ** 2).mean(axis=1)
+        close = np.flatnonzero((distance <= limit) & (other != np.arange(len(ids))))
+        near.append(close)
+        first_ids.append(other[close])
+    left, right = np.concatenate(near), np.concatenate(first_ids)
+    if not len(left):
+        return []
+    graph = coo_array((np.ones(len(left)), (left, right)), shape=(len(ids), len(ids)))
+    _, label = connected_components(graph, directed=False)
+    order = np.argsort(label, kind="stable")
+    groups = np.split(ids[order], np.cumsum(np.bincount(label))[:-1])
+    return sorted((group for group in groups if len(group) > 1), key=len, reverse=True)

@@ -1,0 +1,233 @@
+"""Repair of a model: a copy of its directory, with new rows for those that are broken.
+
+Broken are rows that are zero, nearly so, not finite, or copies of an earlier row. An input row gets
+the direction of its token's output row at the norm of the others, where there is an output table of
+its own. Other rows are drawn from a normal with the mean and the covariance of the sound rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from embinit.errors import InputError, counted
+from embinit.lab.data.checkpoints import Checkpoint
+from embinit.lab.inspection import Inspection, equal
+from embinit.lab.inspection.findings import Side
+from embinit.lab.inspection.subjects import Subject, subject_of
+from embinit.randomness import stream
+
+BROKEN = ("zero-rows", "near-zero-rows", "non-finite", "rows-alike")
+"""The findings whose rows are made anew."""
+
+WEIGHTS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "*.bin", "*.pth", "*.safetensors")
+"""Weight files; a copy has those of them that the model is read from."""
+
+BLOCK = 256
+"""The number of new rows whose weights are held at once."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A repair.
+
+    Attributes:
+        rows: The rows of each table that were made anew.
+        left_out: Other files of weights, which hold the old table and were not copied.
+    """
+
+    to: Path
+    rows: Mapping[Side, tuple[int, ...]]
+    left_out: tuple[str, ...]
+
+    def as_text(self) -> str:
+        """What was written, for the terminal."""
+        lines = [
+            f"{self.to}: {counted(len(rows), 'row')} of the {side} table made anew"
+            for side, rows in self.rows.items()
+        ]
+        if self.left_out:
+            lines.append(f"left out, since they hold the old table: {', '.join(self.left_out)}")
+        return "\n".join(lines)
+
+
+def repair(model: Path, to: Path, found: Inspection, tensor: str | None = None) -> Repair:
+    """Writes a copy of a model with new rows for the broken ones.
+
+    Args:
+        model: The model's directory.
+        to: The new directory, which may not exist yet.
+        found: The model's inspection.
+        tensor: The name of the input table, where it can't be found by itself.
+
+    Raises:
+        InputError: There is nothing to repair, or it can't be written. Nothing is written then.
+    """
+    if not model.is_dir():
+        raise InputError(f"{model} is no directory; --repair copies a model's directory")
+    broken = _broken(found)
+    if not broken:
+        raise InputError(f"{model} has no row to repair; there is nothing to write")
+    subject, checkpoint = subject_of(model, tensor=tensor), Checkpoint(str(model))
+    layout, tables = subject.layout, _tables(subject)
+    names: dict[Side, list[str]] = {"input": [layout.table, *layout.copies], "output": []}
+    if layout.head:
+        names["output" if "output" in tables else "input"].append(layout.head)
+    new = {
+        name: (broken[side], values)
+        for side, values in _made(subject, tables, broken).items()
+        for name in names[side]
+    }
+    with _whole_directory(to) as directory:
+        left_out = _copy(checkpoint, model, directory, new)
+    return Repair(to, broken, left_out)
+
+
+def _broken(found: Inspection) -> dict[Side, tuple[int, ...]]:
+    """The rows of each table to make anew."""
+    rows: dict[Side, set[int]] = {}
+    for finding in found.findings:
+        if finding.name in BROKEN:
+            rows.setdefault(finding.side, set()).update(set(finding.rows) - set(finding.kept))
+    return {side: tuple(sorted(each)) for side, each in sorted(rows.items())}
+
+
+def _tables(subject: Subject) -> dict[Side, Tensor]:
+    """The tables that have rows of their own, in float32."""
+    tables: dict[Side, Tensor] = {"input": subject.table.whole().float()}
+    if subject.head is not None and not equal(subject.table, subject.head):
+        tables["output"] = subject.head.whole().float()
+    return tables
+
+
+def _made(
+    subject: Subject, tables: Mapping[Side, Tensor], broken: Mapping[Side, Sequence[int]]
+) -> dict[Side, Tensor]:
+    """The new rows of each table."""
+    sound = torch.ones(len(tables["input"]), dtype=torch.bool)
+    if subject.ids:
+        sound[[row for row in range(len(sound)) if row not in subject.names]] = False
+    sound[[row for each in broken.values() for row in each if row < len(sound)]] = False
+    norms = tables["input"].double().norm(dim=1)
+    sound &= norms.isfinite() & (norms > 0)
+    if int(sound.sum()) < 2:
+        raise InputError(f"{subject.name} has fewer than two sound rows with a token")
+    made: dict[Side, Tensor] = {}
+    for side, rows in broken.items():
+        table = tables[side]
+        own = sound if len(table) == len(sound) else torch.zeros(len(table), dtype=torch.bool)
+        material = table[own].nan_to_num(0.0, 0.0, 0.0)
+        generator = stream(0, f"inspection/repair/{side}")
+        head = tables.get("output")
+        if side == "input" and head is not None and len(head) == len(table):
+            head = head.nan_to_num(0.0, 0.0, 0.0)
+            head[list(broken.get("output", ()))] = 0.0  # these have no direction to be taken
+            made[side] = along(head[list(rows)], material, generator)
+        else:
+            made[side] = drawn(material, len(rows), generator)
+    return made
+
+
+def along(directions: Tensor, sound: Tensor, generator: torch.Generator) -> Tensor:
+    """Rows of given directions at the root mean square norm of the sound rows.
+
+    Where there is no direction, each column is drawn from a normal with the column's moments.
+
+    Args:
+        directions: (m, D); zero for none.
+        sound: The sound rows, (V, D).
+        generator: Where rows are drawn.
+    """
+    length = sound.double().norm(dim=1).pow(2).mean().sqrt().float()
+    own = directions.norm(dim=1, keepdim=True)
+    noise = torch.randn(directions.shape, generator=generator)
+    columns = noise * sound.std(dim=0, correction=0) + sound.mean(dim=0)
+    return torch.where(own > 0, directions / own.clamp(min=1e-30) * length, columns)
+
+
+def drawn(sound: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Rows from a normal with the mean and the covariance of the sound rows, (count, D).
+
+    A row is the mean plus a combination of the centred rows with normal weights of variance 1 / V.
+    So no covariance is formed or factored, and a singular one is no special case.
+
+    Args:
+        sound: The sound rows, (V, D).
+        count: The number of rows.
+        generator: Where the weights are drawn.
+    """
+    mean = sound.double().mean(dim=0)
+    made = []
+    for low in range(0, count, BLOCK):
+        size = min(BLOCK, count - low)
+        weights = torch.randn(size, len(sound), generator=generator, dtype=torch.float64)
+        weights /= len(sound) ** 0.5
+        # The sum over centred rows, without centring a copy of the table.
+        noise = (weights.float() @ sound).double() - weights.sum(dim=1, keepdim=True) * mean
+        made.append((mean + noise).float())
+    return torch.cat(made)
+
+
+def _copy(
+    model: Checkpoint,
+    directory: Path,
+    to: Path,
+    new: Mapping[str, tuple[Sequence[int], Tensor]],
+) -> tuple[str, ...]:
+    """Copies a model with new rows; returns the names of files that were left out."""
+    kept = set(model.files.values())
+    weights = {path.name for pattern in WEIGHTS for path in directory.glob(pattern)} - kept
+    indexes = {f"{name}.index.json" for name in weights}
+    ignored = shutil.ignore_patterns(".*", *weights, *indexes)
+    shutil.copytree(directory, to, ignore=ignored, dirs_exist_ok=True)
+    for file in {model.files[name] for name in new}:
+        names = [name for name, where in model.files.items() if where == file]
+        tensors = {name: model[name].whole() for name in names}
+        for name in new.keys() & tensors.keys():
+            rows, values = new[name]
+            tensors[name] = tensors[name].clone()
+            tensors[name][list(rows)] = values.to(tensors[name].dtype)
+            if not bool(tensors[name][list(rows)].isfinite().all()):
+                raise InputError(
+                    f"a new row of {name!r} is too large for its type; save the model in float32"
+                )
+        (to / file).unlink()
+        if file.endswith(".safetensors"):
+            save_file(tensors, to / file, metadata={"format": "pt"})
+        else:
+            torch.save(tensors, to / file)
+    return tuple(sorted(weights))
+
+
+@contextlib.contextmanager
+def _whole_directory(to: Path) -> Iterator[Path]:
+    """A temporary directory that becomes ``to`` at the end, or is removed after an error.
+
+    Raises:
+        InputError: ``to`` is there already, or can't be written.
+    """
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise InputError(f"{to} exists already; name a new directory")
+    temporary = None
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}."))
+        yield temporary
+        temporary.chmod(0o755)
+        os.replace(temporary, to)
+    except OSError as error:
+        raise InputError(
+            f"{to} can't be written: {error.strerror or error}; nothing is left of it"
+        ) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -1,0 +1,178 @@
+"""The result of an inspection, as an object, as a JSON document and as text."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from embinit.errors import counted, printable
+from embinit.lab.inspection.findings import SEVERITIES, Finding, Severity, Side
+from embinit.lab.inspection.measures import TableMeasures
+
+SCHEMA_VERSION = 2
+
+MOST_ROWS = 1000
+"""Rows of a finding that the document lists; their number is given in any case."""
+
+COLUMNS = 96
+SHOWN_ROWS = 8
+DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class InspectedTable:
+    """An inspected table.
+
+    Attributes:
+        xavier_sigma: Xavier's sigma for its shape.
+        rms_after_lookup: A row's root mean square after the architecture's multiplier; None
+            for an output table and for vectors.
+    """
+
+    side: Side
+    name: str
+    measures: TableMeasures
+    xavier_sigma: float
+    rms_after_lookup: float | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The result of an inspection.
+
+    Attributes:
+        name: What was inspected.
+        architecture: The model's type; ``""`` where there is none.
+        tied: Whether input and output table are one; None where there is no output.
+        facts: Further figures in words, by name.
+    """
+
+    name: str
+    kind: str
+    architecture: str
+    tied: bool | None
+    tables: tuple[InspectedTable, ...]
+    facts: Mapping[str, float | int | str]
+    findings: tuple[Finding, ...]
+    tokens: Mapping[int, str]
+
+    def finding(self, name: str) -> Finding | None:
+        """The gravest finding of a name; None if there is none."""
+        return next((each for each in self.findings if each.name == name), None)
+
+    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
+        """The findings that are as grave as ``severity`` or graver."""
+        return tuple(each for each in self.findings if each.at_least(severity))
+
+    def as_json(self) -> str:
+        """The document that ``inspection.schema.json`` describes."""
+        document = {"schema_version": SCHEMA_VERSION} | asdict(self)
+        del document["tokens"]
+        document["tables"] = [table | table.pop("measures") for table in document["tables"]]
+        document["findings"] = [self._document(each) for each in self.findings]
+        return printable(json.dumps(_plain(document), indent=1, ensure_ascii=False)) + "\n"
+
+    def _document(self, finding: Finding) -> dict[str, Any]:
+        document = asdict(finding)
+        used = document.pop("used")
+        del document["kept"]
+        rows = [
+            {"id": row}
+            | ({"token": self.tokens[row]} if row in self.tokens else {})
+            | ({} if used is None else {"used": used.get(row, 0)})
+            for row in finding.rows[:MOST_ROWS]
+        ]
+        return document | {"row_count": len(finding.rows), "rows": rows}
+
+    def as_text(self) -> str:
+        """The subject, its tables, and each finding with its mend, for the terminal."""
+        first = self.tables[0].measures
+        said = [
+            f"{self.architecture or self.kind}, {first.rows:,} x {first.dim:,}",
+            DTYPES.get(first.dtype, first.dtype),
+            *([] if self.tied is None else ["tied" if self.tied else "untied"]),
+        ]
+        lines = [f"{self.name}: {', '.join(said)}", ""]
+        for table in self.tables:
+            lines += [*_table(table), ""]
+        column = max((len(name) for name in self.facts), default=0)
+        lines += [f"  {name:<{column}}  {_figure(value)}" for name, value in self.facts.items()]
+        severities = [each.severity for each in self.findings]
+        counts = [
+            counted(severities.count(severity), severity)
+            for severity in reversed(SEVERITIES)
+            if severity in severities
+        ]
+        lines += [""] if self.facts else []
+        lines.append(f"Found: {', '.join(counts)}." if counts else "Nothing found.")
+        for finding in self.findings:
+            lines += ["", *self._paragraph(finding)]
+        return printable("\n".join(lines))
+
+    def _paragraph(self, finding: Finding) -> list[str]:
+        of = " (output)" if finding.side == "output" else ""
+        lines = [f"{finding.severity.upper()} {finding.name}{of}", *wrapped(finding.what, 2)]
+        if finding.used is not None:
+            lines += _entry("in text", self._used(finding.used))
+        for name in ("means", "follows", "mend"):
+            lines += _entry(name, getattr(finding, name))
+        if finding.rows:
+            shown = ", ".join(map(str, finding.rows[:SHOWN_ROWS]))
+            more = len(finding.rows) - SHOWN_ROWS
+            lines += _entry("ids", shown + f" and {more:,} more (--json has them)" * (more > 0))
+        return lines
+
+    def _used(self, used: Mapping[int, int]) -> str:
+        if not used:
+            return "none of these rows is used"
+        most = sorted(used, key=lambda row: -used[row])[:SHOWN_ROWS]
+        named = ", ".join(f"{self.tokens.get(row, row)!r} {used[row]:,}" for row in most)
+        return f"{len(used):,} of these rows are used, {sum(used.values()):,} times: {named}"
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as strict JSON has it: no NaN, no infinity."""
+    if isinstance(value, dict):
+        return {name: _plain(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(content) for content in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _table(table: InspectedTable) -> list[str]:
+    m = table.measures
+    sigma = f"sigma {_figure(m.sigma)} (Xavier's {_figure(table.xavier_sigma)}, normal 0.02)"
+    if table.rms_after_lookup is not None:
+        sigma += f", root mean square after the look-up {_figure(table.rms_after_lookup)}"
+    possible = min(max(1, m.sample_rows - 1), m.dim)
+    shares = ", ".join(f"{100 * share:.1f} %" for share in m.top_shares.values())
+    ends = {"0": "min", "100": "max"}
+    heads = [ends.get(percent, f"{percent} %") for percent in m.norm_quantiles]
+    return [
+        f"  {table.side} table {table.name}",
+        f"    mean {_figure(m.mean)}, {sigma}",
+        f"    norms    {''.join(f'{head:>9}' for head in heads)}",
+        f"             {''.join(f'{_figure(value):>9}' for value in m.norm_quantiles.values())}",
+        f"    mean cosine {m.mean_cosine:.3f}; variance in the first 1, 3, 10 components "
+        f"{shares}; effective rank {m.effective_rank:.0f} of {possible}{m.of_sample}",
+    ]
+
+
+def wrapped(text: str, indent: int, first: str = "") -> list[str]:
+    """A text in lines of the terminal, indented."""
+    space = " " * indent
+    return textwrap.wrap(text, COLUMNS, initial_indent=first or space, subsequent_indent=space)
+
+
+def _entry(name: str, text: str) -> list[str]:
+    return wrapped(text, 11, f"  {name:<8} ")
+
+
+def _figure(value: float | int | str) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else value

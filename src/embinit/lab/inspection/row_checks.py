@@ -1,0 +1,187 @@
+"""Checks of single rows: each reads a table's measures and may name rows that are faulty.
+
+The limits are far from what trained tables have, so that a clean table has no finding: a row
+counts as small or large only where a gap parts it from the others, since no single number fits
+all models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from embinit.lab.inspection.findings import Evidence, Finding, rows_of
+from embinit.lab.inspection.measures import KEYED, alike
+
+GAP = 3.0
+"""The ratio to the next norm, and to the median, from which rows count as separate."""
+
+NEAR_ZERO = 1e-3
+"""The share of the median norm below which a row counts as zero."""
+
+OFF_CENTRE = 8.0
+"""The robust deviations from the median share along the common direction."""
+
+LEAST_PADDING = 4
+"""The fewest tokenless rows from which the norm of padding rows is known."""
+
+PADDING_REACH = 1.1
+"""The factor beyond the padding rows' norms up to which a row counts as padding."""
+
+
+def non_finite(evidence: Evidence) -> Iterator[Finding]:
+    """Rows with a NaN or an infinity."""
+    rows = np.flatnonzero(~np.isfinite(evidence.each.norms))
+    if len(rows):
+        what = f"{rows_of(len(rows))} hold a NaN or an infinity: {evidence.named(rows)}"
+        yield evidence.finding("non-finite", what, rows)
+
+
+def zero_rows(evidence: Evidence) -> Iterator[Finding]:
+    """Rows of zeros that are not padding."""
+    rows = np.flatnonzero((evidence.each.norms == 0) & evidence.each.measured)
+    if len(rows):
+        what = f"{rows_of(len(rows), verb=True)} zero: {evidence.named(rows)}"
+        yield evidence.finding("zero-rows", what, rows)
+
+
+def gaps(evidence: Evidence) -> Iterator[Finding]:
+    """Rows much shorter or much longer than all others."""
+    ids = np.flatnonzero(evidence.ordinary)
+    if len(ids) < 8:
+        return
+    norms = evidence.each.norms[ids].astype(np.float64)
+    order = np.argsort(norms)
+    ranked, median, half = norms[order], float(np.median(norms)), len(ids) // 2
+    ratio = ranked[1:] / ranked[:-1]
+    low = int(np.argmax(ratio[:half])) + 1
+    short = low if ratio[low - 1] >= GAP and ranked[low - 1] * GAP <= median else 0
+    short = max(short, int((ranked < NEAR_ZERO * median).sum()))
+    if short:
+        rows, longest = sorted(ids[order[:short]]), ranked[short - 1]
+        yield evidence.finding(
+            "near-zero-rows",
+            f"{rows_of(short, verb=True)} at most {longest:.2g} long where the median is "
+            f"{median:.3g}, a gap of {ranked[short] / longest:.2g} times: {evidence.named(rows)}",
+            rows,
+            longest=longest,
+            median=median,
+        )
+    high = half + int(np.argmax(ratio[half:])) + 1
+    long = len(ids) - high
+    if ratio[high - 1] >= GAP and ranked[high] >= GAP * median and long <= len(ids) // 10:
+        rows = sorted(ids[order[high:]])
+        yield evidence.finding(
+            "large-rows",
+            f"{rows_of(long, verb=True)} at least {ranked[high]:.3g} long where the median is "
+            f"{median:.3g}: {evidence.named(rows)}",
+            rows,
+            shortest=ranked[high],
+            median=median,
+            factor=median / np.median(ranked[high:]),
+        )
+
+
+def copies(evidence: Evidence) -> Iterator[Finding]:
+    """Rows that are nearly one direction."""
+    mask, norms = evidence.ordinary, evidence.each.norms
+    if evidence.table.dim < KEYED:
+        return  # so few columns bring rows together by chance
+    groups = alike(evidence.each, mask, evidence.table.mean_cosine)
+    if groups:
+        rows = sorted(row for group in groups for row in group)
+        largest = sorted(groups[0])
+        # The mean of rows that point anywhere is short: that is no second cause.
+        longest, others = float(norms[rows].max()), float(np.median(norms[mask]))
+        short = longest * GAP < others
+        length = f", at most {longest:.2g} long where the median is {others:.3g}" if short else ""
+        yield evidence.finding(
+            "rows-alike",
+            f"{rows_of(len(rows))} in {rows_of(len(groups), 'group')} are copies of each other "
+            f"(cosine above 0.999){length}; the largest has "
+            f"{len(largest):,}: {evidence.named(largest)}",
+            rows,
+            kept=() if short else sorted(group.min() for group in groups),
+            groups=len(groups),
+            largest=len(largest),
+        )
+
+
+def off_centre(evidence: Evidence) -> Iterator[Finding]:
+    """Rows without the direction that all others share."""
+    ids = np.flatnonzero(evidence.ordinary)
+    if len(ids) < 32:
+        return
+    along = evidence.each.along[ids].astype(np.float64)
+    median = float(np.median(along))
+    spread = 1.4826 * float(np.median(np.abs(along - median)))
+    if spread == 0 or median < 3 * spread:
+        return  # no direction is common to nearly all rows
+    far = along < median - OFF_CENTRE * spread
+    rows = ids[far]
+    if 0 < len(rows) <= len(ids) // 10:
+        yield evidence.finding(
+            "off-centre-rows",
+            f"{rows_of(len(rows))} lack the direction that all others share (they have "
+            f"{np.median(along[far]):.2g} of it, the others {median:.3g}): {evidence.named(rows)}",
+            rows,
+            common=median,
+        )
+
+
+def special_tokens(evidence: Evidence) -> Iterator[Finding]:
+    """Special and added tokens whose norm is far outside of what the others have."""
+    tokens, mask, norms = evidence.subject.tokens, evidence.ordinary, evidence.each.norms
+    if tokens is None:
+        return
+    special = [row for row in sorted(tokens.special | tokens.added) if row < len(mask)]
+    others = mask.copy()
+    others[special] = False
+    if others.sum() < 100:
+        return
+    low, high = np.quantile(norms[others], (0.01, 0.99))
+    rows = [row for row in special if mask[row] and not low / 1.5 <= norms[row] <= 1.5 * high]
+    if rows:
+        yield evidence.finding(
+            "special-tokens-apart",
+            f"the norms of {rows_of(len(rows), 'special or added token')} are far outside those of "
+            f"98 % of the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
+            rows,
+            low=low,
+            high=high,
+            median=float(np.median(norms[others])),
+        )
+
+
+def tokens_like_padding(evidence: Evidence) -> Iterator[Finding]:
+    """Tokens that were given unused padding rows and never initialised."""
+    norms, stop = evidence.each.norms, evidence.subject.ids
+    if not stop or len(norms) - stop < LEAST_PADDING:
+        return
+    padding, mask = norms[stop:], evidence.ordinary[:stop]
+    low, high = padding.min(), padding.max()
+    if mask.sum() < 100 or not low > 0 or not np.isfinite(high):
+        return
+    near = (norms[:stop] >= low / PADDING_REACH) & (norms[:stop] <= high * PADDING_REACH)
+    rows = np.flatnonzero(mask & near)
+    # Where trained rows are as long as the padding, norms say nothing.
+    if 0 < len(rows) <= mask.sum() // 20 and rows[-1] == np.flatnonzero(mask)[-1]:
+        yield evidence.finding(
+            "tokens-like-padding",
+            f"{rows_of(len(rows), verb=True)} as long as the {len(padding):,} that pad the table "
+            f"({low:.3g} to {high:.3g}), unlike 95 % of the others: {evidence.named(rows)}",
+            rows,
+            low=low,
+            high=high,
+        )
+
+
+def words_twice(evidence: Evidence) -> Iterator[Finding]:
+    """Words that a file of vectors has more than once."""
+    first: dict[str, int] = {}
+    words = enumerate(evidence.subject.words)
+    rows = [row for row, word in words if first.setdefault(word, row) != row]
+    if rows:
+        what = f"{rows_of(len(rows))} repeat a word that the file had before"
+        yield evidence.finding("words-twice", f"{what}: {evidence.named(rows)}", rows)

@@ -1,0 +1,187 @@
+"""Subjects of inspections: a model's tables, one tensor, or a file of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from embinit.errors import InputError
+from embinit.files.reading import reading, regular
+from embinit.lab.data.checkpoints import Checkpoint, read_tensors
+from embinit.lab.data.sources.fasttext import is_fasttext
+from embinit.lab.data.sources.opening import open_source
+from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
+from embinit.lab.inspection.layout import Layout, layout
+from embinit.lab.inspection.tokens import TokenList, token_list
+
+TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of an inspection.
+
+    Attributes:
+        kind: ``model``, ``tensor`` or ``vectors``.
+        table: The input table.
+        head: The output table where one is stored; None if it is tied or there is none.
+        layout: The tables' names and what the architecture makes of them.
+        tokens: The tokenizer's tokens; None where it is not known.
+        pad: The padding row; None where there is none.
+        positions: The learned positions that are added, (L, D); None where there are none.
+        gain: The gain of the norm before the head, (D,); None where none was found.
+    """
+
+    name: str
+    kind: str
+    table: StoredTensor
+    head: StoredTensor | None = None
+    layout: Layout = field(default_factory=Layout)
+    words: tuple[str, ...] = ()
+    tokens: TokenList | None = None
+    pad: int | None = None
+    positions: Tensor | None = None
+    gain: Tensor | None = None
+    tokenizer: str | None = None
+
+    @property
+    def ids(self) -> int:
+        """The number of rows that the tokenizer's ids need; 0 where it is not known."""
+        return self.tokens.ids if self.tokens else 0
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """The word or token of each row that has one."""
+        return dict(enumerate(self.words)) or (self.tokens.tokens if self.tokens else {})
+
+
+def subject_of(
+    thing: str | Path | Tensor, tokenizer: Path | None = None, tensor: str | None = None
+) -> Subject:
+    """The subject that a user names.
+
+    Args:
+        thing: A path, an id on the Hub, or a table (N, D).
+        tokenizer: The tokenizer's directory; None for that of the model.
+        tensor: The name of the input table, where it can't be found by itself.
+
+    Raises:
+        InputError: It can't be read, or has no table.
+    """
+    if isinstance(thing, Tensor):
+        subject = _of_tensors("tensor", {"table": MemoryTensor("table", thing)}, Layout("table"))
+    elif _is_vectors(Path(thing)):
+        subject = _of_vectors(Path(thing))
+    elif Path(thing).is_file():
+        tensors = read_tensors(Path(thing))
+        subject = _of_tensors(str(thing), tensors, layout(str(thing), tensors, {}, tensor))
+    else:
+        subject = _of_model(str(thing), tensor)
+    if tokenizer is not None:
+        tokens = token_list(Checkpoint(str(tokenizer)).present) if tokenizer.is_dir() else None
+        if tokens is None:
+            raise InputError(
+                f"{tokenizer} has no tokenizer.json, vocab.txt or vocab.json; name a tokenizer's "
+                "directory"
+            )
+        pad = tokens.pad if subject.pad is None else subject.pad
+        subject = replace(subject, tokens=tokens, pad=pad, tokenizer=str(tokenizer))
+    return subject
+
+
+def _is_vectors(path: Path) -> bool:
+    """Whether a path is a file of words with their vectors."""
+    if not path.is_file():
+        return False
+    if path.name.endswith((".bin", ".bin.gz")):
+        with reading(path), path.open("rb") as file:
+            # torch.save writes a zip archive, or a pickle.
+            return is_fasttext(path) or not file.read(4).startswith((b"PK", b"\x80"))
+    return path.suffix not in TENSOR_ENDINGS
+
+
+class _Every:
+    """A container that contains everything, for reading every word of a file."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _of_vectors(path: Path) -> Subject:
+    source = open_source(path.name, path)
+    assert isinstance(source, WordVectors)
+    words, blocks, block = [], list[Tensor](), list[Tensor]()
+    for word, values in source._read(_Every()):
+        assert values is not None
+        words.append(word.decode())
+        block.append(values)
+        if len(block) == 4096:  # many small tensors take more memory than a few large ones
+            blocks.append(torch.stack(block))
+            block.clear()
+    if not words:
+        raise InputError(f"{path} holds no vectors; fetch it again")
+    table = torch.cat([*blocks, torch.stack(block)] if block else blocks)
+    return Subject(str(path), "vectors", MemoryTensor(path.name, table), words=tuple(words))
+
+
+def _of_model(location: str, tensor: str | None) -> Subject:
+    path = Path(location)
+    if path.exists():
+        if not path.is_dir():
+            regular(path)
+    elif location.count("/") != 1 or location.startswith((".", "/")):
+        raise InputError(
+            f"{location} doesn't exist; name a model's directory, a file of tensors or vectors, or "
+            "a model's id on the Hub"
+        )
+    model = Checkpoint(location)
+    _ = model.files  # what has no weights is no model, whatever else it lacks
+    found = layout(location, model, model.config, tensor)
+    tokens = token_list(model.present)
+    pad = model.config.get("pad_token_id", tokens.pad if tokens else None)
+    return replace(
+        _of_tensors(location, model, found),
+        kind="model",
+        tokens=tokens,
+        pad=pad if isinstance(pad, int) else None,
+        tokenizer=location,
+    )
+
+
+def _of_tensors(name: str, tensors: Mapping[str, StoredTensor], found: Layout) -> Subject:
+    head = tensors[found.head] if found.head else None
+    for each in (tensors[found.table], head):
+        if each is not None:
+            _check_table(name, each)
+    gain = _read(tensors, found.final_norm)
+    return Subject(
+        name,
+        "tensor",
+        tensors[found.table],
+        head,
+        found,
+        positions=_read(tensors, found.positions),
+        gain=None if gain is None else gain + found.gain_offset,
+    )
+
+
+def _check_table(where: str, table: StoredTensor) -> None:
+    if not is_float(table):
+        raise InputError(
+            f"{where}: {table.name!r} is {table.dtype}, so it is quantised or no plain "
+            "table; name the checkpoint before it was quantised"
+        )
+    if len(table.shape) != 2 or 0 in table.shape:
+        raise InputError(
+            f"{where}: {table.name!r} has shape {tuple(table.shape)}; a table has rows and columns"
+        )
+
+
+def _read(tensors: Mapping[str, StoredTensor], name: str | None) -> Tensor | None:
+    return tensors[name].whole().float() if name and is_float(tensors[name]) else None

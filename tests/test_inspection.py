@@ -1,0 +1,453 @@
+"""Faults that are planted in tables are found and repaired, and clean tables have none."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import struct
+from importlib import resources
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from embinit.commands.main import main
+from embinit.errors import InputError
+from embinit.lab.data.checkpoints import Checkpoint
+from embinit.lab.data.stored_tensors import MemoryTensor
+from embinit.lab.inspection import inspect
+from embinit.lab.inspection.findings import texts
+from embinit.lab.inspection.measures import BLOCK_VALUES, alike, measure
+from embinit.lab.inspection.repair import along, drawn, repair
+from tiny_models import (
+    ARCHITECTURES,
+    DIM,
+    ROWS,
+    TABLES,
+    TIED,
+    WORDS,
+    as_bin,
+    change,
+    model_directory,
+    sharded,
+    tokenizer,
+)
+
+DATA = os.environ.get("EMBINIT_DATA")
+SCHEMA = json.loads(
+    resources.files("embinit.lab.inspection").joinpath("inspection.schema.json").read_text()
+)
+NORMALS = torch.randn(4000, DIM, generator=torch.Generator().manual_seed(5000))
+"""Rows of normals, any number of which may be taken."""
+
+
+def names(inspection):
+    return {finding.name for finding in inspection.findings}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("seed", [5000, 5001])
+def test_a_clean_model_has_no_finding(architecture, seed, tmp_path):
+    """An alarm on a model as its configuration draws it would be false."""
+    inspection = inspect(model_directory(architecture, tmp_path, seed), lr=1e-3)
+    assert names(inspection) == set()
+    assert inspection.architecture == architecture
+    assert inspection.tied is (architecture in TIED)
+    assert [table.side for table in inspection.tables] == ["input", "output"][
+        : 1 + (architecture not in TIED)
+    ]
+    assert inspection.tables[0].measures.rows == ROWS
+
+
+def put(first, last, to):
+    """Puts values, or what a function makes of them, into rows of a table."""
+
+    def edit(table):
+        table[first:last] = to(table[first:last]) if callable(to) else to
+        return table
+
+    return edit
+
+
+def near_the_mean(table):
+    table[290:293] = table.mean(0) + 1e-9 * NORMALS[:3]
+    return table
+
+
+ROW_FAULTS = {
+    "non-finite": ("error", put(7, 9, math.nan), {7, 8}),
+    "zero-rows": ("warning", put(298, 300, 0.0), {298, 299}),
+    "near-zero-rows": ("warning", put(20, 23, lambda rows: rows * 1e-5), {20, 21, 22}),
+    "large-rows": ("warning", put(40, 42, lambda rows: rows * 30), {40, 41}),
+    "rows-alike": ("warning", near_the_mean, {290, 291, 292}),
+    "off-centre-rows": (
+        "warning",
+        lambda table: torch.cat([table[:290] + 5 * table.std(), table[290:]]),
+        set(range(290, 300)),
+    ),
+}
+"""Faults of rows that any architecture can have: severity, how it is planted, the rows."""
+
+
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, "head of llama"])
+@pytest.mark.parametrize("fault", ROW_FAULTS)
+def test_planted_rows_are_found(architecture, fault, tmp_path):
+    """Exactly the planted rows are named, whatever the architecture calls its table."""
+    severity, edit, rows = ROW_FAULTS[fault]
+    name, side = TABLES.get(architecture, "lm_head_weight"), "input"
+    if architecture == "head of llama":
+        architecture, side = "llama", "output"
+    inspection = inspect(change(model_directory(architecture, tmp_path), **{name: edit}))
+    found = inspection.finding(fault)
+    assert found is not None, names(inspection)
+    assert (found.severity, found.side, set(found.rows)) == (severity, side, rows)
+    # Where rows have a direction in common, those around zero are short as well.
+    companions = {"common-direction", "near-zero-rows"} if fault == "off-centre-rows" else set()
+    assert names(inspection) <= {fault} | companions
+
+
+def thin(table):
+    return (NORMALS[: len(table), :2] @ NORMALS[:2]) * table.std()
+
+
+@pytest.mark.parametrize(
+    ("fault", "architecture", "changes"),
+    [
+        ("rows-unlike-config", "llama", {"config": {"vocab_size": 400}}),
+        ("padding-outside", "qwen2", {"config": {"pad_token_id": ROWS}}),
+        ("head-missing", "llama", {"drop": ["lm_head.weight"]}),
+        ("tie-broken", "gemma", {"add": {"lm_head.weight": 0.02 * NORMALS[:ROWS]}}),
+        ("head-rows-differ", "llama", {"lm_head_weight": lambda head: head[:-3]}),
+        ("first-loss", "llama", {"lm_head_weight": lambda head: head * 50}),
+        ("wide-after-lookup", "gemma", {TABLES["gemma"]: lambda table: table * 400}),
+        ("narrow-after-lookup", "llama", {TABLES["llama"]: lambda table: table / 15}),
+        ("sigma-unlike-config", "bert", {TABLES["bert"]: lambda table: table * 30}),
+        ("positions-drowned", "gpt2", {TABLES["gpt2"]: lambda table: table * 8}),
+        ("meaning-drowned", "bert", {"position_embeddings_weight": lambda rows: rows * 10}),
+        ("common-direction", "qwen2", {TABLES["qwen2"]: lambda table: table + 0.04}),
+        ("low-rank", "gpt2", {TABLES["gpt2"]: thin}),
+        ("low-rank", "llama", {"lm_head_weight": thin}),
+    ],
+)
+def test_planted_faults_of_a_whole_table_are_found(fault, architecture, changes, tmp_path):
+    """A clean model has none; ``test_a_clean_model_has_no_finding`` says so."""
+    inspection = inspect(change(model_directory(architecture, tmp_path), **changes))
+    assert inspection.finding(fault) is not None, names(inspection)
+
+
+def test_a_head_that_equals_its_table_is_a_note(tmp_path):
+    """A tied model that was saved as untied is no fault, but worth knowing."""
+    directory = model_directory("llama", tmp_path)
+    table = load_file(directory / "model.safetensors")["model.embed_tokens.weight"]
+    inspection = inspect(change(directory, lm_head_weight=lambda _: table))
+    assert names(inspection) == {"tie-unsaid"}
+    assert inspection.tied
+
+
+@pytest.mark.parametrize("more", [0, 3])
+def test_ids_of_the_tokenizer_and_rows_are_compared(more, tmp_path):
+    """Ids beyond the table are an error; rows without a token are a note and not measured."""
+    directory = model_directory("llama", tmp_path)
+    words = [f"n{number}" for number in range(more)]
+    tokenizer((*WORDS, *words) if more else WORDS[:280]).save_pretrained(directory)
+    inspection = inspect(change(directory, **{TABLES["llama"]: put(290, 291, 0.0)}))
+    if more:
+        assert inspection.finding("ids-beyond-table").figures["ids"] == ROWS + more
+    else:
+        assert names(inspection) == {"rows-without-token"}
+        assert inspection.finding("rows-without-token").rows == tuple(range(280, 300))
+        assert inspection.tables[0].measures.measured_rows == 279
+
+
+@pytest.mark.parametrize("trained", [3, 1])
+def test_tokens_in_rows_that_padded_the_table_are_found(trained, tmp_path):
+    """Rows that nobody drew anew are as long as the padding, which says nothing if all rows are."""
+    directory = model_directory("qwen2", tmp_path)
+    change(directory, **{TABLES["qwen2"]: put(0, 280, lambda rows: rows * trained)})
+    tokenizer(WORDS[:285]).save_pretrained(directory)
+    found = inspect(directory).finding("tokens-like-padding")
+    assert (found and found.rows) == (tuple(range(280, 285)) if trained > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("lr", "fault"), [(1e-7, "slow-under-adam"), (0.1, "fast-under-adam"), (1e-4, None)]
+)
+def test_adams_step_is_compared_with_sigma(lr, fault, tmp_path):
+    """A value moves by about the rate a step, so sigma over the rate is the steps it takes."""
+    inspection = inspect(model_directory("gpt2", tmp_path), lr=lr)
+    assert names(inspection) == ({fault} if fault else set())
+    steps = inspection.facts["steps of Adam for one sigma"]
+    assert steps == pytest.approx(inspection.tables[0].measures.sigma / lr)
+
+
+def test_a_text_says_which_odd_rows_are_used(tmp_path):
+    """What a text uses stays as grave as it is; what it lacks is lighter by one step."""
+    directory = change(model_directory("llama", tmp_path), **{TABLES["llama"]: put(5, 7, 0.0)})
+    text = tmp_path / "text.txt"
+    for words, used, severity in (
+        ("w3 w7 w3\nw3 w9 w10\n", {5: 3}, "warning"),
+        ("w100 w101\n", {}, "note"),
+    ):
+        text.write_text(words)
+        found = inspect(directory, text=text).finding("zero-rows")
+        assert (found.used, found.severity) == (used, severity)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_figures_agree_with_numpy(dtype, tmp_path):
+    """The pass in blocks gives what the whole table gives, in any stored type."""
+    rows = 3 * BLOCK_VALUES // 1000
+    generator = torch.Generator().manual_seed(5000)
+    table = (0.3 * torch.randn(rows, 1000, generator=generator) + 0.1).to(dtype)
+    save_file({"table": table}, tmp_path / "t.safetensors")
+    measures = inspect(tmp_path / "t.safetensors").tables[0].measures
+    whole = table.double().numpy()
+    norms = np.linalg.norm(whole, axis=1)
+    units = whole / norms[:, None]
+    cosine = ((units.sum(axis=0) ** 2).sum() - rows) / (rows * (rows - 1))
+    assert measures.sigma == pytest.approx(whole.std(), rel=1e-5)
+    assert measures.mean == pytest.approx(whole.mean(), rel=1e-5)
+    assert measures.norm_quantiles["50"] == pytest.approx(np.median(norms), rel=1e-5)
+    assert measures.mean_cosine == pytest.approx(cosine, rel=1e-4)
+    assert measures.energy == pytest.approx(whole.var(axis=0).sum(), rel=1e-5)
+    assert measures.largest == pytest.approx(np.abs(whole).max())
+
+
+def test_the_effective_rank_is_that_of_a_known_spectrum():
+    """Rows along k axes alike have rank k."""
+    signs = torch.where(torch.arange(800) < 400, 1, -1)[:, None]
+    table = torch.eye(8)[torch.arange(800) % 4] * signs
+    assert inspect(table).tables[0].measures.effective_rank == pytest.approx(4, rel=1e-3)
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 10_000),
+    copies=st.lists(st.integers(2, 6), min_size=1, max_size=4),
+    noise=st.sampled_from([0.0, 1e-4, 1e-3]),
+)
+def test_copies_are_brought_together_whatever_their_number(seed, copies, noise):
+    """Scaled copies are one direction; independent rows never are."""
+    generator = torch.Generator().manual_seed(seed)
+    table = torch.randn(200, 32, generator=generator)
+    planted, row = [], 0
+    for count in copies:
+        group = list(range(row, row + count))
+        table[group] = table[row] * torch.linspace(1, 3, count)[:, None]
+        table[group] += noise * torch.randn(count, 32, generator=generator)
+        planted.append(group)
+        row += count
+    every = np.ones(200, dtype=bool)
+    measures, each = measure(MemoryTensor("t", table), every)
+    groups = alike(each, every, measures.mean_cosine)
+    assert sorted(planted) == sorted(sorted(map(int, group)) for group in groups)
+
+
+@pytest.mark.parametrize("stored", [sharded, as_bin])
+@pytest.mark.parametrize("architecture", ["llama", "t5"])
+def test_shards_and_pytorchs_files_read_alike(stored, architecture, tmp_path):
+    """How the weights are stored changes no figure, and repairs are written in that form."""
+    directory = model_directory(architecture, tmp_path)
+    change(directory, **{TABLES[architecture]: put(5, 7, 0.0)})
+    whole = inspect(directory)
+    other = inspect(stored(directory))
+    assert (other.tables, other.facts, other.findings) == (
+        whole.tables,
+        whole.facts,
+        whole.findings,
+    )
+    repair(directory, tmp_path / "mended", other)
+    assert not inspect(tmp_path / "mended").findings
+    assert sorted(os.listdir(tmp_path / "mended")) == sorted(os.listdir(directory))
+
+
+def test_only_the_shards_with_tables_are_read(tmp_path):
+    """A table of 250,000 rows takes seconds only if no other tensor is touched."""
+    directory = sharded(model_directory("llama", tmp_path))
+    files = Checkpoint(str(directory)).files
+    needed = {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"}
+    for file in set(files.values()) - {files[name] for name in needed}:
+        (directory / file).unlink()
+    assert names(inspect(directory)) == set()
+
+
+def write_word2vec(path, words, table):
+    with path.open("wb") as file:
+        file.write(f"{len(words)} {table.shape[1]}\n".encode())
+        for word, row in zip(words, table.tolist(), strict=True):
+            file.write(word.encode() + b" " + struct.pack(f"<{len(row)}f", *row) + b"\n")
+    return path
+
+
+def write_text(path, words, table):
+    lines = [f"{len(words)} {table.shape[1]}"] if path.suffix == ".vec" else []
+    rows = zip(words, table.tolist(), strict=True)
+    lines += [f"{word} {' '.join(map(repr, row))}" for word, row in rows]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+ENTRIES = [f"word{number}" for number in range(120)]
+
+
+@pytest.mark.parametrize("form", ["glove.txt", "fasttext.vec", "word2vec.bin"])
+def test_faults_of_vector_files_are_found(form, tmp_path):
+    """Text with and without header, and word2vec's binary: the words of odd rows are named."""
+    write = write_word2vec if form.endswith(".bin") else write_text
+    table = 0.1 * NORMALS[:120, :24]
+    assert names(inspect(write(tmp_path / form, ENTRIES, table))) == set()
+    assert names(inspect(write(tmp_path / form, ENTRIES, table * 30))) == {"positions-drowned"}
+    again = [*ENTRIES[:-1], "word0"]
+    assert names(inspect(write(tmp_path / form, again, table))) == {"words-twice"}
+    table[3], table[8] = 0, table[7] * 1.001
+    (tmp_path / "text").write_text("Word3 word4 other\nword3\n")
+    inspection = inspect(write(tmp_path / form, ENTRIES, table), text=tmp_path / "text")
+    assert inspection.kind == "vectors"
+    assert names(inspection) == {"zero-rows", "rows-alike"}
+    assert inspection.finding("zero-rows").used == {3: 2}
+    assert inspection.finding("rows-alike").rows == (7, 8)
+    assert "'word3'" in inspection.finding("zero-rows").what
+    assert inspection.facts["of them with a vector"] == 3
+
+
+@pytest.mark.parametrize("sigma", [0.3, 4.0])
+def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
+    """Its factor and its sigma agree: scaled so, nothing is found, and R is 0.3."""
+    table = sigma * NORMALS[:120, :24] + 0.1 * sigma  # the mean row says nothing
+    before = inspect(write_text(tmp_path / "v.txt", ENTRIES, table)).finding("positions-drowned")
+    factor, due = map(
+        float, re.search(r"by ([\d.]+), to R = 0.3 and sigma ([\d.]+)", before.mend).groups()
+    )
+    after = inspect(write_text(tmp_path / "v.txt", ENTRIES, table * factor))
+    assert names(after) == set()
+    ratio = after.facts["meaning to positions, as a Transformer's table"]
+    assert ratio == pytest.approx(0.3, rel=0.1)  # of two digits
+    assert after.tables[0].measures.sigma == pytest.approx(due, rel=0.1)
+
+
+@pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real vectors")
+def test_real_tables_are_as_their_makers_left_them():
+    """MiniLM's mask token alone is odd. The vectors' R is the paper's: 2 D sigma^2 is about 80."""
+    minilm = inspect(Path(DATA) / "vectors/minilm-l6")
+    assert names(minilm) <= {"special-tokens-apart"}
+    assert minilm.tables[0].measures.sigma == pytest.approx(0.0556, abs=1e-4)
+    glove = inspect(Path(DATA) / "vectors/glove.840B.300d.subset.txt.gz")
+    assert names(glove) == {"positions-drowned", "rows-alike"}
+    assert glove.finding("positions-drowned").figures["ratio"] == pytest.approx(80, rel=0.1)
+
+
+def test_the_document_fits_its_schema_and_the_text_its_lines(tmp_path):
+    """Of a model with several faults, NaN included, of vectors, and of a sample of many rows."""
+    directory = model_directory("t5", tmp_path)
+    change(directory, **{TABLES["t5"]: put(3, 6, math.nan)}, config={"vocab_size": 9})
+    text = tmp_path / "text"
+    text.write_text("w1 w2")
+    vectors = write_text(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
+    for each in (inspect(directory, text=text, lr=1e-9), inspect(vectors), inspect(NORMALS)):
+        document = json.loads(each.as_json())
+        jsonschema.validate(document, SCHEMA)
+        shown = each.as_text()
+        assert all(finding.name in shown for finding in each.findings)
+        assert max(map(len, shown.splitlines())) < 150
+        assert ("(about: of 2,048 sampled rows)" in shown) is (each.name == "tensor")
+    assert inspect(directory).finding("non-finite").rows == (3, 4, 5)
+
+
+def test_every_finding_has_its_texts():
+    """A name that a check gives and the file lacks would be an error where it is found."""
+    folder = resources.files("embinit.lab.inspection")
+    code = "".join(folder.joinpath(f"{kind}_checks.py").read_text() for kind in ("row", "table"))
+    assert {name for name in texts() if f'"{name}"' not in code} == set()
+    assert all(each.keys() >= {"severity", "means", "follows", "mend"} for each in texts().values())
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"), [(None, 0), ("error", 0), ("warning", 1), ("note", 1)]
+)
+def test_the_status_says_whether_a_finding_is_as_grave(limit, status, tmp_path, capsys):
+    """A continuous integration fails where it asks for that, and only there."""
+    directory = change(model_directory("qwen2", tmp_path), **{TABLES["qwen2"]: put(5, 6, 0.0)})
+    document = tmp_path / "o.json"
+    arguments = ["inspect", str(directory), "--json", str(document)]
+    assert main([*arguments, *(["--fail-on", limit] if limit else [])]) == status
+    assert "zero-rows" in capsys.readouterr().out
+    assert json.loads(document.read_text())["findings"][0]["rows"] == [{"id": 5, "token": "w3"}]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "side"), [("llama", "input"), ("llama", "output"), ("gpt2", "input")]
+)
+@pytest.mark.parametrize("fault", ["non-finite", "zero-rows", "near-zero-rows", "rows-alike", None])
+def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path, capsys):
+    """After it there is no finding, and all but the planted rows are as they were, bit for bit."""
+    directory, mended = model_directory(architecture, tmp_path), tmp_path / "mended"
+    name = "lm_head_weight" if side == "output" else TABLES[architecture]
+    edit = ROW_FAULTS[fault][1] if fault else put(291, 293, lambda rows: rows[:1])
+    change(directory, **{name: edit})
+    [found] = inspect(directory).findings
+    assert "embinit inspect MODEL --repair DIR" in found.mend
+    arguments = ["inspect", str(directory), "--repair", str(mended), "--fail-on", "note"]
+    assert main(arguments) == 0
+    rows = sorted(set(found.rows) - {291}) if fault is None else list(found.rows)
+    plural = "row" if len(rows) == 1 else "rows"
+    assert f"{len(rows)} {plural} of the {side} table made anew" in capsys.readouterr().out
+    old, new = (load_file(each / "model.safetensors") for each in (directory, mended))
+    [table] = [each for each in old if each.replace(".", "_").endswith(name)]
+    assert all(torch.equal(old[each], new[each]) for each in old if each != table)
+    kept = [row for row in range(ROWS) if row not in rows]
+    assert torch.equal(old[table][kept], new[table][kept])
+    if architecture == "llama" and side == "input":
+        head = old["lm_head.weight"][rows]
+        cosine = torch.nn.functional.cosine_similarity(new[table][rows], head)
+        assert torch.allclose(cosine, torch.ones(len(rows)), atol=1e-5)
+    assert main([*arguments[:2], "--repair", str(mended)]) == 4
+    assert "exists already" in capsys.readouterr().err
+    assert main(["inspect", str(mended), "--repair", str(tmp_path / "again")]) == 4
+    assert "no row to repair" in capsys.readouterr().err
+
+
+def test_new_rows_have_the_moments_of_the_sound_ones():
+    """Drawn ones their mean and covariance; those of a direction their root mean square norm."""
+    sound = NORMALS[:, :4] @ torch.tensor(
+        [[2.0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0.5, 0], [0, 0, 0, 0]]
+    ) + torch.tensor([1.0, 2, 3, 4])
+    rows = drawn(sound, 20_000, torch.Generator().manual_seed(0))
+    assert torch.allclose(rows.mean(dim=0), sound.mean(dim=0), atol=0.05)
+    assert torch.allclose(rows.T.cov(), sound.T.cov(), atol=0.15)
+    directions = torch.cat([torch.zeros(1, 4), 1e-3 * NORMALS[:9, :4]])
+    made = along(directions, sound, torch.Generator().manual_seed(0))
+    root = sound.pow(2).sum(dim=1).mean().sqrt()
+    assert torch.allclose(made[1:].norm(dim=1), root.expand(9), rtol=1e-4)
+    assert made[0].norm() > 0  # without a direction it is drawn
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    """Neither half a model, nor a temporary directory."""
+    directory = change(model_directory("gpt2", tmp_path), **{TABLES["gpt2"]: put(5, 6, 0.0)})
+    before = sorted(os.listdir(tmp_path))
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("embinit.lab.inspection.repair.save_file", full)
+    with pytest.raises(InputError, match="No space left on device; nothing is left"):
+        repair(directory, tmp_path / "new", inspect(directory))
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_weights_of_other_forms_are_left_out_of_a_copy(tmp_path):
+    """They would hold the old table; a tokenizer's files come along."""
+    directory = change(model_directory("gpt2", tmp_path), **{TABLES["gpt2"]: put(5, 6, 0.0)})
+    for name in ("pytorch_model.bin", "model.onnx"):
+        (directory / name).write_bytes(b"old")
+    made = repair(directory, tmp_path / "new", inspect(directory))
+    assert made.left_out == ("model.onnx", "pytorch_model.bin")
+    assert "tokenizer.json" in os.listdir(tmp_path / "new")
+    assert not {"model.onnx", "pytorch_model.bin"} & set(os.listdir(tmp_path / "new"))
