@@ -28,15 +28,11 @@ FUNCTIONS = "embinit.lab.tables.inits"
 class Init:
     """A named recipe for a table.
 
-    Attributes:
-        name: The name in specs and on the command line.
-        label: The arm's name as the paper writes it, with ``{source}`` for the source's label.
-        needs_source: Whether the recipe reads pre-trained vectors.
-        make: Makes the table. It is called with (vectors, special, generator) where the init needs
-            a source, else with (shape, special, generator).
-        needs_counts: Whether ``make`` is called with the words' counts too, (N,) float64.
-        centred: Whether the recipe has centred the rows in its own way. Then another sigma is the
-            root of the mean square, and nothing is shifted.
+    The label is the arm's name as the paper writes it, with ``{source}`` for the source's label.
+    ``make`` is called with (vectors, special, generator) where the init needs a source, else with
+    (shape, special, generator); where it needs counts, with those too, (N,) float64. A recipe that
+    is ``centred`` has centred the rows in its own way: another sigma is then the root of the mean
+    square, and nothing is shifted.
     """
 
     name: str
@@ -54,22 +50,12 @@ class Init:
         vectors: Tensor | None = None,
         counts: Sequence[int] | None = None,
     ) -> Tensor:
-        """Makes a table.
+        """Makes a table, (N, D) float32.
 
-        Args:
-            shape: N and D.
-            special: (N,) bool, true in the rows that stay zero.
-            generator: Where the table is drawn from.
-            vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
-            counts: How often each of N words occurs in the training text. None counts all words
-                alike.
-
-        Returns:
-            The table, (N, D) float32.
-
-        Raises:
-            InputError: Vectors are needed and missing or of another shape, or the mask of special
-                rows or the table that was made does not fit the shape.
+        Rows that are special, (N,) bool, stay zero. Vectors, (N, D), are complete for the
+        vocabulary; counts are the words' in the training text, and None counts all words alike.
+        InputError if vectors are needed and missing, or if vectors, mask or the table that was made
+        do not fit the shape.
         """
         from embinit.lab.tables import inits
 
@@ -78,13 +64,7 @@ class Init:
     def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
         """A table of this init at another sigma, with mean zero unless the recipe centres it.
 
-        Args:
-            table: What the init made, (N, D).
-            special: (N,) bool, true in the rows that stay zero.
-            sigma: The sigma.
-
-        Raises:
-            InputError: The table has no width, or the sigma is none.
+        InputError if the table is constant, or the sigma is not above 0.
         """
         from embinit.lab.tables import inits
 
@@ -99,11 +79,7 @@ Init.__module__ = FUNCTIONS
 
 @dataclass(frozen=True)
 class Shipped:
-    """A lazily loaded function of ``tables.inits``.
-
-    Attributes:
-        name: The function's name.
-    """
+    """A lazily loaded function of ``tables.inits``, by its name."""
 
     name: str
 
