@@ -66,10 +66,8 @@ class Code:
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
             walk.add(root)
-        libraries, unseen, opaque = (
-            tuple(sorted(each)) for each in (walk.libraries, walk.unseen, walk.opaque)
-        )
-        return cls(tuple(walk.texts), libraries, unseen, opaque)
+        found = (tuple(sorted(each)) for each in (walk.libraries, walk.unseen, walk.opaque))
+        return cls(tuple(walk.texts), *found)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -221,13 +219,11 @@ class _Walk:
 
     def _add_state(self, kind: type, state: Any) -> None:
         """Attributes, but for documentation and what is worked out from others once asked for."""
+        cached = functools.cached_property
         for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
             if isinstance(part, dict):
-                part = {
-                    name: each
-                    for name, each in part.items()
-                    if name != "__doc__" and not _is_cached(kind, name)
-                }
+                hidden = [n for n in part if isinstance(inspect.getattr_static(kind, n, 0), cached)]
+                part = {n: each for n, each in part.items() if n not in ("__doc__", *hidden)}
             self.add(part)
 
     def _add_opaque(self, value: Any) -> None:
@@ -288,11 +284,12 @@ class _Walk:
         for node in ast.walk(tree):
             self.unseen.update(_unseen(node))
             # Which of a module's names these take may be known to nobody but the call.
-            if isinstance(node, ast.Call) and _dotted(node.func) == "getattr" and node.args:
+            called = _dotted(node.func) if isinstance(node, ast.Call) else ""
+            if called == "getattr" and node.args:
                 module = known.get(_dotted(node.args[0]))
                 if isinstance(module, types.ModuleType):
                     self._add_module(module.__name__)
-            elif isinstance(node, ast.Call) and _dotted(node.func) == "globals":
+            elif called == "globals":
                 self._add_module(str(known.get("__name__")))
 
     def _add_imports(self, tree: ast.AST, package: str) -> None:
@@ -337,8 +334,8 @@ class _Walk:
         """What a function names: its defaults, what it closes over, its module's names."""
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
+        closed = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, closed, strict=True):
             try:
                 content = cell.cell_contents
             except ValueError:
@@ -392,10 +389,6 @@ def _reduced(value: Any) -> Any:
         return str, (str(value.dtype), tuple(value.shape), buffer)
     reduce = copyreg.dispatch_table.get(kind)
     return value.__reduce_ex__(5) if reduce is None else reduce(value)
-
-
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
 
 
 def _order(value: Any) -> str:
