@@ -53,7 +53,7 @@ def text(tmp_path: Path, content: bytes, name: str = "v.txt") -> Path:
         (GOOD + b"cat 1 2 3\t\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
         (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
-        (b"one\ntwo\n", r":1: no numbers.*write it so"),
+        (b"one\ntwo\n", r":1: no numbers; write a word"),
         # Sizes that a header only claims.
         (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
         (b"1 1000000000000000000000\nthe 1 2\n", r"v\.txt:"),

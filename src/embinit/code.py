@@ -521,15 +521,12 @@ def _text(nodes: list[ast.expr]) -> str:
 
 def _called(decorator: ast.expr) -> str:
     call = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+    return _dotted(call).rpartition(".")[2]
 
 
 def _is_text(statement: ast.AST) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    value = getattr(statement, "value", None) if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _names_in(tree: ast.AST) -> list[str]:

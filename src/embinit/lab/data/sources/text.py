@@ -132,17 +132,11 @@ class TextVectors(WordVectors):
             raise self._too_short(self._first[0][0], fields[0], dim)
         if dim == 0:
             number = self._first[fields.index(0)][0] if 0 in fields else 1
-            raise self._broken(
-                number,
-                "no numbers; a line is a word and its numbers with a space between each two: "
-                "write it so, or fetch the file again",
-            )
+            mend = "write a word and its numbers with a space between each two"
+            raise self._broken(number, f"no numbers; {mend}, or fetch the file again")
         if dim > MOST_DIM:
-            raise self._broken(
-                1,
-                f"{dim} numbers a word are more than the {MOST_DIM} that are read; the file has "
-                "lost its line ends, or holds no vectors: fetch it again",
-            )
+            reason = f"{dim} numbers a word are more than the {MOST_DIM} that are read"
+            raise self._broken(1, f"{reason}; the file has lost its line ends: fetch it again")
         return dim
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
@@ -154,15 +148,11 @@ class TextVectors(WordVectors):
             if len(fields) <= dim:
                 raise self._too_short(number, len(fields) - 1, dim)
             if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
-                raise self._broken(
-                    number,
-                    f"more than the {dim} numbers that are due; the file is not of one width, or "
-                    "was joined of two: fetch it again",
-                )
+                reason = f"more than the {dim} numbers that are due"
+                mend = "the file is not of one width, or was joined of two: fetch it again"
+                raise self._broken(number, f"{reason}; {mend}")
             if b"  " in line:
-                raise self._broken(
-                    number, f"two spaces where one is due, or a number is missing; {MEND}"
-                )
+                raise self._broken(number, f"two spaces, or a number is missing; {MEND}")
             word = self._unquoted(fields[0], number) if literal else fields[0]
             self._text(word, number)
             count += 1
@@ -173,11 +163,8 @@ class TextVectors(WordVectors):
                     self._numbers(fields, number)
                 yield word, None
         if header is not None and count != header[0]:
-            raise self._broken(
-                1,
-                f"the header says {header[0]} words, {count} follow; the file is cut short or put "
-                "together of several: fetch it again",
-            )
+            reason = f"the header says {header[0]} words, {count} follow"
+            raise self._broken(1, f"{reason}; the file is cut short or joined: fetch it again")
 
     @cached_property
     def _header(self) -> tuple[int, int] | None:
@@ -205,11 +192,8 @@ class TextVectors(WordVectors):
                 yield number, line.rstrip(b" ")
 
     def _too_short(self, number: int, numbers: int, due: int) -> InputError:
-        return self._broken(
-            number,
-            f"{numbers} numbers where {due} are due; the file is cut short or not of one width: "
-            "fetch it again",
-        )
+        mend = "the file is cut short or not of one width: fetch it again"
+        return self._broken(number, f"{numbers} numbers where {due} are due; {mend}")
 
     def _unquoted(self, raw: bytes, number: int) -> bytes:
         r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
