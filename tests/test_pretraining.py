@@ -58,7 +58,7 @@ from embinit.lab.table_pretraining.two_way_language_model import (
     train_two_way_language_model,
 )
 from embinit.lab.tables.diagnostics import neighbour_purity
-from embinit_papers.kim2024.experiments import pretrainings
+from embinit_studies.table_pretraining import pretrainings
 
 SOURCE_NAMES = (
     "micro-glove",

@@ -27,7 +27,8 @@ from embinit.runs.plan import plan
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -35,6 +36,7 @@ from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
+from embinit_studies.table_pretraining import pretrainings
 
 MINE = Family("mine/finding", {"micro": 4})
 

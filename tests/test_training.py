@@ -17,7 +17,6 @@ from embinit.lab.tables import initial_tables
 from embinit.lab.tables.inits import INITS
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, train
-from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -212,10 +211,7 @@ def test_a_sigma_is_what_the_table_starts_with():
         assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
-def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
-    monkeypatch, optimizer
-):
+def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
     """Each step's rate is a straight line's; the measures are those of the last epoch."""
     rates = []
     honest = CohortTraining.step
@@ -227,7 +223,7 @@ def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(
 
     monkeypatch.setattr(CohortTraining, "step", step)
     spec = small("sentiment", 3).run("xavier", 0)
-    recipe = replace(spec.recipe.training, schedule="linear", optimizer=optimizer)
+    recipe = replace(spec.recipe.training, schedule="linear")
     [result] = train(Cohort((spec.changed(training=recipe),)))
     steps = len(rates)
     assert rates == pytest.approx(
@@ -293,17 +289,13 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatc
         {"attention": "rotary"},
         {"attention": "untied"},
         {"norm_after_sum": True},
-        {"norm_position": "pre", "norm": "rms"},
-        {"learned_multiplier": True},
+        {"norm_position": "pre"},
     ],
     ids=str,
 )
 def test_each_setting_of_the_model_reaches_it(changes):
     plain = small("sentiment", epochs=1)
-    if "learned_multiplier" in changes:
-        one = plain.changed(positions=replace(plain.positions, **changes))
-    else:
-        one = plain.with_model(**changes)
+    one = plain.with_model(**changes)
     losses = [train(Cohort((each.run("pretrained", 0),)))[0].curves for each in (one, plain)]
     assert losses[0]["train_loss"] != losses[1]["train_loss"]
 

@@ -3,9 +3,7 @@
 After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 2024, arXiv
 2407.12514), sections 3.1 and 3.4: Xavier (Glorot and Bengio 2010), the vectors as they are, the
 vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
-vectors' mean and sigma (equation 4). The separate shuffles of rows, columns and values are ours:
-they tell apart which word a vector belongs to, which dimension a value belongs to, and the bare
-distribution of the values.
+vectors' mean and sigma (equation 4).
 
 Throughout, a table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay
 zero and are left out of all statistics. What an init draws depends on its generator and on the
@@ -19,7 +17,6 @@ The inits' names, labels and needs are in ``tables.recipes``, which loads withou
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -175,44 +172,11 @@ def pretrained_shuffled(
     Cosines between rows do not change when the columns of all rows are permuted alike. Shuffling
     the rows is what takes the words' meaning away.
     """
-    rows = pretrained_shuffled_rows(vectors, special, generator)
-    return pretrained_shuffled_columns(rows, special, generator)
-
-
-def pretrained_shuffled_rows(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Gives each word another word's vector.
-
-    The geometry of the vectors stays; which word a vector belongs to is lost.
-    """
-    # All rows are permuted and the special ones struck out, so that the draws depend on the shape
+    # All rows are permuted and the special ones left out, so that the draws depend on the shape
     # alone.
     order = torch.randperm(len(vectors), generator=generator)
-    order = order[~special[order]]
-    return with_special_rows(vectors[order].float(), special)
-
-
-def pretrained_shuffled_columns(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Permutes the columns, alike for all words: the geometry stays, and so do the words.
-
-    This is a control. Weights are drawn alike for all columns, so without positions a transformer
-    can't tell this table from the vectors as they are.
-    """
-    order = torch.randperm(vectors.shape[1], generator=generator)
-    return pretrained(vectors[:, order], special, generator)
-
-
-def pretrained_shuffled_values(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Shuffles all values over the whole table: only their distribution stays."""
-    order = torch.randperm(vectors.numel(), generator=generator)
-    order = order[~special[order // vectors.shape[1]]]
-    values = vectors.reshape(-1)[order].float()
-    return with_special_rows(values.reshape(-1, vectors.shape[1]), special)
+    columns = torch.randperm(vectors.shape[1], generator=generator)
+    return with_special_rows(vectors[order[~special[order]]].float()[:, columns], special)
 
 
 def xavier_pretrained(
@@ -223,26 +187,6 @@ def xavier_pretrained(
     return standardise(
         xavier((rows, columns), special, generator), special, *moments(vectors, special)
     )
-
-
-def scale(
-    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
-) -> Float[Tensor, "N D"]:
-    """Multiplies a table so that its values have the mean square ``sigma`` squared.
-
-    Nothing is shifted, so the rows keep their directions and the ratios of their lengths.
-
-    Raises:
-        InputError: The table is zero or not finite, or ``sigma`` is not positive.
-    """
-    values = ordinary_rows(table, special).double()
-    own = values.square().mean().sqrt().item() if values.numel() else 0.0
-    if not (math.isfinite(own) and own > 0 and math.isfinite(sigma) and sigma > 0):
-        raise InputError(
-            f"can't scale a table of shape {tuple(table.shape)} and mean square {own:g}² to "
-            f"{sigma:g}²; both must be finite and above zero: check the vectors"
-        )
-    return with_special_rows((values * (sigma / own)).float(), special)
 
 
 def complete(
@@ -292,7 +236,6 @@ def make_table(
     special: Tensor,
     generator: torch.Generator,
     vectors: Tensor | None,
-    counts: Sequence[int] | None,
 ) -> Tensor:
     """Makes an init's table; see ``Init.__call__``.
 
@@ -313,8 +256,7 @@ def make_table(
                 "give it a source of that width, completed for the whole vocabulary"
             )
         start = vectors
-    weights = (_weights(init, shape[0], counts),) if init.needs_counts else ()
-    table = init.make(start, special, generator, *weights)
+    table = init.make(start, special, generator)
     if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
         raise InputError(
             f"init {init.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
@@ -325,13 +267,3 @@ def make_table(
             f"init {init.name!r} made {odd} of {table.numel()} values NaN or infinite; mend it"
         )
     return table
-
-
-def _weights(init: Init, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
-    if counts is None:
-        return torch.ones(words, dtype=torch.float64)
-    if len(counts) != words:
-        raise InputError(
-            f"init {init.name!r} got {len(counts)} counts for {words} words; give each one"
-        )
-    return torch.tensor(counts, dtype=torch.float64)

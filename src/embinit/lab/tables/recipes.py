@@ -7,7 +7,7 @@ of ``tables.inits`` is loaded when the first table is made.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,17 +34,12 @@ class Init:
         needs_source: Whether the recipe reads pre-trained vectors.
         make: Makes the table. It is called with (vectors, special, generator) where the init needs
             a source, else with (shape, special, generator).
-        needs_counts: Whether ``make`` is called with the words' counts too, (N,) float64.
-        centred: Whether the recipe has centred the rows in its own way. Then another sigma is the
-            root of the mean square, and nothing is shifted.
     """
 
     name: str
     label: str
     needs_source: bool
     make: Callable[..., Tensor]
-    needs_counts: bool = False
-    centred: bool = False
 
     def __call__(
         self,
@@ -52,7 +47,6 @@ class Init:
         special: Tensor,
         generator: Generator,
         vectors: Tensor | None = None,
-        counts: Sequence[int] | None = None,
     ) -> Tensor:
         """Makes a table.
 
@@ -61,8 +55,6 @@ class Init:
             special: (N,) bool, true in the rows that stay zero.
             generator: Where the table is drawn from.
             vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
-            counts: How often each of N words occurs in the training text. None counts all words
-                alike.
 
         Returns:
             The table, (N, D) float32.
@@ -73,10 +65,10 @@ class Init:
         """
         from embinit.lab.tables import inits
 
-        return inits.make_table(self, shape, special, generator, vectors, counts)
+        return inits.make_table(self, shape, special, generator, vectors)
 
     def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
-        """A table of this init at another sigma, with mean zero unless the recipe centres it.
+        """A table of this init at another sigma, with mean zero.
 
         Args:
             table: What the init made, (N, D).
@@ -88,8 +80,6 @@ class Init:
         """
         from embinit.lab.tables import inits
 
-        if self.centred:
-            return inits.scale(table, special, sigma)
         return inits.standardise(table, special, 0.0, sigma)
 
 
@@ -130,9 +120,6 @@ for _init in (
     _shipped("pretrained", "{source}"),
     _shipped("pretrained_xavier", "{source}_Xavier"),
     _shipped("pretrained_shuffled", "{source}_Shuffled"),
-    _shipped("pretrained_shuffled_rows", "{source}_Shuffled_Rows"),
-    _shipped("pretrained_shuffled_columns", "{source}_Shuffled_Columns"),
-    _shipped("pretrained_shuffled_values", "{source}_Shuffled_Values"),
     _shipped("xavier_pretrained", "Xavier_{source}"),
 ):
     INITS.register(_init.name, _init)
