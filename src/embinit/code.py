@@ -284,12 +284,11 @@ class _Walk:
         for node in ast.walk(tree):
             self.unseen.update(_unseen(node))
             # Which of a module's names these take may be known to nobody but the call.
-            called = _dotted(node.func) if isinstance(node, ast.Call) else ""
-            if called == "getattr" and node.args:
+            if isinstance(node, ast.Call) and _dotted(node.func) == "getattr" and node.args:
                 module = known.get(_dotted(node.args[0]))
                 if isinstance(module, types.ModuleType):
                     self._add_module(module.__name__)
-            elif called == "globals":
+            elif isinstance(node, ast.Call) and _dotted(node.func) == "globals":
                 self._add_module(str(known.get("__name__")))
 
     def _add_imports(self, tree: ast.AST, package: str) -> None:
