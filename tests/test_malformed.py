@@ -53,11 +53,11 @@ def text(tmp_path: Path, content: bytes, name: str = "v.txt") -> Path:
         (GOOD + b"cat 1 2 3\t\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
         (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
-        (b"one\ntwo\n", r":1: no numbers.*write it so"),
+        (b"one\ntwo\n", r":1: no numbers; write a word"),
         # Sizes that a header only claims.
         (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
         (b"1 1000000000000000000000\nthe 1 2\n", r"v\.txt:"),
-        (b"1 0\nthe 1 2\n", r":1: the header says that a vector has no numbers"),
+        (b"1 0\nthe 1 2\n", r":1: no numbers"),
         (b"9" * 5000 + b" 3\nthe 1 2 3\n", r"v\.txt:"),
         (b"the" + b" 1" * 70_000 + b"\n", r":1: 70000 numbers a word are more"),
     ],
@@ -142,41 +142,6 @@ def test_what_is_no_file_is_one_error(tmp_path):
 def arrays(tmp_path: Path, **given: object) -> Path:
     np.savez(tmp_path / "v.npz", **given)
     return tmp_path / "v.npz"
-
-
-def test_arrays_that_only_claim_their_size_are_refused(tmp_path):
-    """A header of a few bytes would ask for terabytes."""
-    path = arrays(tmp_path, words=np.array(["a"]), vectors=np.ones((1, 3), np.float32))
-    content = {}
-    with zipfile.ZipFile(path) as packed:
-        content = {name: packed.read(name) for name in packed.namelist()}
-    shape = content["vectors.npy"].replace(b"(1, 3), }", b"(999999999, 3), }")[: 10 + 118 + 12]
-    for name, changed in (
-        ("vectors.npy", shape),
-        ("words.npy", content["words.npy"].replace(b"'<U1'", b"'<U99999999'")),
-        ("words.npy", b"\x93NUMPY\x09\x00"),
-    ):
-        with zipfile.ZipFile(path, "w") as packed:
-            for each, old in content.items():
-                packed.writestr(each, changed if each == name else old)
-        with pytest.raises(InputError, match=r"numpy\.savez"):
-            open_source("mine", path).lookup(["a"])
-
-
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [
-        ((2, 70_000), "70,000 wide; the widest"),
-        ((100_000, 300), r"unpacks to 120,\d+,\d+; no real"),
-    ],
-)
-def test_arrays_that_unpack_to_far_more_are_refused(tmp_path, shape, message):
-    """A small archive of zeros is refused by its sizes, before memory or time goes into it."""
-    path = tmp_path / "v.npz"
-    words = np.arange(shape[0]).astype(str)
-    np.savez_compressed(path, words=words, vectors=np.zeros(shape, np.float32))
-    with pytest.raises(InputError, match=message):
-        open_source("mine", path).lookup(["a"])
 
 
 def test_arrays_beyond_float32_and_words_that_are_no_text(tmp_path):
