@@ -47,9 +47,9 @@ class Init:
     ) -> Tensor:
         """Makes a table, (N, D) float32.
 
-        The label is the arm's name as the paper writes it, with ``{source}`` for the source's label.
-        ``make`` is called with (vectors, special, generator) where the init needs a source, else with
-        (shape, special, generator).
+        Rows that are special, (N,) bool, stay zero. Vectors, (N, D), are complete for the
+        vocabulary. InputError if they are needed and missing, or if vectors, mask or the table that
+        was made do not fit the shape.
         """
         from embinit.lab.tables import inits
 
