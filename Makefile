@@ -16,8 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # end early enough to leave time for them.
 BUDGET ?=
 
-# What is tested: folders or files of claims. First looks at the studies take more than twice as long
-# as those at the papers, so they have a command of their own.
+# What is tested: folders or files of claims, such as studies/ for embinit's own.
 CLAIMS ?= claims/
 
 # micro, sample, full or paper. All but micro read real text from EMBINIT_DATA. Each has its own reference.
@@ -25,7 +24,7 @@ TIER ?= micro
 REFERENCE = $(if $(filter studies%,$(CLAIMS)),studies,reports)/reference/$(TIER)
 BASELINE = $(patsubst %,--baseline %,$(wildcard $(REFERENCE)/verdicts.json))
 
-.PHONY: claims exploratory test test-nightly test-studies lint docs build results bless mutations clean
+.PHONY: claims test test-nightly lint docs build results bless mutations clean
 
 claims: $(VENV)/installed
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -34,9 +33,6 @@ claims: $(VENV)/installed
 	{ $(BIN)/python -m pytest $(CLAIMS) -n auto --tier $(TIER) $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
 
-exploratory: CLAIMS = studies/
-exploratory: claims
-
 # A file's tests share what one of them trained. Each process has half of the files, and takes over half
 # of the other's rest when it is done, so that they mostly stay together and both end at once.
 test: $(VENV)/installed
@@ -44,9 +40,6 @@ test: $(VENV)/installed
 
 test-nightly: $(VENV)/installed-nightly
 	EMBINIT_NIGHTLY=1 $(BIN)/python -m pytest tests/ -n 2 --dist loadfile $(ARGS)
-
-test-studies: $(VENV)/installed
-	$(BIN)/python -m pytest studies/tests -n 2 $(ARGS)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -26,7 +26,7 @@ All is done in numpy for speed; a sample of it is held against ``paired_tests.co
     python benchmarks/calibration.py --page
 
 The second simulates nothing. From ``benchmarks/results/calibration.json`` it writes
-``docs/calibration.md``, and what the report shows of the rule in use.
+``docs/calibration.md``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ from embinit.runs.results import versions
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results/calibration.json"
-SHOWN = ROOT / "src/embinit/report/calibration.json"
 PAGE = ROOT / "docs/calibration.md"
 ALPHA = 0.05
 SIZE = 20
@@ -473,33 +472,6 @@ Other rules were tried on the same suites; `benchmarks/results/calibration.json`
 """
 
 
-def extract(document: dict[str, Any]) -> dict[str, Any]:
-    """What the report shows: of the rule in use, each error of the kind that errs most."""
-
-    def rows(name: str) -> list[dict[str, Any]]:
-        return [row for row in document[name] if row["rule"] == "in use"]
-
-    return {
-        "suites": document["suites"],
-        "rows": [
-            {
-                **{name: row[name] for name in ("world", "registered", "looks")},
-                **worst(row["rates"]),
-            }
-            for row in rows("errors")
-            if row["looks"] == SEVERAL
-        ],
-        "power": [
-            {
-                "spread": in_words(row["registered"]),
-                **{name: row[name] for name in row if name not in ("rule", "registered", "looks")},
-            }
-            for row in rows("power")
-            if row["looks"] == SEVERAL
-        ],
-    }
-
-
 def percent(rate: float, most: float = 1.0) -> str:
     """A rate with one digit, in bold where it is more than the rule is to have."""
     text = f"{100 * rate:.1f} %"
@@ -579,8 +551,6 @@ def main() -> None:
     if arguments.page:
         document = json.loads(RESULTS.read_text(encoding="utf-8"))
         PAGE.write_text(page(document), encoding="utf-8")
-        shown = json.dumps(extract(document), indent=1) + "\n"
-        SHOWN.write_text(shown, encoding="utf-8")
         return
     agrees(300, arguments.seed)
     error = 1.96 * math.sqrt(ALPHA * (1 - ALPHA) / arguments.suites)

@@ -15,14 +15,16 @@ names the folder that is brought back; ``--slots`` takes slots (1) and units of 
     python3 benchmarks/full.py run .dev/ready.tar.xz --slots 1 --seconds 560
 
 What comes back is log.jsonl (a line for each run, and each stack's measured seconds beside the
-estimated ones) and store.tgz.00, .01 and so on, packed every 30 s. ``cat store.tgz.* | tar xz``
-gives two stores: ``registering`` with the seeds that no claim uses, and ``claims``. First register
-what the former measured, then judge::
+estimated ones) and store.tgz.00, .01 and so on, packed every 30 s. A run's key has the versions of
+torch and numpy, so ``keep`` files what came back under the keys of the machine that judges; each
+record says what made it. First register what no claim uses, then judge::
 
-    embinit register kim2024 --tier full --seeds 10 --store registering -k "bert-sst2 or t5-sst2"
-    pytest claims/ --tier full --store claims --no-train
+    .venv/bin/python benchmarks/full.py keep FOLDER ... --data DATA_DIR --to STORES
+    embinit register kim2024 --tier full --seeds 10 --data-dir DATA_DIR \\
+      --store STORES/registering -k "bert-sst2 or t5-sst2"
+    pytest claims/ --tier full --data-dir DATA_DIR --store STORES/claims --no-train
 
-``--done PACK ...`` takes packs of earlier calls along, whose runs are not trained again.
+``run --done FOLDER ...`` takes along what earlier calls brought back, and trains none of it again.
 
 A rehearsal on a CPU: ``prepare DATA_DIR .dev --tiny``, then ``run .dev/ready.tar.xz --tiny``.
 """
@@ -86,6 +88,7 @@ SECONDS = {
 SLOWER = {"H100": 1.15, "cpu": 0.0}
 """By a part of the device's name: what the estimates are multiplied by. A CPU only rehearses."""
 
+STORES = ("claims", "registering")
 STACK = 15
 SPARE = 10.0
 """The most runs of a stack, and the seconds that the last packing may take."""
@@ -275,7 +278,7 @@ class Trained:
 
         out.mkdir(parents=True, exist_ok=True)
         self.out, self.root = out, root
-        self.stores = {name: Store(root / name) for name in ("claims", "registering")}
+        self.stores = {name: Store(root / name) for name in STORES}
         self.began, self._done = time.monotonic(), threading.Event()
         self._packing = threading.Thread(target=self._pack_now_and_then, daemon=True)
         (out / "log.jsonl").write_text("")
@@ -409,11 +412,47 @@ def run(ready: Path, todo: Sequence[Part], device: str, seconds: float, to: Trai
             to.say(unit=each.unit, failed=f"{type(error).__name__}: {error}"[:600])
 
 
+def unpack(folders: Iterable[Path], to: Path) -> None:
+    """Unpacks the stores of folders that were brought back."""
+    for folder in folders:
+        content = b"".join(path.read_bytes() for path in sorted(folder.glob("store.tgz.*")))
+        with tarfile.open(fileobj=io.BytesIO(content)) as packed:
+            packed.extractall(to, filter="data")
+
+
+def keep(folders: Iterable[Path], data: Path, to: Path) -> None:
+    """Files records that were brought back under the keys that their runs have here.
+
+    One that was trained on other data, or by other code, is left out.
+    """
+    from embinit.runs.kinds import kind_of
+    from embinit.runs.session import key_of
+    from embinit.runs.store import Store, run_key
+
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack(folders, Path(scratch))
+        for name in STORES:
+            theirs, ours = Store(Path(scratch, name)), Store(to / name)
+            kept = 0
+            for key, result in theirs.results(theirs):
+                spec, made_by = result.spec, result.provenance["versions"]
+                names = sorted(kind_of(spec).distributions)
+                versions = [f"{each} {made_by[each]}" for each in names]
+                if run_key(spec, kind_of(spec).fingerprint(spec, data), versions) == key:
+                    ours.put(key_of(spec, data), result)
+                    kept += 1
+            print(f"{name}: kept {kept} of {len(list(theirs))} records")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prepares, or runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     preparing, running = commands.add_parser("prepare"), commands.add_parser("run")
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("folders", nargs="+", type=Path)
+    keeping.add_argument("--data", type=Path, required=True)
+    keeping.add_argument("--to", type=Path, required=True)
     preparing.add_argument("data", type=Path)
     preparing.add_argument("to", type=Path)
     preparing.add_argument("--no-wheels", action="store_true")
@@ -429,12 +468,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.command == "prepare":
         prepare(given.data, given.to, given.tiny, not given.no_wheels)
         return
+    if given.command == "keep":
+        keep(given.folders, given.data.absolute(), given.to)
+        return
     todo = chosen(given.slots, parts())
     with tempfile.TemporaryDirectory() as root, Trained(given.out, Path(root)) as to:
-        if given.done:
-            content = b"".join(path.read_bytes() for path in sorted(given.done))
-            with tarfile.open(fileobj=io.BytesIO(content)) as packed:
-                packed.extractall(root, filter="data")
+        unpack(given.done, Path(root))
         device = given.device or ("cpu" if given.tiny else "cuda")
         run(
             given.ready,

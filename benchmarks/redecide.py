@@ -14,16 +14,15 @@ import argparse
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from embinit.claims.adjusted import adjusted
 from embinit.claims.comparisons import Decision, verdict_of
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
 from embinit.report.baseline import compact, read
+from embinit.report.summary import summarise
 
 FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")
 FROM_OUTCOME += ("seeds_needed", "waits_for", "contradicted", "sd", "exact")
@@ -37,7 +36,8 @@ def redecided(document: Mapping[str, Any]) -> dict[str, Any]:
         document: A verdicts document.
     """
     claims = [_claim(entry) if entry["comparisons"] else entry for entry in document["claims"]]
-    return {**document, "claims": claims}
+    again = {**document, "claims": claims}
+    return {**again, "summary": summarise(again)}
 
 
 def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -48,20 +48,19 @@ def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
-    of, decisions = len(entry["comparisons"]), _decisions(entry)
+    decisions = _decisions(entry)
     verdict = verdict_of(decisions)
     looks = [Look(**each) for each in entry["looks"]]
     comparisons = []
     for each, decision in zip(entry["comparisons"], decisions, strict=True):
         outcome = decision.outcome
         assert outcome is not None
-        fair, hangs_on = adjusted(decision, looks, entry["alpha"], of), outcome.hangs_on
+        hangs_on = outcome.hangs_on
         comparisons.append(
             each
             | {name: _known(getattr(outcome, name)) for name in FROM_OUTCOME}
             | {"hangs_on": None if hangs_on is None else each["seeds"][hangs_on]}
             | {"interval": list(map(_known, outcome.interval)), "verdict": str(outcome.verdict)}
-            | {"adjusted": fair and asdict(fair) | {"interval": list(map(_known, fair.interval))}}
         )
     expected = entry["as_expected"]
     if entry["control"]:

@@ -1,7 +1,7 @@
-"""Results: the pages that are written from the blessed references, the papers' and the studies'.
+"""Results: the page that is written from the papers' blessed references.
 
-Figures in prose grow old with each blessing. These pages have all of them, each read from a
-``verdicts.json``, and a test fails where a committed page is not that of its references. The
+Figures in prose grow old with each blessing. This page has all of them, each read from a
+``verdicts.json``, and a test fails where the committed page is not that of the references. The
 README's table of findings is written too.
 
     python benchmarks/results.py
@@ -10,18 +10,15 @@ README's table of findings is written too.
 from __future__ import annotations
 
 import datetime
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from redecide import turned
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.report.baseline import read
 from embinit.report.markdown import findings_as_markdown
-from embinit.report.verdicts import standings
+from embinit.report.summary import controls_in_words
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -31,22 +28,7 @@ BEGIN, END = "<!-- findings: written by make results -->\n\n", "<!-- end of find
 """The marks around the README's table."""
 
 
-class Home(NamedTuple):
-    """Whose results they are.
-
-    Attributes:
-        reference: The folder of the references, one a tier.
-        page: The page.
-        docs: The way from the page to ``docs/``.
-    """
-
-    reference: str
-    page: str
-    docs: str
-
-
-PAPERS = Home("reports/reference", "docs/results.md", "")
-STUDIES = Home("studies/reference", "studies/results.md", "../docs/")
+REFERENCES, PAGE = "reports/reference", "docs/results.md"
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
 
@@ -57,35 +39,31 @@ ALIKE = {
     "sst2-sentences": "micro-sentiment-plain",
     "mnli": "micro-inference",
 }
-"""The made language's task that stands for a task on real text."""
+"""The synthetic language's task that corresponds to a task on real text."""
 
 HEAD = """# Results
 
-Every figure of this page is read from the blessed reports in `{reference}`. `make results` writes
-the page, and a test fails if it is not that of the committed references. The report has every
-claim: `make docs` makes its page (`site/report.html`), and so does
-`embinit report {reference}/*/verdicts.json`.
+`make results` writes this page from the blessed reports in `reports/reference`.
+`embinit report reports/reference/*/verdicts.json` makes a page with every claim.
 
-A finding is a group of [claims]({docs}glossary.md#statistics). Its numbers are those of the
-decided comparison whose effect, in margins, is the middle one: with and without, and the
-difference with its interval.
-[How sure]({docs}verdicts.md#how-sure-one-can-be) one can be is a rule.
-[Verdicts]({docs}verdicts.md) says what each verdict means, and [Statistics]({docs}statistics.md)
-how it is reached.
+"Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
+and 1 is undecided ([rule](verdicts.md#findings)). The numbers are of the setting with the
+median effect in margins. The synthetic language shows whether a mechanism works, not how large it
+is in English.
 """
 
 
-def page(documents: Sequence[Document], home: Home = PAPERS) -> str:
+def page(documents: Sequence[Document]) -> str:
     """The page of some verdicts documents, one a tier, in Markdown."""
-    sections = [HEAD.format(reference=home.reference, docs=home.docs)]
+    sections = [HEAD]
     sections += ["## Findings\n", findings_as_markdown(documents)]
     for document in documents:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
         sections += [f"## `{document['session']['tier']}`\n", _session(document)]
-        sections += [_whose(claims, shown), _controls(claims)]
-    if home is PAPERS and len(documents) == len(TIERS):
-        sections += ["## Made languages beside real text\n", _beside(*documents)]
+        sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
+    if len(documents) == len(TIERS):
+        sections += ["## Synthetic language and real text\n", _beside(*documents)]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -108,11 +86,6 @@ def _session(document: Document) -> str:
     ]
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
-    if stale := [pair for pair in turned(document).values() if pair[1] == "UNDECIDED"]:
-        told = (
-            f"{len(stale)} of {len(document['claims'])} verdicts, controls counted, would be open"
-        )
-        rows.append(("By today's rule", f"{told} (`benchmarks/redecide.py`)"))
     rows += [("Note", note) for note in session.get("notes", ())]
     earlier = Counter(
         (each["blessed"]["when"][:10], _revision(each["blessed"]))
@@ -126,9 +99,6 @@ def _session(document: Document) -> str:
                 f"of an earlier session, blessed {when}, at `{revision}`",
             )
         )
-    for kept in blessed.get("kept", ()):
-        since = f"{kept['when'][:10]}, at revision `{_revision(kept)}`"
-        rows.append((", ".join(kept["papers"]), f"of an earlier session, blessed {since}"))
     return _table(("of the session", "told"), rows)
 
 
@@ -143,30 +113,23 @@ def _revision(blessed: Document) -> str:
     return str(blessed["revision"] or "unknown")[:12]
 
 
-def _whose(claims: Sequence[Document], shown: Sequence[str]) -> str:
+def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
     """One row a paper and origin: its claims by verdict, and how many were registered before."""
     rows, late = [], []
-    for paper, of_paper in _grouped(claims, "paper"):
-        for each in standings(of_paper):
-            counts = [str(each.verdicts.get(name, 0)) for name in shown]
-            rows.append((f"{paper}: {each.whose}", *counts, each.registered))
-            late += [
-                f"- {paper}, {number} of {each.whose}: {why}." for why, number in each.late.items()
-            ]
-    table = _table(("Statements", *shown, "registered beforehand"), rows)
+    for each in statements:
+        name = f"{each['paper']}: {each['whose']}"
+        counts = [str(each["verdicts"][verdict]) for verdict in shown]
+        rows.append((name, *counts, f"{each['beforehand']} of {each['claims']}"))
+        late += [f"- {name}, {number}: {why}." for why, number in each["late"].items()]
+    table = _table(("Statements", *shown, "preregistered"), rows)
     return "\n".join([table, *late, ""] if late else [table])
 
 
-def _controls(claims: Sequence[Document]) -> str:
-    """One row a kind of control: how many were as expected, not so, and how many say nothing."""
-    controls = [claim for claim in claims if claim["control"]]
-    rows = []
-    for expects in COLUMNS:
-        told = [each["as_expected"] for each in controls if each["expects"] == expects]
-        if told:
-            counts = (told.count(True), told.count(False), told.count(None))
-            rows.append((f"`{expects}`", *map(str, counts)))
-    return _table(("Controls that expect", "as expected", "not so", "say nothing"), rows)
+def _controls(document: Document) -> str:
+    """How many controls were as expected, and how many comparisons they are."""
+    controls = document["summary"]["controls"]
+    told = controls_in_words(controls)
+    return f"{told[0].upper()}{told[1:]}; {controls['distinct']} distinct comparisons.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -199,9 +162,9 @@ def _beside(made: Document, real: Document) -> str:
         ],
     )
     return (
-        "Means, in BLEU and points; in brackets what is open there, bold where signs differ. On "
-        f"real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
-        f"{sum(same[True])} point the same way, and of {len(same[False])} open ones "
+        "Means, in BLEU and points; in brackets what is undecided there, bold where signs differ. "
+        f"On real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
+        f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
         f"{sum(same[False])}.\n\n{table}"
     )
 
@@ -221,12 +184,6 @@ def _audits(audits: Sequence[Document]) -> str:
     return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
 
 
-def _grouped(claims: Iterable[Document], key: str) -> Iterator[tuple[str, list[Document]]]:
-    ordered = sorted(claims, key=lambda one: (one[key], one["id"]))
-    for name, members in itertools.groupby(ordered, key=lambda one: one[key]):
-        yield name, list(members)
-
-
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
@@ -236,15 +193,15 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def documents_of(home: Home) -> list[Document]:
-    """The verdicts of a home's references, each of which has its tier's name.
+def documents_of() -> list[Document]:
+    """The verdicts of the references, each of which has its tier's name.
 
     Raises:
         InputError: They are of another tier.
     """
     found = []
     for tier in TIERS:
-        path = ROOT / home.reference / tier / "verdicts.json"
+        path = ROOT / REFERENCES / tier / "verdicts.json"
         if path.exists():
             document = read(path)
             if document["session"]["tier"] != tier:
@@ -267,12 +224,12 @@ def readme(documents: Sequence[Document], text: str) -> str:
 
 
 def main() -> None:
-    """Write the pages of the references that are there, and the README's table."""
-    for home in (PAPERS, STUDIES):
-        (ROOT / home.page).write_text(page(documents_of(home), home), encoding="utf-8")
-        print(f"{home.page} has the results of {home.reference}")
+    """Write the page of the references that are there, and the README's table."""
+    documents = documents_of()
+    (ROOT / PAGE).write_text(page(documents), encoding="utf-8")
+    print(f"{PAGE} has the results of {REFERENCES}")
     path = ROOT / "README.md"
-    path.write_text(readme(documents_of(PAPERS), path.read_text("utf-8")), encoding="utf-8")
+    path.write_text(readme(documents, path.read_text("utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,6 @@ CHECKED = (
     "embinit.lab.training.cohorts",
     "embinit.lab.transfer.cohorts",
     "embinit.lab.tables",
-    "embinit_studies.extending.extension_runs",
-    "embinit_studies.language_model",
 )
 """Modules with annotated tensors. A call costs 50 µs more, and other modules make millions."""
 

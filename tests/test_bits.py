@@ -43,7 +43,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
     "wide": {"dim": 60, "heads": 3, "layers": 2, "feed_forward": 67},
     "gelu": {"feed_forward": 37, "activation": "gelu"},
-    "relative": {"attention": "relative", "norm_position": "pre", "norm": "rms"},
+    "relative": {"attention": "relative", "norm_position": "pre"},
     "untied": {"attention": "untied", "dim": 60, "heads": 3},
     "rotary": {"attention": "rotary", "norm_after_sum": True, "input_width": 19},
 }

@@ -18,7 +18,6 @@ from embinit_papers.chung2021 import (
     before_fine_tuning,
     coupled,
     experiments,
-    from_vectors,
     masked_loss,
     metrics,
     numbers,
@@ -27,10 +26,10 @@ from embinit_papers.chung2021 import (
     reinvested,
     transfer,
     transferring,
-    wider,
     with_output_width,
 )
 from embinit_papers.settings import margin_for
+from embinit_studies.coupling import from_vectors, wider
 
 CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
 CHUNG = PAPERS["chung2021"]

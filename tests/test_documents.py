@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import errno
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -20,7 +19,8 @@ from embinit.commands.main import main
 from embinit.errors import InputError, OutputError, Status, printable
 from embinit.files import writing as files
 from embinit.files.schema import mismatch
-from embinit.report import baseline, load_schema, past, render, write_report
+from embinit.report import baseline, load_schema, render, write_report
+from embinit.report.summary import summarise
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
@@ -32,6 +32,7 @@ SMALL = {
         if claim["verdict"] == "SUPPORTED" and not claim["control"]
     ][:2],
 }
+SMALL["summary"] = summarise(SMALL)
 
 values = st.one_of(
     st.sampled_from([None, True, "", "x", 0, 1, -1, 0.5, 1e308, [], {}, [[]], {"a": 1}]),
@@ -110,7 +111,7 @@ def test_a_departure_from_the_schema_has_its_place(path, value, told):
 
 def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
-    modules = "embinit.commands.main, embinit.report.baseline"
+    modules = "embinit.commands.main, embinit.report.page"
     code = f"import sys, {modules}; assert 'jsonschema' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -118,7 +119,7 @@ def test_a_document_is_checked_where_it_is_read_alone():
 @settings(max_examples=40, derandomize=True, database=None)
 @given(document=spoilt(), role=st.sampled_from(["latest", "baseline"]))
 def test_check_gives_a_status_and_no_traceback(tmp_path_factory, document, role):
-    """131 of 1,800 did, with status 1: not in order."""
+    """Whatever is spoilt in a document: one line, and the status of unusable input."""
     folder = tmp_path_factory.mktemp("check")
     (folder / "bad.json").write_text(json.dumps(document))
     (folder / "good.json").write_text(json.dumps(SMALL))
@@ -153,7 +154,7 @@ def test_nobody_elses_control_characters_are_shown(tmp_path):
     for claim in document["claims"]:
         claim["statement"] = claim["place"] = claim["family_says"] = HOSTILE
     page = write_report(document, {}, tmp_path)
-    for path in (page, tmp_path / "verdicts.json", tmp_path / past.NAME):
+    for path in (page, tmp_path / "verdicts.json"):
         text = path.read_text("utf-8")
         assert printable(text) == text
         assert not set(text) & set("\x00\x07\x1b\x85\x9b\r\u2028\u202e\u2066")
@@ -164,18 +165,6 @@ def test_nobody_elses_control_characters_are_shown(tmp_path):
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-def test_a_file_in_the_reports_place_costs_nothing(tmp_path):
-    """Neither does a full disk: see test_report.py."""
-    write_report(SMALL, {}, tmp_path)
-    before = contents(tmp_path)
-    (tmp_path / "index.html").unlink()
-    (tmp_path / "index.html").mkdir()
-    with pytest.raises(InputError, match="is as it was; make room"):
-        write_report(SMALL, {}, tmp_path)
-    del before["index.html"]
-    assert contents(tmp_path) == before
 
 
 def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
@@ -218,7 +207,7 @@ def test_the_name_of_a_blessed_folder_is_told_in_a_line(tmp_path, capsys, name):
 
 
 def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
-    """Verdicts and history are replaced together."""
+    """It is replaced whole or not at all."""
     write_report(SMALL, {}, tmp_path / "report")
     baseline.bless(tmp_path / "report", tmp_path / "to")
     before = contents(tmp_path / "to")
@@ -232,22 +221,6 @@ def test_a_failed_blessing_leaves_the_baseline(tmp_path, monkeypatch):
     assert contents(tmp_path / "to") == before
 
 
-def one_session(arguments: tuple[Path, int]) -> None:
-    folder, number = arguments
-    document = copy.deepcopy(SMALL)
-    document["session"]["started"] = f"2031-01-{number + 1:02}T00:00:00+00:00"
-    document["claims"][0]["comparisons"][0]["difference"] = float(number)
-    write_report(document, {}, folder)
-
-
-def test_sessions_at_once_lose_no_line(tmp_path):
-    """11 of 12 were kept: the history is read, added to and written."""
-    with multiprocessing.get_context("fork").Pool(4) as pool:
-        pool.map(one_session, [(tmp_path, number) for number in range(8)])
-    started = [session["started"][8:10] for session in past.read([tmp_path / past.NAME])]
-    assert started == [f"{number:02}" for number in range(1, 9)]
-
-
 def test_a_page_is_escaped_as_a_whole():
     """Also what comes from runs and from the template."""
     document = copy.deepcopy(SMALL)
@@ -255,22 +228,11 @@ def test_a_page_is_escaped_as_a_whole():
     assert printable(page := render(document, {})) == page
 
 
-def test_bad_lines_of_a_history_are_one_warning(tmp_path):
-    """20,000 of them gave 11 MB of warnings."""
-    write_report(SMALL, {}, tmp_path)
-    with (tmp_path / past.NAME).open("a") as file:
-        file.write("{\n" * 2001)
-    with pytest.warns(past.DamagedHistoryWarning) as told:
-        assert len(past.read([tmp_path / past.NAME])) == 1
-    [warning] = told
-    assert "line 2, is no session" in str(warning.message)
-    assert "and so are 2,000 more lines" in str(warning.message)
-
-
 def test_controls_alone_are_not_blessed(tmp_path):
     """A baseline of them would guard no claim."""
     controls = [claim for claim in WHOLE["claims"] if claim["control"]]
-    write_report({**WHOLE, "claims": controls}, {}, tmp_path)
+    alone = {**WHOLE, "claims": controls}
+    write_report(alone | {"summary": summarise(alone)}, {}, tmp_path)
     with pytest.raises(InputError, match="not blessed: no claim but controls in"):
         baseline.bless(tmp_path, tmp_path / "to")
 

@@ -23,6 +23,7 @@ from embinit.claims.pilot import FIRST_SEED
 from embinit.lab.data import preparation
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
 from embinit.randomness import stream
+from embinit.runs.session import key_of
 from embinit.runs.store import Store
 from embinit_papers.kim2024.effects import stands_for
 from embinit_papers.kim2024.experiments import experiments, without_vectors
@@ -117,9 +118,37 @@ def test_parts_are_trained_in_their_order_and_one_that_fails_stops_no_other(
         store = Store(tmp_path / "stores" / name)
         wanted = {run for one in good if one.registering == registers for run in one.runs}
         assert {result.spec for result in map(store.get, keys(store))} == wanted
-    done = [str(path) for path in packs]
-    lines, met = run(ready, tmp_path / "second", "--slots", *units, "--done", *done)
+    done = str(tmp_path / "first")
+    lines, met = run(ready, tmp_path / "second", "--slots", *units, "--done", done)
     assert met == ["1a"], "nothing else is left to train"
+
+
+def test_what_another_machine_trained_is_kept_under_the_keys_of_this_one(
+    ready, tmp_path, monkeypatch
+):
+    """Keys have the versions of torch and numpy. Records of other data are left out."""
+    versions = dict.fromkeys(("numpy", "sacrebleu", "torch"), "1.0")
+    known = tuple(f"{name} 1.0" for name in versions)
+    with monkeypatch.context() as there:
+        there.setattr("embinit.runs.store.versions_behind", lambda run: known)
+        there.setattr("embinit.runs.results._installed_version", versions.get)
+        run(ready, tmp_path / "out", "--slots", "3a")
+    with tarfile.open(ready) as packed:
+        packed.extractall(tmp_path / "ready", filter="data")
+    runs = [run for one in full.parts() if one.unit == "3a" for run in full.tiny(one).runs]
+    for data, count in (("ready", 2), ("data", 0)):
+        if data == "data":  # the same text but for one line
+            with gzip.open(tmp_path / "data/sst2/dev.tsv.gz", "at") as file:
+                file.write("1\tone more\n")
+        to = tmp_path / f"kept-{data}"
+        folder = str(tmp_path / "out")
+        full.main(["keep", folder, "--data", str(tmp_path / data), "--to", str(to)])
+        for name in full.STORES:
+            store = Store(to / name)
+            assert len(keys(store)) == count
+            kept = {result.spec for result in map(store.get, keys(store))}
+            assert all(key_of(each, tmp_path / data) in store for each in kept)
+            assert kept <= set(runs)
 
 
 def with_task(run, task):

@@ -118,7 +118,7 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
     made = []
 
     class Training:
-        recorded = True
+        on_gpu = True
 
         def __init__(self, runs, data_dir, device):
             made.append(runs)

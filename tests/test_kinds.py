@@ -24,7 +24,8 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.specs import Recipe, RunSpec
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import pretrainings, probes
+from embinit_papers.kim2024.experiments import probes
+from embinit_studies.table_pretraining import pretrainings
 
 ROOT = Path(embinit.__file__).parent
 

@@ -235,7 +235,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert claims["above"]["registration"]["state"] == "afterwards"
     assert f"registered afterwards: mine/fits/above[fits]: {told}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
-    assert '<span class="mark">registered afterwards</span>' in page
+    assert 'registered afterwards' in page
     assert embinit("check", verdicts).returncode == 0
 
     change(
@@ -459,14 +459,16 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
 
 
 @pytest.mark.usefixtures("worlds")
-@pytest.mark.parametrize("paper", ["kim2024", "chung2021"])
+@pytest.mark.parametrize("paper", ["kim2024", "chung2021", "studies"])
 def test_the_papers_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
 
     Those whose runs had been seen by then say so in their lines. Where data is missing, claims on
     real text aren't registered. Each line is a claim's.
     """
-    folder = Path(__file__).parents[1] / "claims/embinit_papers" / paper
+    root = Path(__file__).parents[1]
+    folder = root / "claims/embinit_papers" / paper
+    folder = root / "studies/embinit_studies" if paper == "studies" else folder
     lock = Lock(folder / NAME)
     left = set(lock.document["claims"])
     for path in sorted(folder.glob("test_*.py")):

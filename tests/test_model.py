@@ -19,7 +19,7 @@ from embinit.lab.models.attention import (
     rotated,
 )
 from embinit.lab.models.embedding import Embedding
-from embinit.lab.models.layers import NORM_POSITIONS, NORMS, RMS_EPSILON, SeedDropout
+from embinit.lab.models.layers import NORM_POSITIONS, SeedDropout
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelSpec
 
@@ -61,13 +61,10 @@ def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
     theirs.bias.data.copy_(ours.bias[run, 0])
 
 
-def copied_norm(spec: ModelSpec, ours: nn.Module, run: int) -> nn.Module:
+def copied_norm(ours: nn.Module, run: int) -> nn.Module:
     """torch's norm with one run's gain and bias."""
-    if spec.norm == "rms":
-        theirs = nn.RMSNorm(DIM, eps=RMS_EPSILON, dtype=torch.float64)
-    else:
-        theirs = nn.LayerNorm(DIM, dtype=torch.float64)
-        theirs.bias.data.copy_(ours.bias[run, 0])
+    theirs = nn.LayerNorm(DIM, dtype=torch.float64)
+    theirs.bias.data.copy_(ours.bias[run, 0])
     theirs.weight.data.copy_(ours.weight[run, 0])
     return theirs
 
@@ -80,27 +77,26 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> 
 
 def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
     """torch's encoder and decoder, layer by layer, with one run's weights."""
-    spec = model.shape.spec
-    pre = spec.norm_position == "pre"
+    pre = model.shape.spec.norm_position == "pre"
     options = {"dropout": 0.0, "batch_first": True, "norm_first": pre, "dtype": torch.float64}
     encoder, decoder = nn.ModuleList(), nn.ModuleList()
     for ours in model.encoder_layers:
         theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm2 = copied_norm(spec, ours.feed_forward_residual.norm, run)
+        theirs.norm2 = copied_norm(ours.feed_forward_residual.norm, run)
         encoder.append(theirs)
     for ours in model.decoder_layers:
         theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
         copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(spec, ours.attention_residual.norm, run)
+        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
         copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        theirs.norm2 = copied_norm(spec, ours.memory_residual.norm, run)
+        theirs.norm2 = copied_norm(ours.memory_residual.norm, run)
         copy_linear(theirs.linear1, ours.feed_forward.inner, run)
         copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm3 = copied_norm(spec, ours.feed_forward_residual.norm, run)
+        theirs.norm3 = copied_norm(ours.feed_forward_residual.norm, run)
         decoder.append(theirs)
     return encoder, decoder
 
@@ -109,7 +105,7 @@ def their_final_norm(model: StackedTransformer, side: str, run: int) -> nn.Modul
     """A pre-norm stack ends in a norm, a post-norm stack in nothing."""
     if model.shape.spec.norm_position == "post":
         return nn.Identity()
-    return copied_norm(model.shape.spec, getattr(model, f"{side}_norm"), run)
+    return copied_norm(getattr(model, f"{side}_norm"), run)
 
 
 def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:
@@ -140,9 +136,7 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
     return their_final_norm(model, "decoder", run)(y) @ weight + bias
 
 
-OPTIONS = [
-    {"norm_position": position, "norm": norm} for position in NORM_POSITIONS for norm in NORMS
-]
+OPTIONS = [{"norm_position": position} for position in NORM_POSITIONS]
 
 
 @pytest.mark.parametrize("norms", OPTIONS, ids=str)
@@ -286,29 +280,6 @@ def test_a_norm_after_the_sum_takes_the_tables_scale_away():
     torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
     summed = tables[:, ids[0, 0]] + places[:, :3]
     torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
-
-
-def test_a_learned_multiplier_starts_at_one_and_scales_the_words_alone():
-    """Its gradient is the words' share of the sum, run by run."""
-    tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
-    ids, weights = torch.tensor([[[3, 4, 5]]]), torch.randn(2, 3, DIM)
-    given = {
-        "spec": SPEC,
-        "tables": tables,
-        "multipliers": torch.tensor([1.0, 8.0]),
-        "positions": places,
-        "trained": torch.ones(2).bool(),
-    }
-    plain = Embedding(**given)(ids, lambda x: x)
-    embedding = Embedding(**given, learned_multiplier=True)
-    summed = embedding(ids, lambda x: x)
-    torch.testing.assert_close(summed, plain)
-    [gradient] = torch.autograd.grad((summed * weights).sum(), embedding.learned)
-    words = tables[:, ids[0, 0]] * given["multipliers"].view(-1, 1, 1)
-    torch.testing.assert_close(gradient.view(2), (words * weights).sum(dim=(1, 2)))
-    with torch.no_grad():
-        embedding.learned.mul_(2)
-    torch.testing.assert_close(embedding(ids, lambda x: x), plain + words)
 
 
 def test_dropout_masks_belong_to_the_seed():

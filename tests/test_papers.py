@@ -240,7 +240,7 @@ def test_the_core_names_no_paper():
     shipped = ("kim2024", "chung2021", "embinit_papers", "embinit_studies")
     texts = {path.name: path.read_text("utf-8") for path in core()}
     named = {(name, key) for name, text in texts.items() for key in shipped if key in text}
-    assert named == {("code.py", "embinit_studies")}
+    assert named == {("code.py", "embinit_papers"), ("code.py", "embinit_studies")}
 
 
 MINE = Family("mine/finding", {"micro": 1}, says="Mine")
@@ -316,7 +316,7 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):
     monkeypatch.setattr(papers, "OWN_TIERS", {})
     with pytest.raises(
-        InputError, match=r"unknown tier 'nano': known are micro, sample, paper, full$"
+        InputError, match=r"unknown tier 'nano': known are micro, paper, sample, full$"
     ):
         with_tier("nano")
 

@@ -54,14 +54,11 @@ from embinit.lab.table_pretraining.span_corruption import (
     train_span_corruption,
 )
 from embinit.lab.table_pretraining.two_way_language_model import (
-    IGNORED,
     TwoWayLanguageModel,
-    reversed_sentences,
-    targets,
     train_two_way_language_model,
 )
 from embinit.lab.tables.diagnostics import neighbour_purity
-from embinit_papers.kim2024.experiments import pretrainings
+from embinit_studies.table_pretraining import pretrainings
 
 SOURCE_NAMES = (
     "micro-glove",
@@ -178,25 +175,6 @@ def test_skip_gram_s_loss_equals_one_with_drawn_samples() -> None:
     assert expected_loss(scores, pairs, drawn_from).item() == pytest.approx(naive.item(), rel=0.01)
 
 
-def unigram_loss(corpus: Corpus) -> float:
-    """The least skip-gram loss of scores that know each context's frequency, and no word."""
-    pairs, drawn_from = windowed_pairs(corpus), noise(corpus)
-    share = pairs.sum(0) / pairs.sum()
-    best = (share / (NEGATIVE * drawn_from)).log()
-    return expected_loss(best.expand(len(best), -1), pairs, drawn_from).item()
-
-
-@pytest.mark.parametrize("train", [train_word2vec, train_fasttext])
-def test_skip_gram_learns_more_than_frequencies(train) -> None:
-    """From the recorded loss, which no table that knows frequencies alone could have."""
-    corpus = Corpus.read(unlabelled(1500))
-    untrained = (1 + NEGATIVE) * math.log(2)
-    table = train(corpus, dim=16, epochs=30)
-    assert float(table.record["loss"]) < unigram_loss(corpus) - 0.02 < untrained
-    assert table.values.shape == (len(corpus.words), 16)
-    assert int(table.record["steps"]) == 30 * int((corpus.ids != corpus.padding).sum())
-
-
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     """Python's own hash of a word changes from process to process; the tables don't."""
     make = (
@@ -228,22 +206,6 @@ def test_fasttext_words_share_their_grams() -> None:
     assert alike[same].min() > alike[other].max()
 
 
-@some
-@given(texts)
-def test_sentences_are_read_from_both_ends(sentences: list[str]) -> None:
-    """Against lists: what is to be guessed is the next word and then the end, either way."""
-    corpus = Corpus.read(sentences)
-    end, width = corpus.padding, corpus.ids.shape[1]
-    turned = reversed_sentences(corpus.ids, end)
-    for row, back, wanted in zip(
-        corpus.ids.tolist(), turned.tolist(), targets(corpus.ids, end).tolist(), strict=True
-    ):
-        words = [token for token in row if token != end]
-        assert back == words[::-1] + [end] * (width - len(words))
-        assert wanted == [*words, end] + [IGNORED] * (width - len(words))
-    assert torch.equal(reversed_sentences(turned, end), corpus.ids)
-
-
 def test_each_direction_knows_only_what_it_has_read() -> None:
     """A word's change reaches what is guessed behind it, and on the way back what is before it."""
     torch.manual_seed(0)
@@ -265,19 +227,6 @@ def test_gradients_reach_every_weight_of_the_two_way_model() -> None:
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_the_two_way_model_learns_more_than_frequencies() -> None:
-    """Its loss falls below the entropy of the words and of the sentences' ends."""
-    stems = [consonant + vowel for consonant in "bdgk" for vowel in "aeiou"]
-    corpus = Corpus.read([f"{stem}lo {stem}ran {stem}tus" for stem in stems] * 20)
-    ends = torch.full((len(corpus.ids),), len(corpus.words))
-    share = torch.bincount(torch.cat([corpus.ids.flatten(), ends])).double()
-    share /= share.sum()
-    entropy = -(share * share.log()).sum().item()
-    table = train_two_way_language_model(corpus, dim=16, epochs=6, batch=32)
-    assert float(table.record["loss"]) < entropy - 0.5
-    assert table.values.shape == (len(corpus.words), 16)
 
 
 @some

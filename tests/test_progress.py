@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import re
@@ -201,12 +200,6 @@ def test_all_that_train_share_the_time_left(folder):
     assert runs.look().seconds == pytest.approx((10 + 10 + 61) / 1.75 * 1.25)
 
 
-def test_runs_that_cost_nothing_are_all_done(folder):
-    """A kind of another package may tell so."""
-    planned(folder, a=0.0)
-    assert ProgressMonitor(folder, 1).look() == ProgressSnapshot(0, 0, 1, 1.0, None)
-
-
 def expects(folder, by=2, after=0.0, **costs):
     """What a process of session 1 expects to plan later, told so many seconds after the epoch."""
     runs = {str(folder / "runs" / f"{name}.json"): (cost, "") for name, cost in costs.items()}
@@ -312,16 +305,6 @@ def test_what_killed_sessions_left_is_swept(folder):
     sweep(folder / "absent")
 
 
-def test_a_sessions_own_plans_are_no_leftovers(folder):
-    """Workers tell their plans before their controller knows that there are claims."""
-    for number, age in ((1, 10.0), (2, -10.0)):
-        name = f"plan-{os.getpid()}-{number}.json"
-        tell(folder, name, {})
-        os.utime(folder / name, (1000.0 - age, 1000.0 - age))
-    sweep(folder, started=1000.0)
-    assert [path.name for path in folder.iterdir()] == [f"plan-{os.getpid()}-2.json"]
-
-
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
@@ -355,18 +338,6 @@ def test_rich_is_imported_where_it_is_used_alone():
     """Not by whoever imports embinit, nor by a pytest that trains nothing."""
     code = "import sys, embinit, embinit.pytest_plugin\nassert 'rich' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_plan_that_has_no_room_costs_the_progress_alone(tmp_path, monkeypatch):
-    """Nobody's runs depend on what is shown of them."""
-
-    def full(path, content):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    session = Session(Store(tmp_path), None, "cpu")
-    monkeypatch.setattr(progress, "write_atomically", full)
-    progress.publish_plan(session, os.getpid())
-    assert not list(tmp_path.glob("sessions/plan-*"))
 
 
 def test_what_later_looks_may_take_is_told_without_reading_texts(tmp_path, monkeypatch):
@@ -515,21 +486,6 @@ def test_the_line_waits_while_pytests_is_full(terminal):
         line.close()
         writer.write("z")
         assert written() == "z"
-
-
-@pytest.mark.parametrize("columns", [0, 1, 12, 300])
-def test_any_width_will_do(terminal, columns):
-    """Also none, which is what a container's terminal may tell."""
-    ours, theirs = terminal
-    resize(theirs, columns)
-    with open(theirs, "w") as file:
-        writer = TerminalWriter(file)
-        line = Line(writer, file)
-        line.show(ProgressSnapshot(0, 1, 1, 0.5, None))
-        writer.write("x", flush=True)
-        line.close()
-        drawn = LINE.search(read(ours, file))
-    assert drawn is None or len(COLOUR.sub("", drawn[1])) <= max(1, (columns or 80) - 1)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from embinit.commands.main import main
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
+from embinit.report.summary import summarise
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
@@ -128,7 +129,7 @@ def test_each_verdict_has_its_outcome(suite):
     assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
     assert comparison["spread"] is comparison["smallest_effect"] is None
     page = (suite.path / "reports/latest/index.html").read_text()
-    told = "1 of 4 claims holds here, 1 refuted, 1 without effect, 1 undecided, 1 more not run"
+    told = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
     assert told in page
 
 
@@ -243,6 +244,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     theirs = [
         claim
         | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
+        | {"family": "theirs/finding"}
         | {"registration": {**stood, "when": "2026-01-01"}}
         for claim in first["claims"]
     ]
@@ -257,22 +259,26 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
         jsonschema.validate(both, load_schema())
         [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
         assert "holds" in ours["id"]
-        assert [claim for claim in both["claims"] if claim["paper"] == "theirs"] == theirs
-        assert both["blessed"]["kept"] == [{"papers": ["theirs"], **then}]
+        kept = [claim for claim in both["claims"] if claim["paper"] == "theirs"]
+        assert kept == [{"blessed": then, **claim} for claim in theirs]
+        assert both["summary"] == summarise(both)
         assert both["session"]["locks"] == locks[1:]
     since = {name: both["blessed"][name] for name in ("when", "revision")}
     suite.runpytest_inprocess("claims", "-k", "falls")
-    assert main([*arguments, "--keep"]) == 0
-    parts = json.loads(to.read_text())
-    jsonschema.validate(parts, load_schema())
-    [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
-    assert ("falls" in one["id"], "blessed" in one) == (True, False)
-    assert ("holds" in other["id"], other["blessed"]) == (True, since)
+    to.write_text(json.dumps(both | {"session": both["session"] | {"notes": ["of then"]}}))
+    for _ in range(2):
+        assert main([*arguments, "--keep"]) == 0
+        parts = json.loads(to.read_text())
+        jsonschema.validate(parts, load_schema())
+        [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
+        assert ("falls" in one["id"], "blessed" in one) == (True, False)
+        assert ("holds" in other["id"], other["blessed"]) == (True, since)
+        assert parts["session"]["notes"] == ["before: of then"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "is no JSON"), ('{"schema_version": 1}', "lacks its session or its claims")],
+    [("{", "is no JSON"), ('{"schema_version": 2}', "lacks its session or its claims")],
 )
 def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
     """By name, with what to do."""

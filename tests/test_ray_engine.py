@@ -9,19 +9,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from embinit.errors import InputError
-from embinit.lab.specs import Cut
 from embinit.runs import ray_engine
 from embinit.runs.kinds import Cohort
-from embinit.runs.ray_engine import RaySession, connect, disconnect, work
+from embinit.runs.ray_engine import RaySession, connect, work
 from embinit.runs.store import Store
-from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
 pytestmark = pytest.mark.nightly
@@ -140,31 +137,6 @@ def wait_for(condition: Any, seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture(autouse=True)
-def seeds_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cohort for each seed, however few its arms."""
-    monkeypatch.setattr("embinit.runs.plan.FEW_ARMS", 0)
-
-
-def small_runs(epochs: int = 1, seeds: tuple[int, ...] = (0, 1)) -> list[RunSpec]:
-    """A cohort of one run for each seed."""
-    [one] = experiments("micro", ("glove",), ("sentiment",))
-    assert one.model is not None
-    one = replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=epochs),
-        data=replace(one.data, cut=Cut(train=200, validation=50)),
-    )
-    return [one.run("xavier", seed) for seed in seeds]
-
-
-def session_of(root: Path, runs: list[RunSpec]) -> RaySession:
-    session = RaySession(Store(root), None, "cpu")
-    session.set_plan(runs)
-    return session
-
-
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What one machine decides."""
@@ -269,34 +241,6 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
     """Tasks that need one would wait for ever."""
     with pytest.raises(InputError, match=r"^--embinit-device cuda: no node .* has a GPU"):
         connect(cluster.address, "cuda")
-
-
-@pytest.fixture(scope="module")
-def joined(cluster: Any) -> Iterator[Any]:
-    """The cluster, with this process as a driver of it."""
-    connect(cluster.address)
-    yield cluster
-    disconnect()
-
-
-def marked(root: Path) -> list[str]:
-    """The runs that are said to be in training."""
-    marks = list((root / "sessions").glob("[0-9]*.json"))
-    return [key for mark in marks for key in json.loads(mark.read_text())["runs"]]
-
-
-def test_a_session_waits_for_what_it_holds(joined, tmp_path):
-    """Others may want those runs: a worker whose own claims are decided still stores them."""
-    runs = small_runs(60, (0, 1, 2))
-    session = session_of(tmp_path, runs)
-    out: set[str] = set()
-
-    def in_training() -> set[str]:
-        return {key for task in list(session._tasks.values()) for key in task.keys}
-
-    with session.with_helpers():
-        wait_for(lambda: len(marked(tmp_path)) == 2 and not out.update(in_training()) and out)
-    assert out <= set(session.store)
 
 
 def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):

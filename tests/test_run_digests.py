@@ -36,7 +36,7 @@ def digest_of(experiment) -> str:
     return hashlib.sha256("".join(run.digest() for run in runs).encode()).hexdigest()[:16]
 
 
-@pytest.mark.parametrize("key", ["kim2024", "chung2021"])
+@pytest.mark.parametrize("key", ["kim2024", "chung2021", "studies"])
 def test_the_digests_of_the_papers_runs_stand(key):
     """On every tier, in the world of names without a number. A change leaves stored runs behind."""
     found = {

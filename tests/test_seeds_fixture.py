@@ -28,7 +28,7 @@ def claims_of(pytester, monkeypatch):
     """Runs a file of tests in this process: the status, what was printed, claims by their name."""
     set_apart(monkeypatch, TRAININGS)
 
-    def run(text, *arguments, name="test_model.py"):
+    def run(text, *arguments, name="test_fitted.py"):
         (pytester.path / name).write_text(text)
         ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", *arguments)
         path = pytester.path / "reports/latest/verdicts.json"
@@ -149,12 +149,12 @@ def test_positional(seeds):
     assert seeds(train, 3) < 3
 """
 MISTAKES = [
-    "test_model.py:19: a test with seeds is read before fixtures are there, and takes tmp_path",
-    "test_model.py:25: 'mine' is a lambda, a method, or made inside of another function",
+    "test_fitted.py:19: a test with seeds is read before fixtures are there, and takes tmp_path",
+    "test_fitted.py:25: 'mine' is a lambda, a method, or made inside of another function",
     "pair returned a dict; return one number, or name several by @training",
-    "arm 'bad=True', seeds 0, 1, 2 and 3 more: RuntimeError: no luck (test_model.py:13)",
-    "test_model.py:34: test_model:train can't be called for the arm 'train(tide=3)'",
-    "test_model.py:36: test_nothing asserts no comparison of arms",
+    "arm 'bad=True', seeds 0, 1, 2 and 3 more: RuntimeError: no luck (test_fitted.py:13)",
+    "test_fitted.py:34: test_fitted:train can't be called for the arm 'train(tide=3)'",
+    "test_fitted.py:36: test_nothing asserts no comparison of arms",
     "train() and train() are one run, so that no number can differ",
     "seeds takes one function, and its arguments by name, as in seeds(train, lr=0.1)",
 ]
@@ -243,7 +243,7 @@ def test_a_strangers_own_seeds_are_theirs(pytester):
 def test_it_is_registered_like_any_claim(claims_of, pytester):
     status, told, _ = claims_of(FIVE_LINES, "-o", "embinit_register=10")
     assert status == 0, told
-    assert "test_model/seeds/untied-helps[seeds]" in (pytester.path / "claims.lock").read_text()
+    assert "test_fitted/seeds/untied-helps[seeds]" in (pytester.path / "claims.lock").read_text()
     status, _, known = claims_of(FIVE_LINES)
     assert status == 0
     entry = known["untied-helps[seeds]"]

@@ -25,9 +25,10 @@ from embinit.lab.tables import initial_tables
 from embinit.runs import machine
 from embinit.runs.plan import plan
 from embinit.runs.session import Session
-from embinit.runs.store import DamagedWarning, Store
+from embinit.runs.store import Store
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -35,6 +36,7 @@ from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
+from embinit_studies.table_pretraining import pretrainings
 
 MINE = Family("mine/finding", {"micro": 4})
 
@@ -317,23 +319,6 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         assert session.trained == trained
         narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
         assert narrow < 0.1 < 0.9 < wide
-
-
-def test_a_damaged_record_is_trained_again(tmp_path):
-    """It is told, set aside, and never read."""
-    runs = small_runs(seeds=(0,))
-    session = Session(Store(tmp_path), None, "cpu")
-    session.set_plan(runs)
-    session.ensure(runs)
-    honest = session.result(runs[0]).measures
-    path = session.store.path(session.key(runs[0]))
-    path.write_text(path.read_text().replace('"best_epoch": 1', '"best_epoch": 7'))
-    again = Session(Store(tmp_path), None, "cpu")
-    again.set_plan(runs)
-    with pytest.warns(DamagedWarning, match="will be trained again"):
-        again.ensure(runs)
-    assert again.trained == 1
-    assert again.result(runs[0]).measures["best_epoch"] == honest["best_epoch"]
 
 
 def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):

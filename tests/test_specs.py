@@ -24,7 +24,8 @@ from embinit.lab.specs import DataSpec, ModelRecipe, Procedure, TrainingSpec
 from embinit.runs.kinds import KINDS
 from embinit.specs import FunctionRecipe, RunSpec, canonical
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_studies.table_pretraining import pretrainings
 
 CLASSES = [
     one

@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from embinit.report.verdict_table import clean, verdict_lines
+from embinit.report.summary import summarise
+from embinit.report.verdict_table import clean
+from embinit.report.verdict_table import verdict_lines as lines_of
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
 MEANS = ("18.9", "<", "31.0")
@@ -17,6 +19,8 @@ def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exa
     return {
         "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact,
         "relation": "<", "margin": 2.0, "left_values": [18.9], "right_values": [31.04],
+        "metric": "bleu", "hangs_on": None, "waits_for": None, "contradicted": False,
+        "interval": [None, None],
     }  # fmt: skip
 
 
@@ -27,6 +31,9 @@ def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **chang
         "control": False,
         "as_expected": None,
         "expects": None,
+        "paper": "mine",
+        "statement": "It is so",
+        "task": None,
         "family": "mine/finding",
         "family_says": "Mine: a finding",
         "reason": "",
@@ -51,6 +58,12 @@ AUDIT = {
     "verdict": "INCONSISTENT",
     "checks": [{"consistent": True}, {"consistent": False}],
 }
+
+
+def verdict_lines(claims, audits, width, coloured):
+    """The lines of a session of these claims."""
+    document = {"session": {"tier": "micro"}, "claims": claims, "audits": audits}
+    return lines_of(document | {"summary": summarise(document)}, width, coloured)
 
 
 @pytest.mark.parametrize("coloured", [False, True])
@@ -106,7 +119,7 @@ def test_controls_are_marked_and_what_misbehaves_stands_out():
     assert "\x1b[1;31mSUPPORTED" in told[1]
     assert COLOUR.sub("", lines[-1]) == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 0 NOT RUN; "
-        "controls 1 of 2 as expected (1 not run)"
+        "controls 1 of 2 as expected, 1 more not run"
     )
 
 
@@ -158,7 +171,7 @@ def test_why_claims_could_not_run_is_told_once():
         "NOT RUN (1): no vectors",
     ]
     assert lines[-1] == (
-        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; "
+        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; no controls; "
         "audits 0 CONSISTENT, 1 INCONSISTENT"
     )
 

@@ -53,7 +53,8 @@ from embinit.runs.kinds import kind_of
 from embinit.runs.session import key_of
 from embinit.specs import canonical
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import pretrainings, probes
+from embinit_papers.kim2024.experiments import probes
+from embinit_studies.table_pretraining import pretrainings
 
 worlds = st.integers(1, 999_999_999)
 FREE = 9003

@@ -15,7 +15,6 @@ Margins stand here, before any run that they judge; docs/noise-floor.md says whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -174,23 +173,6 @@ class TaskSetting:
         )
 
 
-def pick(
-    experiments: Callable[[str], Iterable[ModelExperiment]], of: str, **allowed: Sequence[str]
-) -> Callable[[str], list[ModelExperiment]]:
-    """A query for some of the experiments of the tier ``of``; it gives none of other tiers.
-
-    Args:
-        experiments: Gives a tier's experiments.
-        of: The tier.
-        allowed: By field, the values that an experiment may have; none means all.
-    """
-    return lambda tier: [
-        each
-        for each in (experiments(tier) if tier == of else ())
-        if all(not values or getattr(each, field) in values for field, values in allowed.items())
-    ]
-
-
 MICRO_SENTIMENT = TaskSetting(
     role="sentiment",
     task="micro-sentiment",
@@ -235,14 +217,6 @@ MICRO_TRANSLATION = replace(
     validation_bleu=True,
 )
 
-MICRO_SHORT = tuple(
-    replace(each, most_seeds=12, validation_bleu=False, margin=margin)
-    for each, margin in ((MICRO_TRANSLATION, 5.5), (MICRO_SENTIMENT, 4.0), (MICRO_INFERENCE, 4.0))
-)
-"""The tasks of the studies, with at most twelve seeds, since their arms are many, and with the
-margins of the one language that these explore."""
-
-
 SAMPLE_SST2 = TaskSetting(
     role="sentiment",
     task="sst2",
@@ -282,9 +256,6 @@ SAMPLE_MULTI30K = TaskSetting(
     sides=2,
     max_length=40,
 )
-
-SAMPLE = (SAMPLE_SST2, SAMPLE_MULTI30K)
-"""The tasks of real text whose settings are sensitive to the meaning of vectors."""
 
 SAMPLE_SOURCES = (
     SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),

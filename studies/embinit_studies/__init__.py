@@ -1,1 +1,79 @@
-"""Studies of embinit's own: a folder each, with experiments, claims, lock, analysis and page."""
+"""Statements of embinit's own, which neither paper makes: experiments, claims and their lock.
+
+The families were registered under other names, those of the papers' and of an earlier study; the
+README has the map. A family keeps the size that it was registered with, though it shares it with
+claims that stayed with the paper: a smaller one would raise its claims' share of alpha.
+"""
+
+from __future__ import annotations
+
+from embinit.claims.definitions import Family
+from embinit_papers.chung2021 import sees
+from embinit_papers.kim2024.effects import about_repair
+
+TIERS = ("micro", "sample", "paper")
+"""The tiers that the claims are registered on."""
+
+READINGS = Family(
+    "studies/readings",
+    {"micro": 13, "sample": 15, "paper": 15},
+    says="Readings of Kim et al. (2024): what their tables suggest and don't print",
+    origin="ours",
+    sees=about_repair,
+)
+BEYOND = Family(
+    "studies/beyond",
+    {"micro": 10, "sample": 2, "paper": 2},
+    says="Mechanism, beyond the paper: what positions and width do (exploratory)",
+    origin="ours",
+    sees=about_repair,
+)
+PRETRAINED_SIGMA = Family(
+    "studies/pretrained-sigma",
+    {"micro": 6, "sample": 0, "paper": 0},
+    says="Width, beyond the paper: why T5's tables are wide (exploratory)",
+    origin="ours",
+)
+DECOUPLING = Family(
+    "studies/decoupling",
+    {"micro": 6, "paper": 5},
+    says="Decoupling: two tables are no worse than one, and better in a wider model",
+    origin="ours",
+    sees=sees,
+)
+OUTPUT_WIDTH = Family(
+    "studies/output-width",
+    {"micro": 4, "paper": 4},
+    says="Readings: what the abstract's sentences would lead one to expect besides",
+    origin="ours",
+    sees=sees,
+)
+INITS = Family(
+    "studies/inits",
+    {"micro": 8, "paper": 8},
+    says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
+    origin="ours",
+    sees=sees,
+)
+REPAIRS = Family(
+    "studies/repairs",
+    {"micro": 8},
+    says="Width: it costs, no single repair restores a wide table, and all three do",
+    origin="ours",
+)
+POSITIONS = Family(
+    "studies/positions",
+    {"micro": 9},
+    says="Positions: told twice, in attention alone, or scored apart",
+    origin="ours",
+)
+FAMILIES = (
+    READINGS,
+    BEYOND,
+    PRETRAINED_SIGMA,
+    DECOUPLING,
+    OUTPUT_WIDTH,
+    INITS,
+    REPAIRS,
+    POSITIONS,
+)

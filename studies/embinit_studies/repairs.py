@@ -1,92 +1,196 @@
-"""Repairs of a large-sigma table, one for each cause of its cost.
+"""Repairs of a large-sigma table, one for each cause of its cost, and positions in other places.
 
-- ``scale``: a LayerNorm (of Llama-like models an RMSNorm) after table + positions;
+- ``scale``: a LayerNorm after table + positions;
 - ``ratio``: positions that are scaled as the table's sigma is;
 - ``step``: the table's learning rate, scaled alike, for Adam moves a table by the learning rate,
   whatever its sigma.
 
-All combinations of them are a factorial, whose contrasts tell what each cause costs.
+With all three a table of k times the sigma is trained as the original is, but for the epsilons of
+norm and Adam (``tests/test_table_rates.py``).
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from embinit.claims.comparisons import Quantity
-from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
+from embinit.lab.specs import PositionSpec
 from embinit.registry import require
+from embinit_papers.settings import (
+    MICRO_INFERENCE,
+    MICRO_SENTIMENT,
+    MICRO_TRANSLATION,
+    TaskSetting,
+    micro_source,
+    replicates,
+    sigma_at,
+)
 
-REPAIRS = ("scale", "ratio", "step")
-"""The repairs: of the two causes that Kim et al. (2024) name, and of a third."""
+TIMES = 8
+"""The large sigma over the usual one. A power of two, whose products are exact."""
+
+RATIO = 0.3125
+"""The table's R = 2 D σ², near Xavier's; at ``TIMES`` its sigma R is 20."""
+
+CAUSES = ("scale", "ratio", "step")
+
+TASKS: tuple[TaskSetting, ...] = (MICRO_TRANSLATION, MICRO_SENTIMENT, MICRO_INFERENCE)
 
 
-def combinations_of(repairs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """All combinations of some repairs: none, single ones, pairs, and on to all."""
-    return tuple(
-        chosen
-        for number in range(len(repairs) + 1)
-        for chosen in itertools.combinations(repairs, number)
-    )
+@dataclass(frozen=True)
+class Measured:
+    """What the registering data draws say of an experiment.
+
+    Attributes:
+        margin: The margin, in the metric's unit.
+        effect: An effect that the family is about, which a control plants.
+    """
+
+    margin: float
+    effect: float
 
 
-def repaired(wide: ModelExperiment, repairs: Sequence[str], times: float) -> ModelExperiment:
-    """The same experiment on a large-sigma table, with some repairs.
+MEASURED: Mapping[str, Measured] = {
+    "xavier-micro-translation": Measured(6.5, 73.9),
+    "xavier-micro-sentiment": Measured(5.0, 14.8),
+    "xavier-micro-inference": Measured(7.0, 22.4),
+    "micro-translation": Measured(2.7, 5.5),
+    "micro-sentiment": Measured(5.0, 17.1),
+    "micro-inference": Measured(7.0, 14.6),
+}
+"""Each experiment's margin and effect, in BLEU or points."""
 
-    Args:
-        wide: The experiment whose table is wide, and whose positions are as strong as usual.
-        repairs: Some of ``REPAIRS``, in any order.
-        times: How many times wider than usual the table is.
+Query = Callable[[str], list[ModelExperiment]]
+
+
+def _experiments(prefix: str, roles: tuple[str, ...], **more: Any) -> Query:
+    source = micro_source("glove", "GloVe")
+
+    def query(tier: str) -> list[ModelExperiment]:
+        return [
+            replace(task, validation_bleu=False).experiment(
+                ModelExperiment,
+                tier,
+                source,
+                name=f"{prefix}{task.task}",
+                sigma=sigma_at(RATIO, source.dim),
+                baseline="xavier",
+                margin=MEASURED[prefix + task.task].margin,
+                planted=MEASURED[prefix + task.task].effect,
+                **replicates(tier),
+                **more,
+            )
+            for task in TASKS
+            if tier == "micro" and (task.role in roles or not roles)
+        ]
+
+    return query
+
+
+def tables(*roles: str) -> Query:
+    """A query for the experiments on Xavier's table; no role means all three tasks."""
+    return _experiments("xavier-", roles, source_role="xavier")
+
+
+def inputs(*roles: str) -> Query:
+    """A query for the experiments on GloVe's table and positions; no role means all tasks."""
+    return _experiments("", roles)
+
+
+def large_sigma(experiment: ModelExperiment, *repairs: str) -> Quantity:
+    """The metric with the table at ``TIMES`` its sigma, and with some of the repairs.
 
     Raises:
         InputError: There is no such repair.
     """
     for name in repairs:
-        require("repair", name, REPAIRS)
+        require("repair", name, CAUSES)
+    assert experiment.sigma is not None
+    arms = experiment.changed(f"{TIMES} × as wide", sigma=TIMES * experiment.sigma)
     if "scale" in repairs:
-        wide = wide.with_model("+ scale", norm_after_sum=True)
+        arms = arms.with_model("+ scale", norm_after_sum=True)
     if "ratio" in repairs:
-        wide = wide.changed("+ ratio", positions=replace(wide.positions, pe_scale=f"{times:g}"))
+        arms = arms.changed("+ ratio", positions=replace(arms.positions, pe_scale=f"{TIMES}"))
     if "step" in repairs:
-        wide = wide.changed("+ step", table_rate=times)
-    return wide
+        arms = arms.changed("+ step", table_rate=float(TIMES))
+    return arms["xavier"]
 
 
-def factorial_contrast(
-    arm: Callable[..., Quantity], repairs: Sequence[str], causes: Sequence[str]
-) -> Quantity:
-    """A contrast over all combinations of some repairs, one value a seed.
-
-    Of one cause it is the main effect of its repair: what it adds to the metric, on the mean over
-    the combinations of the others. Of several it is their interaction: by how much one's effect is
-    larger where the others are repaired, halved for each of them. All effects are on one scale: of
-    two or three repairs, the main effects and the threefold interaction sum to what all together
-    add.
-
-    Args:
-        arm: Gives the metric with the repairs that it is called with.
-        repairs: The repairs that there are.
-        causes: The causes, at least one, each once.
+def effect_of(experiment: ModelExperiment, cause: str) -> Quantity:
+    """What a repair adds, on the mean over the four combinations of the others, one value a seed.
 
     Raises:
-        InputError: There is no such cause, one is named twice, or none is named.
+        InputError: There is no such repair.
     """
-    if not causes:
-        raise InputError(f"name at least one of the causes {', '.join(repairs)}")
-    for name in causes:
-        require("repair", name, repairs)
-    if len(set(causes)) < len(causes):
-        raise InputError(f"a cause is named twice in {', '.join(causes)}")
     terms = []
-    for chosen in combinations_of(repairs):
-        sign = math.prod(1 if cause in chosen else -1 for cause in causes)
-        terms += [
-            replace(term, weight=sign * term.weight / 2 ** (len(repairs) - 1))
-            for term in arm(*chosen).terms
-        ]
-    kind = "effect" if len(causes) == 1 else "interaction"
-    label = f"{kind} of {' × '.join(causes)}"
-    return replace(arm(*causes), terms=tuple(terms), label=label)
+    for number in range(len(CAUSES) + 1):
+        for repairs in itertools.combinations(CAUSES, number):
+            weight = (1 if cause in repairs else -1) / 4
+            terms += [
+                replace(term, weight=weight * term.weight)
+                for term in large_sigma(experiment, *repairs).terms
+            ]
+    repaired = large_sigma(experiment, cause)
+    return replace(repaired, terms=tuple(terms), label=f"effect of {cause}")
+
+
+@dataclass(frozen=True)
+class InputScheme:
+    """A table and the places of the positions.
+
+    Attributes:
+        label: Its name for people.
+        init: The init's name.
+        source: The vectors that it is made of; empty for those of the experiment.
+        attention: The positions inside attention (``ModelSpec.attention``).
+        added: Whether positions are added to the tokens' vectors.
+        unscaled: Whether the table keeps its own sigma.
+    """
+
+    label: str
+    init: str = "pretrained"
+    source: str = ""
+    attention: str = "plain"
+    added: bool = True
+    unscaled: bool = False
+
+
+SCHEMES: Mapping[str, InputScheme] = {
+    "standardised": InputScheme("GloVe, standardised"),
+    "both": InputScheme("GloVe, positions added and in attention", attention="rotary"),
+    "xavier-both": InputScheme(
+        "Xavier, positions added and in attention", "xavier", attention="rotary"
+    ),
+    "rotary": InputScheme("GloVe, positions in attention alone", attention="rotary", added=False),
+    "untied": InputScheme("GloVe, positions scored apart", attention="untied", added=False),
+    "raw-untied": InputScheme(
+        "GloVe as it is, positions scored apart", attention="untied", added=False, unscaled=True
+    ),
+    "bert": InputScheme("BERT, standardised", source="micro-bert"),
+    "bert-untied": InputScheme(
+        "BERT, positions scored apart", source="micro-bert", attention="untied", added=False
+    ),
+}
+
+
+def from_scheme(experiment: ModelExperiment, name: str) -> Quantity:
+    """The metric with an input scheme.
+
+    Raises:
+        InputError: There is no such scheme.
+    """
+    require("scheme", name, SCHEMES)
+    scheme, arms = SCHEMES[name], experiment
+    if scheme.source:
+        arms = arms.changed(source=scheme.source)
+    if scheme.unscaled:
+        arms = arms.changed(sigma=None)
+    if not scheme.added:
+        arms = arms.changed(positions=PositionSpec("none"))
+    if scheme.attention != "plain":
+        arms = arms.with_model(attention=scheme.attention)
+    return replace(arms[scheme.init], label=scheme.label)

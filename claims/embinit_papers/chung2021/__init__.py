@@ -66,13 +66,6 @@ def sees(experiment: Experiment) -> Experiment:
     return replace(experiment, planted=task.gains, planted_small=task.learns * share)
 
 
-DECOUPLING = Family(
-    "chung2021/decoupling",
-    {"micro": 6, "paper": 5},
-    says="Decoupling: two tables are no worse than one, and better in a wider model",
-    origin="ours",
-    sees=sees,
-)
 REINVESTMENT = Family(
     "chung2021/reinvestment",
     {"micro": 4, "paper": 3},
@@ -94,61 +87,32 @@ GENERALITY = Family(
     origin="abstract",
     sees=sees,
 )
-READINGS = Family(
-    "chung2021/readings",
-    {"micro": 4, "paper": 4},
-    says="Readings: what the abstract's sentences would lead one to expect besides",
-    origin="ours",
-    sees=sees,
-)
-INITS = Family(
-    "chung2021/inits",
-    {"micro": 8, "paper": 8},
-    says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
-    origin="ours",
-    sees=sees,
-)
 
 
 FINDINGS = (
     Finding(
-        "Two tables are no worse than one",
-        (
-            "chung2021/decoupling/not-below-coupled",
-            "chung2021/decoupling/transfers-not-below-coupled",
-        ),
-    ),
-    Finding(
-        "In a wider model two tables are better than one",
-        ("chung2021/decoupling/above-coupled-when-wider",),
-    ),
-    Finding(
-        "A narrow input table, reinvested in layers, beats one table",
+        "A narrow input table, its parameters reinvested in layers, beats a shared table",
         (
             "chung2021/reinvestment/above-coupled",
             "chung2021/reinvestment/transfers-above-coupled",
         ),
     ),
     Finding(
-        "A wider output table improves the fine-tuned model",
+        "A larger output table improves fine-tuning and transfer",
         (
             "chung2021/output-width/improves-fine-tuning",
             "chung2021/output-width/improves-transfer",
         ),
     ),
     Finding(
-        "A wider output table keeps the last layers general",
+        "A larger output table keeps the last layers general",
         (
             "chung2021/generality/probes-drop-less",
             "chung2021/generality/retrieval-drops-less",
         ),
     ),
-    Finding(
-        "A wide input table costs under pre-training too, and standardising repairs it",
-        ("chung2021/inits/wide-below-xavier", "chung2021/inits/standardised-above-wide"),
-    ),
 )
-"""What the report's front tells of the paper."""
+"""The report's rows: the statements of the paper's abstract."""
 
 
 @dataclass(frozen=True)
@@ -375,20 +339,6 @@ def transferring(tier: str) -> list[ModelExperiment]:
     return [experiment for experiment in experiments(tier) if experiment.role in able]
 
 
-def from_vectors(tier: str) -> list[ModelExperiment]:
-    """The experiments with an input table as wide as the source's vectors."""
-    width = SETTINGS[tier].source_width
-    return [
-        experiment.with_model(input_width=_or_own(experiment, width))
-        for experiment in experiments(tier)
-    ]
-
-
-def first_from_vectors(tier: str) -> list[ModelExperiment]:
-    """The first experiment with an input table as wide as the source's vectors."""
-    return from_vectors(tier)[:1]
-
-
 def first_experiment(tier: str) -> list[ModelExperiment]:
     """The first experiment, for claims on the encoder before fine-tuning, which all share."""
     return list(experiments(tier)[:1])
@@ -453,17 +403,6 @@ def coupled(arms: ModelExperiment) -> ModelExperiment:
     return arms.with_model("coupled", coupled=True)
 
 
-def wider(arms: ModelExperiment) -> ModelExperiment:
-    """The same arms in a model twice as wide, in tables, heads and feed-forward layers."""
-    model = _model(arms)
-    return arms.with_model(
-        "twice as wide",
-        dim=2 * model.dim,
-        heads=2 * model.heads,
-        feed_forward=2 * model.feed_forward,
-    )
-
-
 def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
     """The same arms with a narrow input table, whose saved parameters go into layers.
 
@@ -481,15 +420,10 @@ def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
 
 def with_output_width(arms: ModelExperiment, width: int) -> ModelExperiment:
     """The same arms with an output table ``width`` wide."""
-    return arms.with_model(f"E_out {width}", output_width=_or_own(arms, width))
+    return arms.with_model(f"E_out {width}", output_width=own_or(arms, width))
 
 
-def with_input_width(arms: ModelExperiment, width: int) -> ModelExperiment:
-    """The same arms with an input table ``width`` wide."""
-    return arms.with_model(f"E_in {width}", input_width=_or_own(arms, width))
-
-
-def _or_own(experiment: ModelExperiment, width: int) -> int | None:
+def own_or(experiment: ModelExperiment, width: int) -> int | None:
     """``width``, or None if it is the model's own, so that the usual arm stays the same run."""
     return None if width == _model(experiment).dim else width
 
@@ -510,12 +444,6 @@ def over_output_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quanti
     """The trend of a quantity over E_out, the width of the output table."""
     widths = _setting_of(arms).widths
     return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
-
-
-def over_input_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:
-    """The trend of a quantity over E_in, the width of the input table."""
-    widths = _setting_of(arms).widths
-    return trend([(width, of(with_input_width(arms, width))) for width in widths], "E_in")
 
 
 @cache

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.chung2021 import (
-    DECOUPLING,
     FINDINGS,
     GENERALITY,
-    INITS,
     OUTPUT_WIDTH,
-    READINGS,
     REINVESTMENT,
     SETTINGS,
     experiments,
@@ -37,7 +34,7 @@ PAPER = Paper(
     short=str(numbers()["short"]),
     tiers={name: Tier(name, setting.says, name in WORLDS) for name, setting in SETTINGS.items()},
     experiments=experiments,
-    families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY, DECOUPLING, READINGS, INITS),
+    families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY),
     findings=FINDINGS,
     printed=printed,
     tables=paper_tables,

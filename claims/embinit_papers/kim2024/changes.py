@@ -9,7 +9,7 @@ from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
 from embinit_papers.kim2024.effects import stands_for
-from embinit_papers.kim2024.experiments import experiments, pretrainings, probes
+from embinit_papers.kim2024.experiments import experiments, probes
 
 
 def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
@@ -55,7 +55,7 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
     """The tier's experiments, each with the seeds and the worlds that ``experiment`` has."""
     tier = experiment.tier
-    every = [*experiments(tier), *probes(tier), *pretrainings(tier)]
+    every = [*experiments(tier), *probes(tier)]
     return [replace(each, seeds=experiment.seeds, worlds=experiment.worlds) for each in every]
 
 
@@ -67,43 +67,6 @@ def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:
 def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     """The same experiment with sinusoidal encodings of the positions added."""
     return experiment.with_positions("sinusoidal", "+ PE")
-
-
-def with_orthogonal_positions(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with positions in the directions in which the table varies least."""
-    return experiment.with_positions("apart", "+ PE apart")
-
-
-def with_faint_positions(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with positions of the norm that ``apart`` has, in all directions.
-
-    It is the control for ``with_orthogonal_positions``. Where the two differ, direction matters;
-    where they agree, strength does.
-    """
-    return experiment.with_positions("faint", "+ faint PE")
-
-
-def with_positions_in_attention(experiment: ModelExperiment, kind: str) -> ModelExperiment:
-    """The same experiment with positions inside attention, which are not added to the table.
-
-    Args:
-        experiment: The experiment.
-        kind: ``relative`` or ``rotary``.
-
-    Raises:
-        InputError: The experiment trains no model.
-    """
-    bare = experiment.changed(positions=replace(experiment.positions, kind="none"))
-    return bare.with_model(f"with {kind} positions", attention=kind)
-
-
-def with_norm_after_sum(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with a LayerNorm after table + positions.
-
-    Raises:
-        InputError: The experiment trains no model.
-    """
-    return experiment.with_model("with LayerNorm after the sum", norm_after_sum=True)
 
 
 def with_narrow_missing(experiment: ModelExperiment) -> ModelExperiment:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec, TablePretrainingSpec
+from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec
 from embinit.papers import Tier
 from embinit.runs.measures import MEASURES
 from embinit_papers.settings import (
@@ -346,68 +346,4 @@ def probes(name: str) -> list[ModelExperiment]:
             trained=False,
             **replicates(name),
         )
-    ]
-
-
-PRETRAINING_STEPS = 100
-T5_RATE = 0.01 * (10_000 / PRETRAINING_STEPS) ** 0.5
-"""The learning rate that makes up for fewer steps than the shipped T5's 10,000 at 0.01.
-
-Steps x rate squared is the same. A table whose steps are proportional to it and orthogonal to it
-widens by the exponential of half that product.
-"""
-
-_PRETRAININGS = {
-    "t5": TablePretrainingSpec(
-        objective="span corruption",
-        steps=PRETRAINING_STEPS,
-        batch_size=16,
-        rate=T5_RATE,
-        optimizer="adafactor",
-        start=1.0,
-        relative=True,
-    ),
-    "bert": TablePretrainingSpec(
-        objective="masked language model",
-        steps=PRETRAINING_STEPS,
-        batch_size=32,
-        rate=2e-3,
-        optimizer="adamw",
-        start=0.02,
-        relative=False,
-    ),
-}
-
-
-def pretrainings(name: str) -> list[ModelExperiment]:
-    """The experiments that pre-train each language model's table.
-
-    Only tier ``micro`` has any: the other tiers read published tables.
-
-    Args:
-        name: The tier.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
-    if settings(name) is not MICRO:
-        return []
-    return [
-        ModelExperiment(
-            name=f"{role}-micro-text",
-            tier=name,
-            role="pretraining",
-            source=f"micro-{role}",
-            source_label=LABELS[role],
-            data=DataSpec("micro-text", (), Cut(train=6000)),
-            model=None,
-            training=training,
-            metric=MEASURES["sigma"],
-            seeds=5,
-            most_seeds=20,
-            margin=0.0,
-            source_role=role,
-            **replicates(name),
-        )
-        for role, training in _PRETRAININGS.items()
     ]

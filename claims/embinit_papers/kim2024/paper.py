@@ -13,11 +13,9 @@ from embinit_papers.kim2024.experiments import (
     SOURCES,
     TIERS,
     experiments,
-    pretrainings,
     probes,
     without_vectors,
 )
-from embinit_papers.kim2024.figures import figures
 from embinit_papers.kim2024.paper_tables import paper_tables
 from embinit_papers.kim2024.printed import printed, printed_deviations
 from embinit_papers.settings import margin_for
@@ -26,7 +24,7 @@ from embinit_papers.settings import margin_for
 def every_experiment(tier: str) -> list[ModelExperiment]:
     """All experiments that the paper's claims are tested in on a tier."""
     every = experiments(tier, (*SOURCES, *OTHER_SOURCES))
-    return [*every, *without_vectors(tier), *probes(tier), *pretrainings(tier)]
+    return [*every, *without_vectors(tier), *probes(tier)]
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -54,6 +52,5 @@ PAPER = Paper(
     findings=FINDINGS,
     printed=printed,
     tables=paper_tables,
-    figures=figures,
     noise=noise,
 )

@@ -16,8 +16,6 @@ from embinit_papers.kim2024 import (
     with_sinusoidal_positions,
 )
 
-OTHER_TASKS = table1("glove", tasks=("sst2", "mnli"))
-
 
 @claim(
     "kim2024/readings/raw-glove-near-xavier-on-sst2",
@@ -32,28 +30,6 @@ def test_raw_glove_is_near_xavier_on_sst2(experiment):
 
 
 @claim(
-    "kim2024/readings/stretched-to-glove-below-xavier",
-    says="Xavier stretched to GloVe's mean and sigma fares worse than Xavier",
-    where="beyond Table 7",
-    family=READINGS,
-    experiments=table1("glove"),
-)
-def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
-    assert experiment["xavier_pretrained"] < experiment["xavier"]
-
-
-@claim(
-    "kim2024/readings/shuffled-glove-below-original",
-    says="GloVe's table with its rows and columns shuffled fares worse than the original",
-    where="beyond Table 1",
-    family=READINGS,
-    experiments=table1("glove"),
-)
-def test_shuffling_glove_hurts(experiment):
-    assert experiment["pretrained_shuffled"] < experiment["pretrained"]
-
-
-@claim(
     "kim2024/readings/dose-response",
     says="Over all sources and tasks, the wider a table beside Xavier's, the more it costs",
     where="beyond section 5.2",
@@ -63,20 +39,6 @@ def test_shuffling_glove_hurts(experiment):
 def test_what_a_table_costs_grows_with_its_width(experiment):
     every = everywhere(experiment)
     assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
-
-
-@claim(
-    "kim2024/readings/positions-gain-less-on-other-tasks",
-    says="On other tasks than translation too, positions gain less for raw GloVe",
-    where="beyond Table 3",
-    family=READINGS,
-    experiments=OTHER_TASKS,
-)
-def test_positions_gain_less_for_raw_glove_on_other_tasks(experiment):
-    without = experiment.without_positions()
-    raw = experiment["pretrained"] - without["pretrained"]
-    assert raw < experiment["xavier"] - without["xavier"]
-    assert raw < experiment["pretrained_xavier"] - without["pretrained_xavier"]
 
 
 @claim(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from embinit.claims.adjusted import adjusted
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
@@ -82,7 +81,6 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
-    fair = adjusted(decision, judgement.looks, case.alpha, len(judgement.decisions))
     effects = smallest_effects(comparison, judgement.looks, case.alpha)
     return {
         "relation": str(comparison.relation),
@@ -98,7 +96,6 @@ def _comparison(
         "difference": outcome.difference,
         "interval": list(outcome.interval),
         "level": outcome.level,
-        "adjusted": None if fair is None else asdict(fair) | {"interval": list(fair.interval)},
         "margin": outcome.margin,
         "p": outcome.p,
         "p_against": outcome.p_against,

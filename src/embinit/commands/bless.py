@@ -25,6 +25,6 @@ def add_bless(commands: Any) -> None:
 def _bless(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import bless
 
-    bless(parsed.report, parsed.to, anyway=parsed.anyway, keep_claims=parsed.keep)
+    bless(parsed.report, parsed.to, anyway=parsed.anyway, keep=parsed.keep)
     print(printable(f"{parsed.to} is the baseline now; commit it"))
     return 0

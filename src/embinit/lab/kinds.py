@@ -39,24 +39,38 @@ SETTINGS: Mapping[tuple[str, object], str] = {
     ("model.attention", "relative"): "relative positions in attention",
     ("model.attention", "rotary"): "rotary positions in attention",
     ("model.attention", "untied"): "scores of positions apart from those of words",
-    ("positions.learned_multiplier", True): "with a learned multiplier",
-    ("positions.learned_multiplier", False): "with a fixed multiplier",
     ("model.activation", "relu"): "ReLU",
     ("model.activation", "gelu"): "GELU",
-    ("model.activation", "gelu_tanh"): "GELU by tanh",
-    ("model.activation", "silu"): "SiLU",
-    ("model.gated", True): "gated feed-forward layers",
-    ("model.gated", False): "plain feed-forward layers",
-    ("model.bias", True): "biases",
-    ("model.bias", False): "no biases",
-    ("model.norm", "layer"): "LayerNorm",
-    ("model.norm", "rms"): "RMSNorm",
     ("model.norm_position", "post"): "post-norm",
     ("model.norm_position", "pre"): "pre-norm",
     ("model.norm_after_sum", True): "LayerNorm after the sum",
     ("model.norm_after_sum", False): "no LayerNorm after the sum",
 }
 """Settings in words; "" for those that affect only what is logged."""
+
+
+RETIRED: Mapping[str, object] = {
+    "norm": "layer",
+    "gated": False,
+    "bias": True,
+    "optimizer": "adam",
+    "learned_multiplier": False,
+}
+"""Fields of specs that left, and their defaults, which records of earlier versions have."""
+
+
+def without_retired(plain: Any) -> Any:
+    """Plain data of a record without the fields that left, however deep they lie.
+
+    One that has another value stays, so that the record can't be read.
+    """
+    if isinstance(plain, Mapping):
+        return {
+            name: without_retired(value)
+            for name, value in plain.items()
+            if name not in RETIRED or value != RETIRED[name]
+        }
+    return [without_retired(value) for value in plain] if isinstance(plain, list) else plain
 
 
 class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
@@ -69,9 +83,10 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
 
     def recipe_of(self, layout: Mapping[str, Any]) -> ModelRecipe[P]:
         """The recipe of a record's layout, whose ``training`` is of this kind's procedure."""
-        training = {} if layout["training"] is None else layout["training"]
+        known = without_retired(layout)
+        training = {} if known["training"] is None else known["training"]
         recipe: ModelRecipe[P] = structured(
-            ModelRecipe, {**layout, "training": training}, training=self.procedure
+            ModelRecipe, {**known, "training": training}, training=self.procedure
         )
         return recipe
 
@@ -95,15 +110,11 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
                 yield TASKS.code(data.task)
         if recipe.model is not None:
             from embinit.lab.models.attention import ATTENTION
-            from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS, NORMS
+            from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
 
             model = recipe.model
             yield ATTENTION.code(model.attention)
-            _ = (
-                NORMS[model.norm],
-                NORM_POSITIONS[model.norm_position],
-                ACTIVATIONS[model.activation],
-            )
+            _ = NORM_POSITIONS[model.norm_position], ACTIVATIONS[model.activation]
 
     def fingerprint(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> str:
         """Digests of the text and of the source's vectors."""

@@ -89,10 +89,6 @@ class ModelSpec:
         coupled: Whether the input table is the output table too.
         norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
             ``pre``, before the sub-layer, with a norm after the last layer.
-        norm: The kind of all norms: ``layer`` for LayerNorm, ``rms`` for RMSNorm.
-        gated: Whether the activation gates a second product in the feed-forward layers, as in
-            SwiGLU (with the activation ``silu``).
-        bias: Whether linear layers have biases.
     """
 
     dim: int
@@ -107,9 +103,6 @@ class ModelSpec:
     output_width: int | None = later(None)
     coupled: bool = later(False)
     norm_position: str = later("post")
-    norm: str = later("layer")
-    gated: bool = later(False)
-    bias: bool = later(True)
 
     @property
     def table_width(self) -> int:
@@ -167,7 +160,7 @@ class Evaluation(Procedure):
 
 @dataclass(frozen=True)
 class TrainingSpec(Procedure):
-    """The training of a model on a task.
+    """The training of a model on a task by Adam.
 
     Attributes:
         batch_size: How many examples a batch has.
@@ -177,10 +170,6 @@ class TrainingSpec(Procedure):
         eps: Adam's epsilon.
         precision: The precision of matrix products.
         validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
-        optimizer: A name in ``training.optimizers.OPTIMIZERS``. ``adam`` and ``adamw`` (it decays
-            matrices and tables by 0.01) have the betas and the epsilon above; ``sgd`` has momentum
-            0.9; ``adafactor`` has steps in proportion to each parameter's root mean square, and so
-            to a table's width.
         schedule: ``constant`` for a constant rate; each epoch is measured and the best one counts.
             ``linear`` for a rate that falls to zero over all steps; only the last epoch is
             measured, as it is what such a schedule leads to, and no epoch is chosen.
@@ -193,7 +182,6 @@ class TrainingSpec(Procedure):
     eps: float = 1e-9
     precision: str = "float32"
     validation_bleu: bool = later(False)
-    optimizer: str = later("adam")
     schedule: str = later("constant")
 
     kind: ClassVar[str] = "training"
@@ -344,14 +332,11 @@ class PositionSpec:
             such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
         pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
             from the product.
-        learned_multiplier: Whether each table has a trained number beside the multiplier, which
-            starts at 1.
     """
 
     kind: str = "sinusoidal"
     multiplier: str = "sqrt(D)"
     pe_scale: str = "one"
-    learned_multiplier: bool = later(False)
 
 
 P = TypeVar("P", bound=Procedure, default=Procedure, covariant=True)
@@ -410,7 +395,7 @@ class ModelRecipe(Recipe, Generic[P]):
     @property
     def stacking(self) -> object:
         """The shapes of its tensors, and what its runs share."""
-        learned = (self.positions.kind == LEARNED, self.positions.learned_multiplier)
+        learned = self.positions.kind == LEARNED
         return (self.data, self.model, self.training.without_arm(), learned)
 
     def in_world(self, world: int | str) -> Self:

@@ -36,7 +36,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of a paper: the ids of the claims that the report shows as one row."""
+    """A finding of a paper: a row of the report, whose title states what its claims test."""
 
     says: str
     claims: tuple[str, ...]
@@ -65,15 +65,6 @@ class PaperTable:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure of what was measured here, as HTML in which all text must be escaped."""
-
-    title: str
-    html: str
-    caption: str
-
-
-@dataclass(frozen=True)
 class NoiseFloor:
     """The noise floor of an experiment, whose baseline is trained on extra seeds.
 
@@ -98,10 +89,9 @@ def _nothing(*_: object) -> tuple[()]:
 class Paper:
     """A paper: all that embinit asks of one.
 
-    ``key`` is the first part of its claims' ids. There are at most seven ``findings``. Given a
-    tier, ``experiments`` has all of them, ``tables`` its tables with what was measured here,
-    ``methods`` how its models are made, ``figures`` its own, and ``noise`` the floors that its
-    margins rest on. ``printed`` has its numbers for a comparison.
+    ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them,
+    ``tables`` its tables with what was measured here, ``methods`` how its models are made, and
+    ``noise`` the floors that its margins rest on. ``printed`` has its numbers for a comparison.
     """
 
     key: str
@@ -114,7 +104,6 @@ class Paper:
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
     tables: Callable[[str, Sequence[RunResult]], Sequence[PaperTable]] = _nothing
     methods: Callable[[str], Sequence[str]] = _nothing
-    figures: Callable[[str, Sequence[RunResult]], Sequence[Figure]] = _nothing
     noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
 
     def source_labels(self) -> dict[str, str]:

@@ -129,7 +129,7 @@ class Conclusion:
         Raises:
             OutputError: The report can't be written.
         """
-        from embinit.report import past, write_report
+        from embinit.report import write_report
         from embinit.report.document import add_sampling_noise, make_document
 
         options, state = self._options, self._state
@@ -153,11 +153,7 @@ class Conclusion:
         # It takes long and decides nothing: who interrupts has the report at once.
         with contextlib.suppress(KeyboardInterrupt):
             add_sampling_noise(document, runs if state.unfinished is None else {})
-        known = options.baseline_path
-        histories = [] if known is None else [known.parent / past.NAME]
-        page = write_report(
-            document, runs, options.path("report-dir"), histories, blessed=options.blessed
-        )
+        page = write_report(document, runs, options.path("report-dir"), blessed=options.blessed)
         failed = sum(run.result.failure is not None for run in runs.values())
         if store is not None:  # those that left no result are no claim's runs
             since = moment(options.started, "seconds")
@@ -166,7 +162,6 @@ class Conclusion:
         terminalreporter.write_line(
             f"runs: {told['trained']} trained, {told['stored']} read, {failed} failed"
         )
-        terminalreporter.write_line(printable(f"words: {page}#reading"))
         terminalreporter.write_line(printable(f"report: {page}"))
 
     def _circumstances(self) -> Circumstances:
@@ -193,13 +188,13 @@ class Conclusion:
         def tell(line: str, **markup: bool) -> None:
             terminalreporter.write_line(clean(line), **markup)
 
-        claims, session = document["claims"], document["session"]
+        session = document["session"]
         terminalreporter.section("verdicts")
         writer = self._options.config.get_terminal_writer()
         width = writer.fullwidth if terminalreporter.isatty else None
-        for line in verdict_lines(claims, document["audits"], width, writer.hasmarkup):
+        for line in verdict_lines(document, width, writer.hasmarkup):
             terminalreporter.write_line(line)
-        for line in not_beforehand(claims):
+        for line in not_beforehand(document["claims"]):
             tell(line)
         for each in session.get("locks", ()):
             tell(f"{each['lock']} {each['digest']}")
@@ -229,7 +224,7 @@ class Conclusion:
             for line in f"{word}: {change}".splitlines():
                 terminalreporter.write_line(clean(line), red=change.lost)
         if not changes:
-            terminalreporter.write_line("every verdict as it was, every effect where it was")
+            terminalreporter.write_line("no changes since the baseline")
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""

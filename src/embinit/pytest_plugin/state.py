@@ -8,6 +8,7 @@ from typing import Any
 from embinit.claims.judging import Case
 from embinit.pytest_plugin.items import ItemResult
 from embinit.pytest_plugin.registering import Registering
+from embinit.report.baseline import SCHEMA_VERSION
 from embinit.runs.modules import Home
 
 
@@ -44,7 +45,7 @@ class SessionState:
         """The verdicts document without what is told of the session itself."""
         lists = {"errors": self.errors, "skipped": self.skipped}
         return {
-            "schema_version": 1,
+            "schema_version": SCHEMA_VERSION,
             "session": {"tier": self.tier},
             "claims": self.verdicts,
             "audits": self.audits,

@@ -1,10 +1,10 @@
-"""Holding a suite's verdicts against a blessed one: what was lost, and what moved.
+"""Comparing a suite's verdicts with a baseline: what was lost, and what moved.
 
-A baseline is a ``verdicts.json`` that somebody looked at and blessed. A finding is lost when a
-claim that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run
-now. It is not lost where the effect is the same, and was shown before to lie between zero and the
-margin: then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when
-it has another verdict otherwise, or when a mean difference lies outside the interval that it had.
+A baseline is a ``verdicts.json`` that somebody read and accepted. A finding is lost when a claim
+that was SUPPORTED is REFUTED, NO EFFECT or NOT RUN now, or when a control that ran is not run now.
+It is not lost where the effect is the same and was shown before to lie between zero and the margin:
+then the last digits decide whether it is SUPPORTED or has NO EFFECT. A claim has moved when it has
+another verdict otherwise, or when a mean difference lies outside the interval that it had.
 """
 
 from __future__ import annotations
@@ -25,25 +25,21 @@ from embinit.claims.registration_status import CHANGED
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
-from embinit.files.writing import held, write_together
+from embinit.files.writing import write_atomically
+from embinit.report.summary import summarise
 from embinit.report.verdicts import is_too_weak
 
+SCHEMA_VERSION = 2
 LOST = ("REFUTED", "NO EFFECT", "NOT RUN")
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a claim since the baseline.
+    """A change of a claim since the baseline: what it is, and the numbers before and now.
 
-    Attributes:
-        id: The claim's id.
-        lost: Whether a finding was lost, which is a fault; any other change is a warning.
-        said: The change in words.
-        before: The baseline's numbers.
-        now: The latest numbers.
-        margins: By how many margins the mean difference moved; 0 where it did not. It is infinite
-            where there is no margin.
+    One that lost a finding is a fault; any other is a warning. ``margins`` is by how many margins
+    the mean difference moved: infinitely many where there is no margin.
     """
 
     id: str
@@ -62,7 +58,7 @@ def read(path: Path) -> dict[str, Any]:
     """Reads a verdicts document.
 
     Raises:
-        InputError: The file is missing, or is no verdicts document.
+        InputError: The file is missing, is no verdicts document, or has another schema version.
     """
     again = "run pytest claims/ again"
     with reading(path, f"name a verdicts.json, or {again}"):
@@ -70,12 +66,19 @@ def read(path: Path) -> dict[str, Any]:
             raise InputError(f"{path} does not exist; run pytest claims/ first")
     document = read_json(path, f"name a verdicts.json, or {again}")
     version = document.get("schema_version") if isinstance(document, dict) else None
-    if type(version) is int and version > 1:
+    if not isinstance(document, dict) or type(version) is not int or version < 1:
         raise InputError(
-            f"{path} is of schema_version {version}, and this embinit reads 1; upgrade it"
+            f"{path} is no verdicts document of schema_version {SCHEMA_VERSION}; {again}"
         )
-    if not isinstance(document, dict) or type(version) is not int or version != 1:
-        raise InputError(f"{path} is no verdicts document of schema_version 1; {again}")
+    if version != SCHEMA_VERSION:
+        older = (
+            "run pytest claims/ again (stored runs are not trained again), and embinit bless where "
+            "it is a baseline"
+        )
+        raise InputError(
+            f"{path} is of schema_version {version}, and this embinit reads {SCHEMA_VERSION}; "
+            f"{'upgrade it' if version > SCHEMA_VERSION else older}"
+        )
     if not {"session", "claims"} <= document.keys():
         raise InputError(f"{path} lacks its session or its claims; {again}")
     check_document(path, document, load_schema(), "verdicts document", again)
@@ -107,27 +110,25 @@ def faults(
 
     Args:
         document: The session's verdicts document.
-        baseline: The blessed one, of whose findings none may be lost.
+        baseline: The baseline, of whose findings none may be lost.
         moved: By how many margins a difference may move from the baseline's; None for any move.
 
     Raises:
         InputError: The two are of different tiers.
     """
     since = [] if baseline is None else changes(document, baseline)
-    return [
-        *unfinished(document),
-        *faults_of_session(document),
-        *(str(change) for change in since if is_fault(change, moved)),
-    ]
+    lost = [str(change) for change in since if is_fault(change, moved)]
+    return [*unfinished(document), *faults_of_session(document), *lost]
 
 
 def faults_of_session(document: Document) -> list[str]:
     """The faults of a whole session, whatever its baseline has, a sentence each."""
-    return [
-        *nothing_decided(document),
-        *wrong_controls(document),
-        *not_as_registered(document),
+    changed = [
+        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
+        for claim in document["claims"]
+        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
     ]
+    return [*nothing_decided(document), *wrong_controls(document), *changed]
 
 
 def size_in_margins(given: str) -> float:
@@ -179,24 +180,11 @@ def has_claims_of(document: Document | None, file: str) -> bool:
     return any(claim["nodeid"].partition("::")[0] == file for claim in claims)
 
 
-def not_as_registered(document: Document) -> list[str]:
-    """The claims that differ from what their lock says, a sentence each."""
-    return [
-        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
-        for claim in document["claims"]
-        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
-    ]
-
-
 def changes(latest: Document, baseline: Document) -> list[Change]:
     """The changes of a session's claims since the baseline, lost findings first.
 
     Claims that the session did not ask for are left out. One that broke or was skipped was asked
     for, and has changed: it is an ERROR now, or SKIPPED.
-
-    Args:
-        latest: The session's verdicts document.
-        baseline: The blessed one.
 
     Raises:
         InputError: The two are of different tiers, which can't be compared.
@@ -223,11 +211,10 @@ def _absent(old: Document, latest: Document) -> list[Change]:
             same = old["id"].partition("[")[0] if "[" not in entry.get("id", "[") else old["id"]
             place, _, _ = old["nodeid"].partition("::")
             if entry.get("id") == same or entry.get("nodeid") in (old["nodeid"], place):
-                lost = old["verdict"] == "SUPPORTED" or (
-                    old["control"] and old["verdict"] != "NOT RUN"
-                )
+                ran = old["control"] and old["verdict"] != "NOT RUN"
                 said = f"was {old['verdict']} and is {word}"
                 now = f"{word} {entry.get('reason', '')}"
+                lost = ran or old["verdict"] == "SUPPORTED"
                 return [Change(old["id"], lost, said, _numbers(old), now)]
     return []
 
@@ -240,15 +227,15 @@ def _changes(old: Document, new: Document) -> list[Change]:
         for before, after in zip(old["comparisons"], new["comparisons"], strict=False)
         if before["arms"] == after["arms"] and (said := _moved(before, after))
     ]
-    if is_now != was:
-        lost = was == "SUPPORTED" and is_now in LOST
-        if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
-            lost = False
-        if new["control"]:
-            lost = is_now == "NOT RUN"
-        size = max((margins for _, margins in moved), default=0.0)
-        return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers, size)]
-    return [Change(new["id"], False, said, *numbers, margins) for said, margins in moved]
+    if is_now == was:
+        return [Change(new["id"], False, said, *numbers, margins) for said, margins in moved]
+    lost = was == "SUPPORTED" and is_now in LOST
+    if is_now == "NO EFFECT" and _same_within_the_margin(old, new):
+        lost = False
+    if new["control"]:
+        lost = is_now == "NOT RUN"
+    size = max((margins for _, margins in moved), default=0.0)
+    return [Change(new["id"], lost, f"was {was} and is {is_now}", *numbers, size)]
 
 
 def _margins(before: Document, after: Document) -> float:
@@ -260,22 +247,19 @@ def _margins(before: Document, after: Document) -> float:
 def _same_within_the_margin(old: Document, new: Document) -> bool:
     """Whether an effect was shown to be there, was smaller than the margin, and still is.
 
-    Both intervals lie within the margins, and each mean within the other's interval. An effect
-    above zero and below the margin is SUPPORTED and has NO EFFECT, in the end. Which of the two is
-    shown first hangs on a machine's rounding.
+    Such an effect is SUPPORTED and has NO EFFECT, in the end; which of the two is shown first
+    depends on a machine's rounding. Both intervals lie within the margins, and each mean within the
+    other's interval.
     """
     before, after = old["comparisons"], new["comparisons"]
     return (
         bool(before)
         and len(before) == len(after)
         and all(
-            was["arms"] == now["arms"]
-            and was["margin"] == now["margin"]
+            (was["arms"], was["margin"]) == (now["arms"], now["margin"])
             and not _contains(was["interval"], 0)
-            and _within(was)
-            and _within(now)
-            and not _moved(was, now)
-            and not _moved(now, was)
+            and all(map(_within, (was, now)))
+            and not (_moved(was, now) or _moved(now, was))
             for was, now in zip(before, after, strict=True)
         )
     )
@@ -308,9 +292,9 @@ def _moved(before: Document, after: Document) -> str:
 
 def _numbers(claim: Document) -> str:
     effects = [
-        f"{_plain(comparison['difference'])} {comparison['unit']} "
-        f"[{', '.join(map(_plain, comparison['interval']))}], {comparison['n']} seeds"
-        for comparison in claim["comparisons"]
+        f"{_plain(one['difference'])} {one['unit']} "
+        f"[{', '.join(map(_plain, one['interval']))}], {one['n']} seeds"
+        for one in claim["comparisons"]
     ]
     return (
         "; ".join([claim["verdict"], *effects])
@@ -323,34 +307,21 @@ def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4g}"
 
 
-def bless(
-    report: Path, to: Path, anyway: bool = False, keep: bool = False, keep_claims: bool = False
-) -> None:
-    """Makes a suite's report the baseline in ``to``.
-
-    The baseline is ``verdicts.json`` and ``history.jsonl``, both small enough for git. It says when
-    it was blessed and at which revision, beside the session's own record of machine and versions.
+def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> None:
+    """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
 
     Args:
         report: The folder that a session of claims wrote.
         to: The baseline's folder; it is made if need be.
         anyway: Whether to replace a baseline of another tier, or one with claims that the report
-            lacks.
-        keep: Whether the replaced baseline's claims and audits stay of those papers that the report
-            has nothing of; ``blessed`` then says since when they have been blessed. Nothing is
-            kept where there is no baseline yet.
-        keep_claims: Whether all claims and audits stay that the report lacks. Each then says since
-            when it has been blessed. One that was renamed stays under its old name.
+            lacks, which nothing would guard any longer.
+        keep: Whether the replaced baseline's claims and audits stay that the report lacks.
 
     Raises:
         InputError: A control misbehaved or was not run, the session is unfinished, nothing was
-            decided, or ``verdicts.json`` is missing. With ``keep`` also where the replaced baseline
-            has another tier; without ``anyway`` also then, and where it has claims that the new
-            one lacks: nothing would guard those any longer.
+            decided, ``verdicts.json`` is missing, or the old baseline is not to be replaced.
         OutputError: The baseline can't be written; it is as it was.
     """
-    from embinit.report import past
-
     document = read(report / "verdicts.json")
     if lacking := unfinished(document):
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
@@ -358,32 +329,25 @@ def bless(
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if all(claim["control"] for claim in document["claims"]):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
-    of_session = past.line_of(document)
-    blessed: dict[str, Any] = {
-        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "revision": _revision(),
-    }
-    if os.path.exists(to / "verdicts.json") and (keep or keep_claims or not anyway):
+    when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    if os.path.exists(to / "verdicts.json") and (keep or not anyway):
         old = read(to / "verdicts.json")
         changes(document, old)  # refuses another tier
-        if keep or keep_claims:
-            document, kept = _beside(document, old, keep_claims)
-            blessed |= {"kept": kept} if kept else {}
+        if keep:
+            document = _with_kept(document, old)
         have = {claim["id"] for claim in document["claims"]}
         gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
         if gone and not anyway:
             raise InputError(
                 f"not blessed: {len(gone)} claims of {to} are not in {report}, such as {gone[0]}; "
-                "run them all, keep those of other papers by --keep, all by --keep-claims, or "
-                "bless --anyway"
+                "run them all, keep them by --keep, or bless --anyway"
             )
-    document["blessed"] = blessed
     try:
         to.mkdir(parents=True, exist_ok=True)
-        with held(to):
-            known = past.read([to / past.NAME, report / past.NAME])
-            lines = past.lines([*known, of_session])
-            write_together(to, {past.NAME: lines, "verdicts.json": compact(document)})
+        write_atomically(
+            to / "verdicts.json",
+            compact({**document, "blessed": {"when": when, "revision": _revision()}}),
+        )
     except OSError as error:
         raise OutputError(
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
@@ -391,60 +355,40 @@ def bless(
         ) from error
 
 
-def _beside(
-    document: Document, old: Document, claims: bool
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The report's document with what the old baseline alone has, and since when."""
+def _with_kept(document: Document, old: Document) -> dict[str, Any]:
+    """The document with what the old baseline alone has; each such claim says since when."""
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
-    since = {name: blessed[name] for name in ("when", "revision")}
-    of_paper = {
-        paper: {name: one[name] for name in since}
-        for one in blessed.get("kept", ())
-        for paper in one.get("papers", ())
-    }
-    every = (*document["claims"], *document.get("audits", ()))
-    ours, have = {entry["paper"] for entry in every}, {entry["id"] for entry in every}
-    kept = {
-        name: [
-            {"blessed": of_paper.get(entry["paper"], since), **entry}
-            if name == "claims" and entry["paper"] in ours
-            else entry
-            for entry in old.get(name, ())
-            if (entry["id"] not in have if claims else entry["paper"] not in ours)
-        ]
-        for name in ("claims", "audits")
-    }
+    have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
+
+    def kept(name: str) -> list[dict[str, Any]]:
+        return [entry for entry in old.get(name, ()) if entry["id"] not in have]
+
+    left = {"claims": [{"blessed": blessed, **each} for each in kept("claims")]}
+    left |= {"audits": kept("audits")}
     merged = dict(document) | {
         name: sorted([*document.get(name, ()), *entries], key=lambda entry: str(entry["paper"]))
-        for name, entries in kept.items()
+        for name, entries in left.items()
         if entries
     }
-    in_use = {(one.get("registration") or {}).get("lock") for one in kept["claims"]}
-    locks = {one["lock"]: one for one in old["session"].get("locks", ()) if one["lock"] in in_use}
-    locks |= {one["lock"]: one for one in document["session"].get("locks", ())}
-    if locks:
-        all_locks = [locks[name] for name in sorted(locks)]
-        merged["session"] = {**document["session"], "locks": all_locks}
-    papers = {
-        one["key"]: one for each in (old, document) for one in each["session"].get("papers", ())
-    }
-    if papers:
-        merged["session"] = {**merged["session"], "papers": list(papers.values())}
-    before = (
-        f"before: {note.removeprefix('before: ')}" for note in old["session"].get("notes", ())
-    )
-    notes = [*document["session"].get("notes", ()), *before]
-    if notes and any("blessed" in one for one in kept["claims"]):
-        merged["session"] = {**merged["session"], "notes": notes}
-    left = {entry["paper"] for entries in kept.values() for entry in entries} - ours
-    earlier = [
-        {**one, "papers": sorted(left.intersection(one.get("papers", ())))}
-        for one in blessed.get("kept", ())
-    ]
-    newest = left.difference(*(one["papers"] for one in earlier))
-    of_old = {"papers": sorted(newest), **since}
-    return merged, [one for one in (*earlier, of_old) if one["papers"]]
+    merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
+    return merged | {"summary": summarise(merged)}
+
+
+def _session_of_both(
+    document: Document, old: Document, kept: Sequence[Document]
+) -> dict[str, list[Any]]:
+    """The locks, papers and notes of a session with those of the claims that were kept."""
+    new, before = document["session"], old["session"]
+    in_use = {(one.get("registration") or {}).get("lock") for one in kept}
+    locks = {one["lock"]: one for one in before.get("locks", ()) if one["lock"] in in_use}
+    locks |= {one["lock"]: one for one in new.get("locks", ())}
+    papers = {one["key"]: one for each in (before, new) for one in each.get("papers", ())}
+    notes = [*new.get("notes", ())]
+    if kept:
+        notes += [f"before: {note.removeprefix('before: ')}" for note in before.get("notes", ())]
+    both = {"locks": [locks[name] for name in sorted(locks)], "papers": [*papers.values()]}
+    return {name: values for name, values in (both | {"notes": notes}).items() if values}
 
 
 def compact(document: Document) -> str:
@@ -453,7 +397,11 @@ def compact(document: Document) -> str:
     A claim that did not change is the same line in the next blessing, so that a diff shows what
     moved. The keys of runs are left out, since the store that they name is not in git.
     """
-    slim = {**document, "claims": [_without_keys(claim) for claim in document["claims"]]}
+    claims = [
+        {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
+        for claim in document["claims"]
+    ]
+    slim = {**document, "claims": claims}
     members = []
     for name, value in slim.items():
         if isinstance(value, list) and value:
@@ -462,10 +410,6 @@ def compact(document: Document) -> str:
         else:
             members.append(f"{_one_line(name)}: {_one_line(value)}")
     return "{\n" + ",\n".join(members) + "\n}\n"
-
-
-def _without_keys(claim: Document) -> Document:
-    return {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
 
 
 def _one_line(value: Any) -> str:

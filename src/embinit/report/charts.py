@@ -3,10 +3,9 @@
 - A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
   interval, zero, and the margin where the relation has one. The side on which the claim holds is
   shaded.
-- Learning curves show arms over epochs: the mean over seeds, and a band from the least value to
-  the greatest.
-- A history shows one effect over past sessions.
 - A line shows one comparison among others of a finding, all on one axis in margins.
+- Curves show arms over epochs: the mean over seeds, and a band from the least value to the
+  greatest.
 
 All coordinates are in SVG user units, and finite whatever the data hold.
 """
@@ -20,21 +19,19 @@ from typing import Any
 
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import MINUS, finite, number, plain
+from embinit.report.verdicts import effect_in_margins, in_margins
 
-WIDTH = 400.0
-RADIUS = 4.0
-SIDE = 14.0
-MOST_ROWS = 6
+WIDTH, SIDE = 400.0, 14.0
+"""The width of a plot, and the air on its sides."""
+
+DOT_ROWS, DOT_STEP = 5, 9.5
+"""The rows that dots are spread over, so that they don't hide each other, and their distance."""
+
 MOST_POINTS = 40
-MOST_SESSIONS = 12
-REACH = 40.0
-"""The end of an axis in margins."""
+"""The most points of a curve."""
 
-HALF = 110.0
-"""Half of it in SVG units."""
-
-LINE = 11.0
-"""The height of a line on it in SVG units."""
+REACH, HALF, LINE = 40.0, 110.0, 11.0
+"""The end of an axis in margins; half of its length, and the height of a line on it, in units."""
 
 LARGEST = 1e100
 """Beyond it a value is as good as infinite: axis arithmetic would overflow."""
@@ -42,12 +39,7 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis.
-
-    Attributes:
-        at: Its coordinate.
-        text: Its label.
-    """
+    """A mark on an axis."""
 
     at: float
     text: str
@@ -55,14 +47,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis, which maps data to SVG units.
-
-    Attributes:
-        low: The value at ``start``.
-        high: The value at ``end``.
-        start: The coordinate of ``low``.
-        end: The coordinate of ``high``.
-    """
+    """A linear axis, which maps data to SVG units."""
 
     low: float
     high: float
@@ -76,12 +61,7 @@ class Axis:
         return round(coordinate, 1) + 0.0
 
     def ticks(self, wanted: int, whole: bool = False) -> tuple[Tick, ...]:
-        """Ticks at steps of 1, 2 or 5 times a power of ten.
-
-        Args:
-            wanted: About how many ticks there should be.
-            whole: Whether steps are at least 1.
-        """
+        """About ``wanted`` ticks at steps of 1, 2 or 5 times a power of ten, or at whole steps."""
         step = nice_step((self.high - self.low) / wanted)
         step = max(1.0, step) if whole else step
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
@@ -93,68 +73,36 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Margin:
-    """A margin's line and its label.
-
-    Attributes:
-        at: The line's coordinate.
-        text: The label.
-        row: The label's row, 0 or 1.
-        anchor: The label's SVG text-anchor.
-    """
-
-    at: float
-    text: str
-    row: int
-    anchor: str
-
-
-@dataclass(frozen=True)
 class Forest:
-    """A forest plot.
-
-    Attributes:
-        height: The plot's height.
-        floor: Where the axis stands, from above.
-        ticks: The axis' ticks.
-        zero: Where no difference stands.
-        shade: From where to where the claim holds.
-        margins: The margins, at most two.
-        dots: The seeds' differences as an SVG path of points.
-        mean: Where the mean stands; None where there is none.
-        mean_row: The height of the mean and its interval, from above.
-        low: Where the interval begins.
-        high: Where the interval ends.
-        open_low: Whether the interval goes on beyond the plot's low end.
-        open_high: Whether the interval goes on beyond the plot's high end.
-        spanned: Whether there is an interval to draw: at least one of its ends is known.
-    """
+    """A forest plot: its axis is at ``floor``, and ``shade`` is where the claim holds."""
 
     height: float
     floor: float
     ticks: tuple[Tick, ...]
     zero: float
     shade: tuple[float, float]
-    margins: tuple[Margin, ...]
+    margins: tuple[float, ...]
     dots: str
     mean: float | None
     mean_row: float
+    span: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A comparison on an axis in margins; to the right is the direction that is claimed."""
+
+    verdict: str
+    y: float
+    mean: float
     low: float
     high: float
-    open_low: bool
-    open_high: bool
-    spanned: bool
+    says: str
 
 
 @dataclass(frozen=True)
 class Series:
-    """One arm's curve.
-
-    Attributes:
-        label: The arm's name.
-        line: The SVG path of the mean.
-        band: The SVG path of the band around it.
-    """
+    """One arm's curve: the SVG paths of the mean, and of the band around it."""
 
     label: str
     line: str
@@ -163,18 +111,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves of several arms with common axes.
-
-    Attributes:
-        height: The plot's height.
-        floor: Where the x axis stands, from above.
-        left: Where the y axis stands, from the left.
-        name: What the curves show, in words.
-        by: What they run over: ``epoch`` or ``layer``.
-        horizontal: The x axis' ticks.
-        vertical: The y axis' ticks.
-        series: The arms' curves.
-    """
+    """Curves of several arms with common axes; ``by`` is what they run over."""
 
     height: float
     floor: float
@@ -186,155 +123,26 @@ class Curves:
     series: tuple[Series, ...]
 
 
-@dataclass(frozen=True)
-class Past:
-    """One session's effect.
-
-    Attributes:
-        at: The x coordinate.
-        mean: The y coordinate of the mean.
-        low: The y coordinate of the interval's low end.
-        high: The y coordinate of the interval's high end.
-        verdict: The session's verdict.
-        said: The effect in words, for a title.
-    """
-
-    at: float
-    mean: float
-    low: float
-    high: float
-    verdict: str
-    said: str
-
-
-@dataclass(frozen=True)
-class History:
-    """One effect over sessions.
-
-    Attributes:
-        height: The plot's height.
-        width: The plot's width.
-        zero: The y coordinate of no difference.
-        points: The sessions' effects, oldest first.
-    """
-
-    height: float
-    width: float
-    zero: float
-    points: tuple[Past, ...]
-
-
-def history(
-    effects: Sequence[tuple[str, str, float | None, Sequence[float | None]]],
-) -> History | None:
-    """Draws one effect over the last ``MOST_SESSIONS`` sessions.
-
-    Args:
-        effects: For each session its time, the verdict, the mean and the interval, oldest first.
-
-    Returns:
-        The plot, or None where fewer than two sessions have a mean.
-    """
-    known = [effect for effect in effects if drawable([effect[2]])][-MOST_SESSIONS:]
-    if len(known) < 2:
+def line_of(place: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line | None:
+    """Draws a comparison as line number ``place``; None for one that has no margin."""
+    effect, interval = effect_in_margins(comparison), comparison["interval"]
+    if effect is None:
         return None
-    height, width = 46.0, max(60.0, 16.0 * len(known))
-    seen = [0.0, *(float(mean) for _, _, mean, _ in known if mean is not None)]
-    ends = [end for *_, interval in known for end in drawable(interval)]
-    axis = _forest_axis(seen, ends)
-    vertical = Axis(axis.low, axis.high, height - 4, 4.0)
-    points = []
-    for index, (when, verdict, mean, interval) in enumerate(known):
-        assert mean is not None
-        low, high = (next(iter(drawable([end])), None) for end in interval)
-        points.append(
-            Past(
-                at=round(8 + index * (width - 16) / (len(known) - 1), 1),
-                mean=vertical.at(mean),
-                low=vertical.at(axis.low if low is None else low),
-                high=vertical.at(axis.high if high is None else high),
-                verdict=verdict,
-                said=f"{when}: {verdict}, {number(mean)}",
-            )
-        )
-    return History(height, width, vertical.at(0.0), tuple(points))
-
-
-@dataclass(frozen=True)
-class Line:
-    """A comparison on an axis in margins. To the right is the way that is claimed.
-
-    Attributes:
-        verdict: Its claim's verdict.
-        y: The height.
-        mean: Where the effect stands.
-        low: Where the interval begins.
-        high: Where it ends.
-        says: The comparison in words.
-    """
-
-    verdict: str
-    y: float
-    mean: float
-    low: float
-    high: float
-    says: str
-
-
-def line_of(number: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line:
-    """Draws a comparison as one of several lines.
-
-    Args:
-        number: Which line it is, from 0.
-        comparison: The comparison's entry.
-        verdict: Its claim's verdict.
-        says: It in words.
-    """
-    mean, interval = _at_margins(effect_in_margins(comparison)), fair(comparison)["interval"]
-    ends = zip(interval, (-math.inf, math.inf), strict=True)
-    known = [end if (own := finite(each)) is None else own for each, end in ends]
-    low, high = sorted(_at_margins(in_margins(comparison, each)) for each in known)
+    mean = _at_margins(effect)
+    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
+    ends = [in_margins(comparison, end) for end in (interval[::-1] if below else interval)]
+    low, high = (
+        _at_margins(open_end if end is None else end)
+        for end, open_end in zip(ends, (-REACH, REACH), strict=True)
+    )
     if comparison["exact"] or not drawable(interval):
         low = high = mean
-    return Line(verdict, round((number + 0.5) * LINE, 1), mean, low, high, says)
+    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high, says)
 
 
-def fair(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A comparison's difference and interval, adjusted where it stopped early.
-
-    Args:
-        comparison: The comparison's entry.
-    """
-    return comparison.get("adjusted") or comparison
-
-
-def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:
-    """The fair difference over the margin, above 0 the way that is claimed; None without a margin.
-
-    Args:
-        comparison: The comparison's entry.
-    """
-    return in_margins(comparison, finite(fair(comparison)["difference"]))
-
-
-def in_margins(comparison: Mapping[str, Any], value: float | None = None) -> float | None:
-    """A difference over its margin, above 0 the way that is claimed; None without a margin.
-
-    Args:
-        comparison: The comparison's entry.
-        value: The difference; None for the comparison's own.
-    """
-    margin = finite(comparison["margin"])
-    difference = finite(comparison["difference"]) if value is None else value
-    if not margin or difference is None:
-        return None
-    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
-    return (-difference if below else difference) / margin
-
-
-def _at_margins(margins: float | None) -> float:
-    """Where a difference stands: linear near 0, logarithmic beyond."""
-    value = 0.0 if margins is None else max(-REACH, min(REACH, margins))
+def _at_margins(margins: float) -> float:
+    """The coordinate of a difference: linear near 0, logarithmic beyond."""
+    value = max(-REACH, min(REACH, margins))
     return round(HALF * (1 + math.asinh(value) / math.asinh(REACH)), 1)
 
 
@@ -356,12 +164,7 @@ def nice_step(least: float) -> float:
 
 
 def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
-    """The range of ``values`` with some air, never of length zero.
-
-    Args:
-        values: At least one value.
-        share: The air on either side, as a share of the range.
-    """
+    """The range of ``values`` with a share of it as air on either side, never of length zero."""
     low, high = min(values), max(values)
     size = max(abs(low), abs(high))
     air = (high - low) * share
@@ -371,14 +174,7 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
 
 
 def forest(comparison: Mapping[str, Any]) -> Forest | None:
-    """Draws a comparison.
-
-    Args:
-        comparison: Its entry in the verdicts document.
-
-    Returns:
-        The plot, or None where there is nothing to draw.
-    """
+    """Draws a comparison; None where there is nothing to draw."""
     pairs = zip(comparison["left_values"], comparison["right_values"], strict=False)
     known = [pair for pair in pairs if len(drawable(pair)) == 2]
     differences = [float(left) - float(right) for left, right in known]
@@ -387,30 +183,34 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     if not seen:
         return None
     relation, margin = Relation(comparison["relation"]), finite(comparison["margin"]) or 0.0
-    no_effect = comparison["verdict"] == Verdict.NO_EFFECT
-    bounds = _margin_bounds(Relation.ALIKE if no_effect else relation, margin)
-    ends = [next(iter(drawable([end])), None) for end in comparison["interval"]]
-    axis = _forest_axis([*seen, 0.0, *bounds], [end for end in ends if end is not None])
-    labels = _margin_labels(axis, bounds)
-    top = 8.0 + 15.0 * (1 + max(label.row for label in labels) if labels else 0)
-    dots, rows = _swarm(sorted(axis.at(value) for value in differences), top + RADIUS + 3)
-    mean_row = top + rows * (2 * RADIUS + 1.5) + 17
+    tested = Relation.ALIKE if comparison["verdict"] == Verdict.NO_EFFECT else relation
+    shown = tested.uses_margin and 0 < margin < LARGEST
+    bounds = [one for one in tested.bounds(margin) if math.isfinite(one)] if shown else []
+    axis = _forest_axis([*seen, 0.0, *bounds], drawable(comparison["interval"]))
+    places = enumerate(sorted(axis.at(value) for value in differences))
+    dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
+    mean_row = 24 + DOT_STEP * min(DOT_ROWS, len(differences))
+    low, high = (_end(axis, end) for end in comparison["interval"])
+    shade = relation.bounds(margin if shown else 0.0)
     return Forest(
         height=mean_row + 54,
         floor=mean_row + 17,
         ticks=axis.ticks(5),
         zero=axis.at(0.0),
-        shade=_shade(axis, relation, margin if bounds else 0.0),
-        margins=labels,
+        shade=(axis.at(max(axis.low, shade[0])), axis.at(min(axis.high, shade[1]))),
+        margins=tuple(map(axis.at, bounds)),
         dots=dots,
         mean=None if mean is None else axis.at(mean),
         mean_row=mean_row,
-        low=axis.start if ends[0] is None else axis.at(ends[0]),
-        high=axis.end if ends[1] is None else axis.at(ends[1]),
-        open_low=ends[0] is None or ends[0] < axis.low,
-        open_high=ends[1] is None or ends[1] > axis.high,
-        spanned=any(end is not None for end in ends),
+        span=None
+        if low is None and high is None
+        else (axis.start if low is None else low, axis.end if high is None else high),
     )
+
+
+def _end(axis: Axis, end: object) -> float | None:
+    known = drawable([end])
+    return axis.at(known[0]) if known else None
 
 
 def curves(
@@ -443,7 +243,7 @@ def curves(
         by=by,
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
-        series=tuple(series_of(label, part, horizontal, vertical) for label, part in summaries),
+        series=tuple(_series(label, part, horizontal, vertical) for label, part in summaries),
     )
 
 
@@ -453,60 +253,12 @@ def _tick_text(value: float, places: int) -> str:
     return f"{value:.{places}f}".replace("-", MINUS)
 
 
-def _margin_bounds(relation: Relation, margin: float) -> list[float]:
-    """The margin's bounds on left minus right; none for '<' and '>', which are tested against 0."""
-    if not 0 < margin < LARGEST:
-        return []
-    if not relation.uses_margin:
-        return []
-    return [bound for bound in relation.bounds(margin) if math.isfinite(bound)]
-
-
 def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
-    """An axis that holds all values seen; an interval much wider than them runs off its ends."""
+    """An axis that holds all values seen; a much longer interval runs off its ends."""
     low, high = padded(seen)
     air = 1.5 * (high - low)
     reach = [max(low - air, min(high + air, end)) for end in ends]
     return Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
-
-
-def _margin_labels(axis: Axis, bounds: Sequence[float]) -> tuple[Margin, ...]:
-    lines = [axis.at(bound) for bound in bounds]
-    close = len(lines) == 2 and lines[1] - lines[0] < 190
-    return tuple(
-        Margin(
-            at=line,
-            text=f"margin {plain(bound)}",
-            row=index if close else 0,
-            anchor="start" if line < 70 else "end" if line > WIDTH - 70 else "middle",
-        )
-        for index, (line, bound) in enumerate(zip(lines, bounds, strict=True))
-    )
-
-
-def _shade(axis: Axis, relation: Relation, margin: float) -> tuple[float, float]:
-    """From where to where the claim holds."""
-    low, high = relation.bounds(margin)
-    return (
-        axis.at(low) if math.isfinite(low) else axis.start,
-        axis.at(high) if math.isfinite(high) else axis.end,
-    )
-
-
-def _swarm(places: Sequence[float], top: float) -> tuple[str, int]:
-    """Dots (an SVG path of points) stacked so that they don't hide each other, and the rows used.
-
-    Beyond ``MOST_ROWS`` rows dots overlap rather than make the plot taller.
-    """
-    ends = [-math.inf] * MOST_ROWS
-    path, used = [], 1
-    for x in places:
-        free = [row for row in range(MOST_ROWS) if ends[row] + 2 * RADIUS + 1 <= x]
-        row = free[0] if free else min(range(MOST_ROWS), key=ends.__getitem__)
-        ends[row] = x
-        used = max(used, row + 1)
-        path.append(f"M{x:g} {top + row * (2 * RADIUS + 1.5):g}h0")
-    return "".join(path), used
 
 
 def _over_seeds(
@@ -516,9 +268,8 @@ def _over_seeds(
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
     # The last epoch is kept whatever the step: it is the one that gets read off.
-    epochs = sorted({*range(0, longest, step), longest - 1} - {-1})
     summary = []
-    for epoch in epochs:
+    for epoch in sorted({*range(0, longest, step), longest - 1} - {-1}):
         known = drawable(values[epoch] for values in seeds if epoch < len(values))
         if known:
             mean = math.fsum(known) / len(known)
@@ -526,31 +277,20 @@ def _over_seeds(
     return summary
 
 
-def series_of(
+def _series(
     label: str,
     summary: Sequence[tuple[float, float, float, float]],
     horizontal: Axis,
     vertical: Axis,
 ) -> Series:
-    """A curve and its band.
+    """A curve and its band; each point has x, y, and the least and the greatest y."""
+    if not summary:
+        return Series(label, "", "")
 
-    Args:
-        label: The arm's name.
-        summary: For each point x, y, and the least and the greatest y.
-        horizontal: The x axis.
-        vertical: The y axis.
-    """
+    def path(points: Iterable[tuple[float, float]]) -> str:
+        return " ".join(f"{horizontal.at(x):g} {vertical.at(y):g}" for x, y in points)
 
-    def path(points: Iterable[tuple[float, float]], places: int) -> str:
-        return " ".join(
-            f"{round(horizontal.at(x), places):g} {round(vertical.at(y), places):g}"
-            for x, y in points
-        )
-
-    line = path(((epoch, mean) for epoch, mean, _, _ in summary), 1)
-    # The band is pale and wide: whole units do, and halve what is the longest path of the page.
-    there = path(((epoch, greatest) for epoch, _, _, greatest in summary), 0)
-    back = path(((epoch, least) for epoch, _, least, _ in reversed(summary)), 0)
-    if len(summary) == 1:
-        line += "h0"
-    return Series(label, f"M{line}" if summary else "", f"M{there} {back}z" if summary else "")
+    line = path((x, mean) for x, mean, _, _ in summary)
+    there = path((x, greatest) for x, _, _, greatest in summary)
+    back = path((x, least) for x, _, least, _ in reversed(summary))
+    return Series(label, f"M{line}{'h0' if len(summary) == 1 else ''}", f"M{there} {back}z")

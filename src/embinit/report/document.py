@@ -10,6 +10,8 @@ from embinit.claims.entries import TESTED
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
+from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
 from embinit.runs.measures import MEASURES
@@ -29,7 +31,7 @@ class Circumstances:
         started: When, in seconds since the epoch.
         seconds: How long it took.
         data_dir_given: Whether a directory with real data was named.
-        seeds: The seeds of the one look that an option asks for; None without it.
+        seeds: The seeds of the one interim analysis that an option asks for; None without it.
         unfinished: Why it ended before each claim had its verdict; None if it did not.
     """
 
@@ -50,7 +52,7 @@ def make_document(
     circumstances: Circumstances,
     **absent: Sequence[dict[str, str]],
 ) -> tuple[dict[str, Any], dict[str, Run]]:
-    """The document of a session, and the stored runs of its claims by key.
+    """The document of a session with its summary, and the stored runs of its claims by key.
 
     ``add_sampling_noise`` completes it.
 
@@ -63,8 +65,9 @@ def make_document(
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
+    papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
-    label = arm_labels(papers_of(entry["paper"] for entry in claims))
+    label = arm_labels(papers)
     results = [] if store is None else store.results(sorted(keys))
     runs = {key: Run(key, label(result.spec), result) for key, result in results}
     fresh = sum(
@@ -75,9 +78,8 @@ def make_document(
     notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
-    told = [_told(paper) for paper in papers_of(entry["paper"] for entry in claims)]
     about = {
-        **({"papers": told} if told else {}),
+        **({"papers": [told_of(paper) for paper in papers]} if papers else {}),
         **({"locks": locks} if locks else {}),
         **({"notes": notes} if notes else {}),
         "started": moment(circumstances.started),
@@ -91,18 +93,14 @@ def make_document(
         "data_dir_given": circumstances.data_dir_given,
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
-    document = {
-        "schema_version": 1,
-        "session": about,
-        "claims": claims,
-        "audits": audits,
-        **{name: entries for name, entries in absent.items() if entries},
-    }
-    return document, runs
+    document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
+    document |= {"claims": claims, "audits": audits}
+    document |= {name: entries for name, entries in absent.items() if entries}
+    return document | {"summary": summarise(document)}, runs
 
 
-def _told(paper: Paper) -> dict[str, Any]:
-    """What the report's front tells of a paper, so that it needs no paper beside it."""
+def told_of(paper: Paper) -> dict[str, Any]:
+    """What a document holds of a paper, so that a report can be made without the paper."""
     return {
         "key": paper.key,
         "citation": paper.citation,
@@ -123,7 +121,7 @@ def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> Non
     """
     every = [each for entry in document["claims"] for each in entry["comparisons"]]
     pairs = [each.pop(TESTED) for each in every]  # at once, since this may be interrupted
-    told: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for comparison, keys in zip(every, pairs, strict=True):
         results = [[runs[key].result for key in pair if key in runs] for pair in keys]
         test = MEASURES[comparison["metric"]].test if comparison["metric"] in MEASURES else None
@@ -132,10 +130,10 @@ def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> Non
         try:
             noise = sampling_noise(test, results)
         except Exception as error:
-            told[f"{test.name} of {comparison['metric']} failed: {failure_reason(error)}"] = None
+            notes[f"{test.name} of {comparison['metric']} failed: {failure_reason(error)}"] = None
             continue
         if noise is not None:
             comparison["test_set"] = {**asdict(noise), "p": list(noise.p)}
-    if told:
+    if notes:
         session = document["session"]
-        session["notes"] = [*session.get("notes", ()), *told]
+        session["notes"] = [*session.get("notes", ()), *notes]

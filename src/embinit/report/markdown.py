@@ -6,7 +6,6 @@ Every text may come from a third-party claim, so nothing of it is read as Markdo
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,14 +15,21 @@ from embinit.claims.paired_tests import VERDICTS
 from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import changes, faults, is_fault
-from embinit.report.findings import Outcome, fronts
-from embinit.report.page import headline
+from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdict_table import clean
-from embinit.report.verdicts import deciding, deciding_p, is_too_weak, qualified, wanted
+from embinit.report.verdicts import (
+    deciding,
+    deciding_p,
+    difference,
+    is_too_weak,
+    labelled_means,
+    qualified,
+    wanted,
+)
 
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
 OPEN_UP_TO = 20
-"""So many claims stand open; more are folded by family."""
+"""Up to so many claims are shown in open tables; more are folded by family."""
 
 LARGEST = 900_000
 """In bytes; a step's summary on GitHub takes up to 1 MiB."""
@@ -47,7 +53,7 @@ def as_markdown(
     session = document["session"]
     since = [] if baseline is None else changes(document, baseline)
     wrong = faults(document, baseline, moved)
-    lines = [f"### embinit: {_plain(headline(document['claims']))}", ""]
+    lines = [f"### embinit: {_plain('; '.join(totals(document['summary'])))}", ""]
     if wrong:
         lines += ["**Not in order:**", "", *_items(wrong), ""]
     if skipped := document.get("skipped", ()):
@@ -56,12 +62,14 @@ def as_markdown(
     if others := [str(change) for change in since if not is_fault(change, moved)]:
         lines += [f"**{len(others)} moved since the baseline:**", "", *_items(others), ""]
     elif baseline is not None and not wrong:
-        lines += ["Against the baseline, every verdict is as it was.", ""]
+        lines += ["No changes since the baseline.", ""]
+    if any(each["named"] for each in document["summary"]["findings"]):
+        lines += [findings_as_markdown([document], short=True), ""]
     lines += _claims(document["claims"])
     runs = session["runs"]
-    told = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
+    trained = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
     where = f"{session['tier']} tier, {session['device']}"
-    lines.append(_plain(f"{told}; {where}; {numbers.duration(session['wall_seconds'])}."))
+    lines.append(_plain(f"{trained}; {where}; {numbers.duration(session['wall_seconds'])}."))
     for note in session.get("notes", ()):
         lines += ["", _plain(note)]
     for each in session.get("locks", ()):
@@ -70,6 +78,40 @@ def as_markdown(
     if len(text.encode()) > LARGEST:
         return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
     return text
+
+
+def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
+    """The findings of each paper as a table: their outcomes on each kind of data.
+
+    Args:
+        documents: Verdicts documents, one a tier.
+        short: Whether to leave out the numbers of the median effect.
+    """
+    claims = [{each["id"]: each for each in one["claims"]} for one in documents]
+    lines = []
+    for table in tables(documents):
+        columns = " | ".join(_plain(column) for _, column in table.columns)
+        lines += [f"**{_plain(table.short if short else table.citation)}**", ""]
+        lines += [f"| {'finding' if table.named else 'claim'} | {columns} |"]
+        lines += [f"|{'---|' * (len(table.columns) + 1)}"]
+        for says, cells in table.rows:
+            told = [
+                in_words(cell) if short or cell is None else _with_numbers(cell, claims[number])
+                for cell, (number, _) in zip(cells, table.columns, strict=True)
+            ]
+            lines.append(f"| {' | '.join(map(_plain, [says, *told]))} |")
+        lines.append("")
+    return "\n".join(lines or ["There are no claims in these verdicts."])
+
+
+def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
+    """A finding's outcome with the means and the difference of its median effect."""
+    middle = None if finding["middle"] is None else claims[finding["middle"]]
+    shown = None if middle is None else deciding(middle)
+    if middle is None or shown is None:
+        return in_words(finding)
+    where = middle["experiment"] or middle["task"] or middle["place"]
+    return f"{in_words(finding)}; {where}: {labelled_means(shown)}, {difference(shown)}"
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -92,8 +134,8 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _tally(entries: Iterable[Mapping[str, Any]]) -> str:
     verdicts = [entry["verdict"] for entry in entries if not entry["control"]]
-    told = [f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts]
-    return ", ".join(told) or "controls alone"
+    counts = [f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts]
+    return ", ".join(counts) or "controls alone"
 
 
 def _table(entries: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -107,23 +149,17 @@ def _row(claim: Mapping[str, Any]) -> str:
     if where:
         says += f" ({_plain(where)})"
     if claim["control"]:
-        words = {True: "as expected", False: "**not as expected**", None: "not run"}
+        words = {True: "as expected", False: "**not as expected**", None: "says nothing"}
         says += f"; control, {'too weak' if is_too_weak(claim) else words[claim['as_expected']]}"
     verdict = claim["verdict"]
-    says += f"; {told}" if (told := qualified(claim)) else ""
+    says += f"; {qualified(claim)}" if qualified(claim) else ""
     cells = [f"{SIGNS.get(verdict, '')} {_plain(verdict)}", says]
     shown = deciding(claim)
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"
-    places = numbers.decimals([shown["difference"], *shown["interval"]])
-    effect = numbers.number(shown["difference"], places)
-    if not shown["exact"]:
-        effect += f" {numbers.interval(shown['interval'], places)}"
-    if (fair := shown.get("adjusted")) is not None:
-        effect += f", adjusted {numbers.number(fair['difference'], places)}"
     p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
     seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
-    return "| " + " | ".join([*cells, *map(_plain, (f"{effect} {shown['unit']}", p, seeds))]) + " |"
+    return "| " + " | ".join([*cells, *map(_plain, (difference(shown), p, seeds))]) + " |"
 
 
 def _items(texts: Iterable[str]) -> list[str]:
@@ -133,48 +169,7 @@ def _items(texts: Iterable[str]) -> list[str]:
 def _plain(text: object) -> str:
     """``text`` on one line, of which nothing is read as Markdown, HTML, a mention or a link."""
     escaped = html.escape(clean(text), quote=False)
-    # GitHub makes links of bare addresses, where it sees "://" or "www." as they are.
+    # GitHub makes links of bare addresses, where it sees "://" or "www." unescaped.
     escaped = escaped.replace("://", ":&#47;&#47;")
     escaped = re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
     return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", escaped)
-
-
-def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
-    """The findings of each paper as a table: how they came out on each tier, and how sure one is.
-
-    Args:
-        documents: Verdicts documents, one a tier.
-        short: Whether only what was shown is told, and no numbers.
-    """
-    lines = []
-    for front in fronts(documents):
-        tried = [any(row.outcomes[at] for row in front.rows) for at in range(len(front.tiers))]
-        tiers = [kind or f"`{tier}`" for tier, kind in itertools.compress(front.tiers, tried)]
-        lines += [f"**{_plain(front.short if short else front.citation)}**", ""]
-        heads = [f"{tier} | how sure" for tier in tiers]
-        lines += [f"| finding | {' | '.join(heads)} |", f"|{'---|' * (2 * len(tiers) + 1)}"]
-        for row in front.rows:
-            outcomes = itertools.compress(row.outcomes, tried)
-            cells = [f"{_outcome(each, short)} | {_sure(each)}" for each in outcomes]
-            lines.append(f"| {_plain(row.says)} | {' | '.join(cells)} |")
-        lines.append("")
-        if not short and front.of_families:
-            every = [each for one in documents for each in one["claims"]]
-            claims = [each for each in every if each["paper"] == front.key]
-            lines += _claims(claims) if len(claims) <= OPEN_UP_TO else []
-    return "\n".join(lines or ["There are no claims in these verdicts."])
-
-
-def _sure(outcome: Outcome | None) -> str:
-    return outcome.certainty if outcome is not None and outcome.decided else "–"
-
-
-def _outcome(outcome: Outcome | None, short: bool) -> str:
-    if outcome is None:
-        return "not tried"
-    if short:
-        return _plain(outcome.tally)
-    told = f"{outcome.word}: {outcome.tally}" if outcome.ran else outcome.word
-    if not outcome.numbers:
-        return _plain(told)
-    return _plain(f"{told}; {outcome.numbers}, {outcome.difference}")

@@ -32,11 +32,7 @@ def finite(value: object) -> float | None:
 
 
 def decimals(values: Iterable[object]) -> int:
-    """The decimals that show three digits of the largest value and two of the smallest gap.
-
-    Returns:
-        A number from 0 to 6.
-    """
+    """The decimals, 0 to 6, that show three digits of the largest value, two of the least gap."""
     known = sorted({number for value in values if (number := finite(value)) is not None})
     gaps = [high - low for low, high in pairwise(known)]
     wanted = [2 - _magnitude(max(map(abs, known)))] if any(known) else [2]
@@ -134,12 +130,7 @@ def moment(text: str) -> str:
 
 
 def rerun(nodeid: str, tier: str) -> str:
-    """The command that runs one claim alone, quoted for a POSIX shell.
-
-    Args:
-        nodeid: The test's file or its module, and its name.
-        tier: The tier.
-    """
+    """The command that runs one claim alone, quoted for a POSIX shell."""
     plain = not set(nodeid) & set('"$`!\\\n')
     quoted = f'"{nodeid}"' if plain else shlex.quote(nodeid)
     if not nodeid.partition("::")[0].endswith(".py"):

@@ -1,28 +1,19 @@
-"""Summaries of the entries of ``verdicts.json``, for people."""
+"""The entries of ``verdicts.json`` in words, one at a time."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.definitions import Origin
 from embinit.claims.judging import TOO_COARSE
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
+from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
 
 
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The comparison that is shown for a claim: of those that decide it, the least certain.
-
-    Args:
-        entry: The claim's entry.
-
-    Returns:
-        The comparison's entry; None where the claim was not run.
-    """
+    """The comparison that is shown for a claim: of those that decide it, the least certain."""
     same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
     return max(same, key=lambda each: deciding_p(each) or 0.0, default=None)
 
@@ -34,6 +25,38 @@ def deciding_p(comparison: Mapping[str, Any]) -> float | None:
     """
     name = "p_no_effect" if comparison["verdict"] == Verdict.NO_EFFECT else "p"
     return finite(comparison.get(name))
+
+
+def means(comparison: Mapping[str, Any]) -> list[str]:
+    """Both sides' means over seeds as text; a trend's has one side, and [] where nothing ran."""
+    sides = [
+        [known for value in comparison[name] if (known := finite(value)) is not None]
+        for name in ("left_values", "right_values")
+    ]
+    if not any(sides[1]):
+        del sides[1]  # a trend is compared with 0
+    averages = [sum(value / len(side) for value in side) for side in sides if side]
+    if not averages:
+        return []
+    places = min(numbers.decimals(averages), 2 if max(map(abs, averages)) >= 1 else 6)
+    return [numbers.number(mean, places) for mean in averages]
+
+
+def labelled_means(comparison: Mapping[str, Any]) -> str:
+    """Both sides' means with their labels and unit: ``GloVe 60.0 vs Xavier 81.0 BLEU``."""
+    arms = comparison["arms"]
+    pairs = zip((arms["left"], arms["right"]), means(comparison), strict=False)
+    told = " vs ".join(f"{label}: {mean}" for label, mean in pairs)
+    return f"{told} {comparison['unit']}".strip()
+
+
+def difference(comparison: Mapping[str, Any]) -> str:
+    """The mean difference with its interval and unit: ``−21.0 [−33.2, −1.6] BLEU``."""
+    places = numbers.decimals([comparison["difference"], *comparison["interval"]])
+    told = numbers.number(comparison["difference"], places)
+    if not comparison["exact"] and any(finite(end) is not None for end in comparison["interval"]):
+        told += f" {numbers.interval(comparison['interval'], places)}"
+    return f"{told} {points(comparison['unit'])}".strip()
 
 
 def leaning(comparison: Mapping[str, Any]) -> str:
@@ -62,13 +85,24 @@ def wanted(comparison: Mapping[str, Any]) -> str:
     return more if hangs_on is None else f"hangs on seed {hangs_on}; {more}"
 
 
+def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:
+    """A comparison's difference over its margin, above 0 in the claimed direction, or None."""
+    return in_margins(comparison, comparison["difference"])
+
+
+def in_margins(comparison: Mapping[str, Any], value: object) -> float | None:
+    """A difference over a comparison's margin, above 0 in the direction that is claimed."""
+    margin, difference = finite(comparison["margin"]), finite(value)
+    if not margin or difference is None:
+        return None
+    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
+    return (-difference if below else difference) / margin
+
+
 def qualified(entry: Mapping[str, Any]) -> str:
     """What a SUPPORTED claim must not be told without; "" for one that needs no such words.
 
     A statement that allows a margin holds within it even where a difference is shown.
-
-    Args:
-        entry: The claim's entry.
     """
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
@@ -80,9 +114,6 @@ def bound(entry: Mapping[str, Any]) -> str:
     """What a SUPPORTED or a NO EFFECT shows beside its name; "" where the name says it all.
 
     A claim that allows a margin shows no gain, and one of a gain may show one below the margin.
-
-    Args:
-        entry: The claim's entry.
     """
     shown = deciding(entry)
     told = qualified(entry)
@@ -102,16 +133,6 @@ def bound(entry: Mapping[str, Any]) -> str:
     return "by less than the margin" if small else ""
 
 
-def qualifications(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """How many SUPPORTED claims must not be told without which words, a line each.
-
-    Args:
-        claims: The entries of claims and controls.
-    """
-    counts = Counter(filter(None, map(qualified, claims)))
-    return [f"{count} of the SUPPORTED {words}" for words, count in counts.items()]
-
-
 def _qualified(comparison: Mapping[str, Any]) -> str:
     low, high = (finite(bound) or 0.0 for bound in comparison.get("interval", (None, None)))
     above, below = low > 0, high < 0
@@ -123,65 +144,6 @@ def _qualified(comparison: Mapping[str, Any]) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How claims of one kind came out.
-
-    Attributes:
-        whose: The kind, in words: whose statements they are, and whether training decides them.
-        verdicts: How many have each verdict.
-        beforehand: How many were registered before their runs.
-        claims: How many there are.
-        late: Why the others were not, each reason with its number.
-    """
-
-    whose: str
-    verdicts: Mapping[str, int]
-    beforehand: int
-    claims: int
-    late: Mapping[str, int]
-
-    @property
-    def registered(self) -> str:
-        """How many were registered beforehand, in words."""
-        return f"{self.beforehand} of {self.claims}"
-
-
-def standings(claims: Sequence[Mapping[str, Any]]) -> list[Standing]:
-    """How claims came out, by whose statements they are; the paper's own come first.
-
-    What arithmetic on given tables decides stands apart: it was true before any run.
-
-    Args:
-        claims: The entries of claims and controls. Those of a version that had no origins are not
-            told apart.
-    """
-    kinds: dict[str, list[Mapping[str, Any]]] = {}
-    for origin in (*Origin, ""):
-        for trained in (True, False):
-            of_kind = [
-                entry
-                for entry in claims
-                if not entry["control"]
-                and (entry.get("origin", ""), entry.get("trained", True)) == (origin, trained)
-            ]
-            words = f"{Origin(origin).in_words} statements" if origin else "statements"
-            kinds[words if trained else f"{words}, by arithmetic on tables"] = of_kind
-    return [_standing(words, of_kind) for words, of_kind in kinds.items() if of_kind]
-
-
-def _standing(words: str, claims: Sequence[Mapping[str, Any]]) -> Standing:
-    known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
-    late = [each for each in known if each["state"] != BEFOREHAND]
-    return Standing(
-        words,
-        Counter(entry["verdict"] for entry in claims),
-        len(known) - len(late),
-        len(claims),
-        Counter(each["differs"] or WORDS_OF_STATE[each["state"]] for each in late),
-    )
-
-
 def is_too_weak(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is of a control that all its seeds are too few for, or were until now."""
     if entry["verdict"] == Verdict.NOT_RUN:
@@ -190,26 +152,8 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
     return bool(known and entry["as_expected"] is None and entry["verdict"] == Verdict.UNDECIDED)
 
 
-def controls_left(claims: Sequence[Mapping[str, Any]]) -> str:
-    """How many controls say nothing, and why, in brackets; "" for none.
-
-    Args:
-        claims: The entries of claims and controls.
-    """
-    silent = [claim for claim in claims if claim["control"] and claim["as_expected"] is None]
-    weak = sum(map(is_too_weak, silent))
-    idle = sum(each["verdict"] == Verdict.NOT_RUN and not is_too_weak(each) for each in silent)
-    counts = ((idle, "not run"), (len(silent) - weak - idle, "open"), (weak, "too weak"))
-    told = [f"{count} {words}" for count, words in counts if count]
-    return f" ({', '.join(told)})" if told else ""
-
-
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The locks that claims were held against: file and digest of each.
-
-    Args:
-        claims: The claims' entries.
-    """
+    """The locks that claims were held against: file and digest of each."""
     known = {
         (entry["registration"]["lock"], entry["registration"]["digest"])
         for entry in claims
@@ -219,11 +163,7 @@ def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for the claims that stand alike, and otherwise than they were registered beforehand.
-
-    Args:
-        claims: The claims' entries.
-    """
+    """A line for each way in which claims were not registered beforehand."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for entry in claims:
         known = entry.get("registration")

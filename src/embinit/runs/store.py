@@ -50,13 +50,7 @@ class RecordError(InputError):
 
 
 class Failure(NamedTuple):
-    """Why a run could not be made.
-
-    Attributes:
-        details: The traceback.
-        when: In ISO 8601; "" where that was not kept.
-        run: The run's name; None where it was not kept.
-    """
+    """Why a run could not be made, with the traceback and the time in ISO 8601 where kept."""
 
     key: str
     session: str
@@ -86,11 +80,7 @@ class Store:
     """A directory of run records, shared by the workers of one machine."""
 
     def __init__(self, root: Path, write: bool = True) -> None:
-        """Opens the store at ``root``, which is made if need be.
-
-        Args:
-            root: The store's directory.
-            write: Whether it must be writable. A store that is only read is left as it is.
+        """Opens the store at ``root``, made if need be; with ``write=False`` nothing is changed.
 
         Raises:
             InputError: The directory can't be written, holds no store to read, or a newer embinit
@@ -379,8 +369,10 @@ def _failure_in(path: Path) -> Failure | None:
     try:
         known = parse_json(path.read_bytes())
         run = RunName(**known["run"]) if known.get("run") else None
-        words = (known.get(name, "") for name in ("session", "reason", "details", "when"))
-        return Failure(path.stem, *map(str, words), run)
+        session, reason, details, when = (
+            str(known.get(name, "")) for name in ("session", "reason", "details", "when")
+        )
+        return Failure(path.stem, session, reason, details, when, run)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

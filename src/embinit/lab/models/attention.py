@@ -89,10 +89,8 @@ class Attention(nn.Module):
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
         self.runs, self.heads, self.dim = runs, spec.heads, spec.dim
-        self.projection = StackedLinear(
-            runs, spec.dim, 3 * spec.dim, precision, parts=3, bias=spec.bias
-        )
-        self.output = StackedLinear(runs, spec.dim, spec.dim, precision, bias=spec.bias)
+        self.projection = StackedLinear(runs, spec.dim, 3 * spec.dim, precision, parts=3)
+        self.output = StackedLinear(runs, spec.dim, spec.dim, precision)
 
     def query(
         self, x: Float[Tensor, "R BT D"], batch: int, start: int = 0

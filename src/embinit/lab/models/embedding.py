@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embinit.errors import InputError
-from embinit.lab.models.layers import Dropout, StackedLinear, stacked_norm
+from embinit.lab.models.layers import Dropout, StackedLayerNorm, StackedLinear
 from embinit.lab.specs import ModelSpec
 
 
@@ -16,8 +16,7 @@ class Embedding(nn.Module):
     """Each run's table times its multiplier, plus its positions; float32 always.
 
     A run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
-    ``ModelSpec.norm_after_sum`` puts a norm after the sum, which Kim et al.'s model lacks. With
-    ``PositionSpec.learned_multiplier`` a trained number stands beside each multiplier. Where
+    ``ModelSpec.norm_after_sum`` puts a norm after the sum, which Kim et al.'s model lacks. Where
     the table's width E is not the model's D, a linear layer leads from one to the other, after
     norm and dropout, as in RemBERT.
     """
@@ -36,7 +35,6 @@ class Embedding(nn.Module):
         positions: Float[Tensor, "R L E"],
         trained: Bool[Tensor, " R"],
         learned_positions: bool = False,
-        learned_multiplier: bool = False,
         precision: str = "float32",
     ) -> None:
         """The embedding of R runs.
@@ -48,7 +46,6 @@ class Embedding(nn.Module):
             positions: What is added at each of L positions.
             trained: Whether a run's table is trained.
             learned_positions: Whether the positions are.
-            learned_multiplier: Whether a number is trained that multiplies each table too.
             precision: That of the linear layer.
 
         Raises:
@@ -61,7 +58,7 @@ class Embedding(nn.Module):
                 f"the tables are {width} wide and the model reads {spec.table_width}; "
                 "give it tables of that width, or set the model's input_width"
             )
-        self.norm = stacked_norm(spec, runs, width) if spec.norm_after_sum else nn.Identity()
+        self.norm = StackedLayerNorm(runs, width) if spec.norm_after_sum else nn.Identity()
         self.projection: nn.Module = nn.Identity()
         if width != spec.dim:
             self.projection = StackedLinear(runs, width, spec.dim, precision)
@@ -72,7 +69,6 @@ class Embedding(nn.Module):
         offsets = torch.arange(0, runs * words, words, device="cpu").view(-1, 1, 1)
         self.register_buffer("offsets", offsets, persistent=False)  # a place in a stack, no state
         self.register_buffer("multipliers", multipliers.float().view(-1, 1, 1, 1))
-        self.learned = nn.Parameter(torch.ones(runs, 1, 1, 1)) if learned_multiplier else None
         if learned_positions:
             self.positions = nn.Parameter(positions.clone())
         else:
@@ -86,7 +82,6 @@ class Embedding(nn.Module):
         runs, _, width = self.table.shape
         words = F.embedding(ids + self.offsets, self.table.flatten(0, 1))
         positions = self.positions[:, None, start : start + length]
-        multipliers = self.multipliers if self.learned is None else self.multipliers * self.learned
-        summed = (words * multipliers + positions).reshape(runs, batch * length, width)
+        summed = (words * self.multipliers + positions).reshape(runs, batch * length, width)
         read: Tensor = self.projection(dropout(self.norm(summed)))
         return read

@@ -119,7 +119,6 @@ def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:
         outputs=decoder_vocabulary or data.task.classes,
         precision=spec.recipe.training.precision,
         learned_positions=learned_positions(spec.recipe, data.spec),
-        learned_multiplier=spec.recipe.positions.learned_multiplier,
     )
 
 

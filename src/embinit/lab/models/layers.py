@@ -29,8 +29,6 @@ ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
     {
         "relu": torch.relu,
         "gelu": F.gelu,
-        "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
-        "silu": F.silu,
     },
 )
 
@@ -151,37 +149,12 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
-class StackedRMSNorm(nn.Module):
-    """RMSNorm (Zhang and Sennrich 2019) over the last axis, with each run's own gain."""
-
-    def __init__(self, runs: int, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(runs, 1, width))
-
-    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """Each row divided by its root mean square, then times gain."""
-        return F.rms_norm(x, x.shape[-1:], eps=RMS_EPSILON) * self.weight
-
-
-RMS_EPSILON = 1e-6
-"""RMSNorm's epsilon, which is added to the mean square, as in T5 and Llama."""
-
-NORMS: Named[Callable[[int, int], nn.Module]] = Named(
-    "norm", {"layer": StackedLayerNorm, "rms": StackedRMSNorm}
-)
-
-
-def stacked_norm(spec: ModelSpec, runs: int, width: int) -> nn.Module:
-    """The kind of norm that the model uses, over rows of ``width``."""
-    return NORMS[spec.norm](runs, width)
-
-
 class PostNorm(nn.Module):
     """A sub-layer's residual connection, with the norm after the sum (Vaswani et al. 2017)."""
 
     def __init__(self, spec: ModelSpec, runs: int) -> None:
         super().__init__()
-        self.norm = stacked_norm(spec, runs, spec.dim)
+        self.norm = StackedLayerNorm(runs, spec.dim)
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The sub-layer's input from the residual stream ``x``."""
@@ -217,7 +190,7 @@ class PreNorm(PostNorm):
     @staticmethod
     def final(spec: ModelSpec, runs: int) -> nn.Module:
         """The final norm of the residual stream."""
-        return stacked_norm(spec, runs, spec.dim)
+        return StackedLayerNorm(runs, spec.dim)
 
 
 NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
@@ -234,30 +207,17 @@ def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with the activation between (Vaswani et al. 2017: ReLU).
-
-    A gated one has two inner products, the first of which gates the second through the activation
-    (Shazeer 2020).
-    """
+    """Two linear layers with the activation between (Vaswani et al. 2017: ReLU)."""
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
-        inner, self.gated = 1 + spec.gated, spec.gated
-        self.inner = StackedLinear(
-            runs, spec.dim, inner * spec.feed_forward, precision, inner, spec.bias
-        )
-        self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision, bias=spec.bias)
+        self.inner = StackedLinear(runs, spec.dim, spec.feed_forward, precision)
+        self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
         self.activation = ACTIVATIONS[spec.activation]
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The two linear layers with the activation between them."""
-        inner = self.inner(x)
-        if self.gated:
-            gate, value = inner.chunk(2, dim=-1)
-            hidden = self.activation(gate) * value
-        else:
-            hidden = self.activation(inner)
-        outer: Tensor = self.outer(hidden)
+        outer: Tensor = self.outer(self.activation(self.inner(x)))
         return outer
 
 

@@ -19,11 +19,11 @@ from torch.nn import functional as F
 from embinit.lab.models.layers import (
     PRECISIONS,
     Dropout,
+    StackedLayerNorm,
     StackedLinear,
     count,
     draw_xavier,
     no_dropout,
-    stacked_norm,
 )
 from embinit.lab.models.losses import OutputLayer
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
@@ -44,7 +44,7 @@ class MaskedLanguageModel(nn.Module):
         width = shape.spec.table_width if separate is None else separate
         self.encoder = encoder
         self.dense = StackedLinear(runs, shape.spec.dim, width, shape.precision)
-        self.norm = stacked_norm(shape.spec, runs, width)
+        self.norm = StackedLayerNorm(runs, width)
         self.bias = nn.Parameter(torch.zeros(runs, 1, shape.encoder_vocabulary))
         self.output_table = None
         if separate is not None:

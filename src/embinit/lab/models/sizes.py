@@ -13,7 +13,6 @@ from embinit.errors import InputError
 from embinit.lab.models.widths import Parameters, learned_positions, output_width
 from embinit.lab.specs import ModelRun, ModelSpec
 
-_OF_A_NORM = {"layer": 2, "rms": 1}
 _FINAL_NORMS = {"post": 0, "pre": 1}
 _ATTENTION = ("plain", "rotary")
 
@@ -23,11 +22,7 @@ def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
 
     ``length`` is how many learned positions there are; 0 where positions are fixed.
     """
-    known = (
-        model.attention in _ATTENTION
-        and model.norm in _OF_A_NORM
-        and model.norm_position in _FINAL_NORMS
-    )
+    known = model.attention in _ATTENTION and model.norm_position in _FINAL_NORMS
     if not known or model.dim % model.heads:
         from embinit.lab.models.masked_language_model import built_parameters
 
@@ -38,15 +33,14 @@ def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
 
 def _encoder(model: ModelSpec, words: int, length: int) -> int:
     """Parameters of the table, the positions and all layers."""
-    norm, width, bias = _OF_A_NORM[model.norm], model.table_width, model.bias
-    embedding = (words + length) * width + model.norm_after_sum * norm * width
+    width = model.table_width
+    embedding = (words + length) * width + model.norm_after_sum * 2 * width
     if width != model.dim:
         embedding += _linear(width, model.dim)
-    attention = _linear(model.dim, 3 * model.dim, bias) + _linear(model.dim, model.dim, bias)
-    feed_forward = _linear(model.dim, (1 + model.gated) * model.feed_forward, bias)
-    feed_forward += _linear(model.feed_forward, model.dim, bias)
-    layer = attention + feed_forward + 2 * norm * model.dim
-    final = _FINAL_NORMS[model.norm_position] * norm * model.dim
+    attention = _linear(model.dim, 3 * model.dim) + _linear(model.dim, model.dim)
+    feed_forward = _linear(model.dim, model.feed_forward) + _linear(model.feed_forward, model.dim)
+    layer = attention + feed_forward + 4 * model.dim
+    final = _FINAL_NORMS[model.norm_position] * 2 * model.dim
     return embedding + model.layers * layer + final
 
 
@@ -54,12 +48,12 @@ def _masked_head(model: ModelSpec, words: int) -> int:
     """Parameters of the masked-language-model head: dense layer, norm, bias and untied table."""
     separate = output_width(model)
     width = model.table_width if separate is None else separate
-    head = _linear(model.dim, width) + _OF_A_NORM[model.norm] * width + words
+    head = _linear(model.dim, width) + 2 * width + words
     return head if separate is None else head + words * width
 
 
-def _linear(inputs: int, outputs: int, bias: bool = True) -> int:
-    return (inputs + bias) * outputs
+def _linear(inputs: int, outputs: int) -> int:
+    return (inputs + 1) * outputs
 
 
 def words_of(run: ModelRun) -> int:

@@ -59,7 +59,6 @@ class ModelShape:
             classification, 0 for an encoder alone.
         precision: In which precision matrix products are.
         learned_positions: How many positions each side has, if they are trained; else 0.
-        learned_multiplier: Whether a number is trained that multiplies each table.
     """
 
     spec: ModelSpec
@@ -68,7 +67,6 @@ class ModelShape:
     outputs: int = 0
     precision: str = "float32"
     learned_positions: int = 0
-    learned_multiplier: bool = False
 
     @property
     def translates(self) -> bool:
@@ -105,7 +103,6 @@ class ModelShape:
         return Embedding(
             spec=self.spec,
             learned_positions=self.learned_positions > 0,
-            learned_multiplier=self.learned_multiplier,
             precision=self.precision,
             **tensors,
         )

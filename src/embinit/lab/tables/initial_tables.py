@@ -81,7 +81,7 @@ def make_initial_table(
         _check_width(given, vectors.values.shape[1], dim)
         missing = stream(run.seed, f"embedding/{side}/missing")
         completed = complete(vectors.values, vectors.found, special, missing)
-        values = init(shape, special, generator, completed, vocabulary.counts)
+        values = init(shape, special, generator, completed)
         coverage = vectors.coverage(vocabulary.counts)
     if run.recipe.table.sigma is not None:
         values = init.at_sigma(values, special, run.recipe.table.sigma)

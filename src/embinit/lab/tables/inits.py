@@ -3,7 +3,7 @@
 After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 2024, arXiv
 2407.12514), sections 3.1 and 3.4: Xavier (Glorot and Bengio 2010), the vectors as they are, the
 vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
-vectors' mean and sigma (equation 4). The separate shuffles of rows, columns and values are ours.
+vectors' mean and sigma (equation 4).
 
 A table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay zero and are
 left out of all statistics. What an init draws depends on its generator and on the table's shape
@@ -14,7 +14,6 @@ in float64. Names, labels and needs are in ``tables.recipes``, which loads witho
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -141,41 +140,11 @@ def pretrained_shuffled(
     vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
 ) -> Float[Tensor, "N D"]:
     """Shuffles the rows, which takes the words' meaning away, then the columns, alike for all."""
-    rows = pretrained_shuffled_rows(vectors, special, generator)
-    return pretrained_shuffled_columns(rows, special, generator)
-
-
-def pretrained_shuffled_rows(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Gives each word another word's vector: the geometry of the vectors stays."""
-    # All rows are permuted and the special ones struck out, so that the draws depend on the shape
+    # All rows are permuted and the special ones left out, so that the draws depend on the shape
     # alone.
     order = torch.randperm(len(vectors), generator=generator)
-    order = order[~special[order]]
-    return with_special_rows(vectors[order].float(), special)
-
-
-def pretrained_shuffled_columns(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Permutes the columns, alike for all words: the geometry stays, and so do the words.
-
-    This is a control: without positions a transformer can't tell this table from the vectors as
-    they are.
-    """
-    order = torch.randperm(vectors.shape[1], generator=generator)
-    return pretrained(vectors[:, order], special, generator)
-
-
-def pretrained_shuffled_values(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Shuffles all values over the whole table: only their distribution stays."""
-    order = torch.randperm(vectors.numel(), generator=generator)
-    order = order[~special[order // vectors.shape[1]]]
-    values = vectors.reshape(-1)[order].float()
-    return with_special_rows(values.reshape(-1, vectors.shape[1]), special)
+    columns = torch.randperm(vectors.shape[1], generator=generator)
+    return with_special_rows(vectors[order[~special[order]]].float()[:, columns], special)
 
 
 def xavier_pretrained(
@@ -186,23 +155,6 @@ def xavier_pretrained(
     return standardise(
         xavier((rows, columns), special, generator), special, *moments(vectors, special)
     )
-
-
-def scale(
-    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], sigma: float
-) -> Float[Tensor, "N D"]:
-    """Multiplies a table so that its values have the mean square ``sigma`` squared; no shift.
-
-    InputError if the table is zero or not finite, or ``sigma`` is not positive.
-    """
-    values = ordinary_rows(table, special).double()
-    own = values.square().mean().sqrt().item() if values.numel() else 0.0
-    if not (math.isfinite(own) and own > 0 and math.isfinite(sigma) and sigma > 0):
-        raise InputError(
-            f"can't scale a table of shape {tuple(table.shape)} and mean square {own:g}² to "
-            f"{sigma:g}²; both must be finite and above zero: check the vectors"
-        )
-    return with_special_rows((values * (sigma / own)).float(), special)
 
 
 def complete(
@@ -243,7 +195,6 @@ def make_table(
     special: Tensor,
     generator: torch.Generator,
     vectors: Tensor | None,
-    counts: Sequence[int] | None,
 ) -> Tensor:
     """Makes an init's table (``Init.__call__``); InputError if input or result does not fit."""
     if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
@@ -260,8 +211,7 @@ def make_table(
                 "give it a source of that width, completed for the whole vocabulary"
             )
         start = vectors
-    weights = (_weights(init, shape[0], counts),) if init.needs_counts else ()
-    table = init.make(start, special, generator, *weights)
+    table = init.make(start, special, generator)
     if tuple(table.shape) != tuple(shape) or table.dtype != torch.float32:
         raise InputError(
             f"init {init.name!r} made {table.dtype} of shape {tuple(table.shape)} instead of "
@@ -272,13 +222,3 @@ def make_table(
             f"init {init.name!r} made {odd} of {table.numel()} values NaN or infinite; mend it"
         )
     return table
-
-
-def _weights(init: Init, words: int, counts: Sequence[int] | None) -> Float[Tensor, "{words}"]:
-    if counts is None:
-        return torch.ones(words, dtype=torch.float64)
-    if len(counts) != words:
-        raise InputError(
-            f"init {init.name!r} got {len(counts)} counts for {words} words; give each one"
-        )
-    return torch.tensor(counts, dtype=torch.float64)

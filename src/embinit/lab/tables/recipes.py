@@ -7,7 +7,7 @@ of ``tables.inits`` is loaded when the first table is made.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +30,13 @@ class Init:
 
     The label is the arm's name as the paper writes it, with ``{source}`` for the source's label.
     ``make`` is called with (vectors, special, generator) where the init needs a source, else with
-    (shape, special, generator); where it needs counts, with those too, (N,) float64. A recipe that
-    is ``centred`` has centred the rows in its own way: another sigma is then the root of the mean
-    square, and nothing is shifted.
+    (shape, special, generator).
     """
 
     name: str
     label: str
     needs_source: bool
     make: Callable[..., Tensor]
-    needs_counts: bool = False
-    centred: bool = False
 
     def __call__(
         self,
@@ -48,28 +44,21 @@ class Init:
         special: Tensor,
         generator: Generator,
         vectors: Tensor | None = None,
-        counts: Sequence[int] | None = None,
     ) -> Tensor:
         """Makes a table, (N, D) float32.
 
         Rows that are special, (N,) bool, stay zero. Vectors, (N, D), are complete for the
-        vocabulary; counts are the words' in the training text, and None counts all words alike.
-        InputError if vectors are needed and missing, or if vectors, mask or the table that was made
-        do not fit the shape.
+        vocabulary. InputError if they are needed and missing, or if vectors, mask or the table that
+        was made do not fit the shape.
         """
         from embinit.lab.tables import inits
 
-        return inits.make_table(self, shape, special, generator, vectors, counts)
+        return inits.make_table(self, shape, special, generator, vectors)
 
     def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
-        """A table of this init at another sigma, with mean zero unless the recipe centres it.
-
-        InputError if the table is constant, or the sigma is not above 0.
-        """
+        """A table of this init at mean zero and sigma; InputError if it is constant."""
         from embinit.lab.tables import inits
 
-        if self.centred:
-            return inits.scale(table, special, sigma)
         return inits.standardise(table, special, 0.0, sigma)
 
 
@@ -106,9 +95,6 @@ for _init in (
     _shipped("pretrained", "{source}"),
     _shipped("pretrained_xavier", "{source}_Xavier"),
     _shipped("pretrained_shuffled", "{source}_Shuffled"),
-    _shipped("pretrained_shuffled_rows", "{source}_Shuffled_Rows"),
-    _shipped("pretrained_shuffled_columns", "{source}_Shuffled_Columns"),
-    _shipped("pretrained_shuffled_values", "{source}_Shuffled_Values"),
     _shipped("xavier_pretrained", "Xavier_{source}"),
 ):
     INITS.register(_init.name, _init)

@@ -25,18 +25,15 @@ class TrainingKind(ModelKind[TrainingSpec]):
     distributions = ("numpy", "sacrebleu", "torch")
 
     def check(self, run: RunSpec[TrainingRecipe], data_dir: Path | None) -> None:
-        """Reads text and vectors, and looks schedule and optimizer up."""
-        from embinit.lab.training.optimizers import OPTIMIZERS
-
-        training = run.recipe.training
-        _ = training.falls, OPTIMIZERS[training.optimizer]  # there are such
+        """Reads text and vectors, and looks the schedule up."""
+        _ = run.recipe.training.falls  # there is such a schedule
         super().check(run, data_dir)
 
     def check_key(self, run: RunSpec[TrainingRecipe]) -> Hashable:
-        """Text, source, the table's width, schedule and optimizer."""
+        """Text, source, the table's width and the schedule."""
         recipe = run.recipe
-        names = (recipe.training.schedule, recipe.training.optimizer)
-        return (recipe.data, recipe.table.source, recipe.architecture.table_width, names)
+        width, schedule = recipe.architecture.table_width, recipe.training.schedule
+        return (recipe.data, recipe.table.source, width, schedule)
 
     def cost(self, run: RunSpec[TrainingRecipe]) -> float:
         """The cost of all layers for the tokens of all epochs."""
@@ -69,10 +66,4 @@ KIND = TrainingKind()
 def training_words(training: TrainingSpec) -> str:
     """The training of a model on a task, in words."""
     told = f"{epoch_words(training.epochs)}, batches of {training.batch_size}, rate {training.lr:g}"
-    if training.falls:
-        told += " that falls to zero"
-    if training.optimizer == "adam":
-        return told
-    from embinit.lab.training.optimizers import OPTIMIZERS
-
-    return f"{told}, {OPTIMIZERS[training.optimizer].words}"
+    return told + " that falls to zero" if training.falls else told

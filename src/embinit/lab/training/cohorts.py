@@ -1,7 +1,7 @@
 """Training a cohort: one stacked model, one loop, one result for each run.
 
 Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate, unless another
-optimizer or schedule is asked for; after every epoch the validation split; translation's test BLEU
+schedule is asked for; after every epoch the validation split; translation's test BLEU
 is that of the best epoch (see ``scoring``).
 A run whose loss stops being a number ends there with its reason; the others go on.
 """
@@ -93,7 +93,7 @@ def _trainer_of(
         kept.take(cohort)
         return kept
     trainer = CohortTraining(cohort, data_dir, device)
-    if trainer.recorded:
+    if trainer.on_gpu:
         graph_cache.put(key, trainer)
     return trainer
 
@@ -131,9 +131,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
             carry(model, carried)
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device) if training.falls else None
-        super().__init__(
-            initial, model, training, device, lr=self.rate, optimizer=training.optimizer
-        )
+        super().__init__(initial, model, training, device, lr=self.rate)
 
     def take(self, cohort: Cohort[TrainingRecipe]) -> None:
         """Resets the trainer for another cohort with the same key."""

@@ -28,7 +28,7 @@ from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.memory import ran_out
-from embinit.lab.training.optimizers import OPTIMIZERS, Settings
+from embinit.lab.training.optimizers import Settings, adam
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
 from embinit.runs.kinds import Cohort
@@ -67,11 +67,9 @@ class StackedTrainer(ABC, Generic[Model]):
         model: The stacked model of all runs.
         curves: What is measured of each epoch.
         learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
-        recorded: Whether its steps are replayed from CUDA graphs.
         per_run_parameters: For each stacked parameter that is updated run by run, one parameter a
-            run: those with elements left over (see ``LANES``), tables with a learning rate of
-            their own, and all those of an optimizer that learns so (see
-            ``optimizers.StackedOptimizer``).
+            run: those with elements left over (see ``LANES``), and tables with a learning rate of
+            their own.
     """
 
     def __init__(
@@ -83,7 +81,6 @@ class StackedTrainer(ABC, Generic[Model]):
         purpose: str = "",
         lr: Tensor | None = None,
         generators: Sequence[torch.Generator] = (),
-        optimizer: str = "adam",
     ) -> None:
         """A trainer before its first step.
 
@@ -95,10 +92,6 @@ class StackedTrainer(ABC, Generic[Model]):
             purpose: Is appended to the names of the random streams.
             lr: The learning rate, if it changes; a tensor, so that graphs read each step's own.
             generators: What a step draws from besides dropout.
-            optimizer: A name in ``optimizers.OPTIMIZERS``.
-
-        Raises:
-            InputError: Nobody registered the optimizer.
         """
         spec = initial.specs[0].recipe.architecture
         assert spec is not None
@@ -116,44 +109,37 @@ class StackedTrainer(ABC, Generic[Model]):
             self.seed_of_run,
             spec.dropout,
         )
-        entry = OPTIMIZERS[optimizer]
-        self.recorded = self.on_gpu and entry.recorded
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
         times = [spec.recipe.table.rate for spec in initial.specs]
-        trained = [spec.recipe.table.trained for spec in initial.specs]
-        tables = _tables(model) if entry.by_run or set(times) != {1.0} else set()
+        tables = _tables(model) if set(times) != {1.0} else set()
         self.per_run_parameters = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
             for parameter in learnt
-            if entry.by_run
-            or parameter in tables
-            or (parameter[0].numel() % LANES and not self.on_gpu)
+            if parameter in tables or (parameter[0].numel() % LANES and not self.on_gpu)
         }
         whole = [each for each in learnt if each not in self.per_run_parameters]
         groups = defaultdict(list, {1.0: whole} if whole else {})
         for parameter, of_each_run in self.per_run_parameters.items():
             of_runs = times if parameter in tables else [1.0] * self.runs
-            for of_run, factor, learns in zip(of_each_run, of_runs, trained, strict=True):
-                # A frozen table's gradient is zero, but it would decay.
-                if learns or parameter not in tables or not entry.by_run:
-                    groups[factor].append(of_run)
+            for of_run, factor in zip(of_each_run, of_runs, strict=True):
+                groups[factor].append(of_run)
         # A rate that changes is a tensor, of which every factor has its own.
         self._rates = (
             {}
             if lr is None
             else {1.0: lr} | {factor: lr * factor for factor in groups if factor != 1.0}
         )
-        self.optimizer = entry.make(
+        self.optimizer = adam(
             [
                 {"params": each, "lr": self._rates.get(factor, settings.lr * factor)}
                 for factor, each in groups.items()
             ],
             settings,
-            self.recorded,
+            self.on_gpu,
         )
         self.total = torch.zeros(self.runs, device=device)
         self.learn: Step = self.step
-        if self.recorded:
+        if self.on_gpu:
             self.learn = Replayed(self.step, cuda_graphs([*self.dropout.generators, *generators]))
         self.begin()
 

@@ -42,7 +42,6 @@ from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.cohorts import CohortTraining, at_once
-from embinit.lab.training.optimizers import OPTIMIZERS
 from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
 from embinit.lab.transfer import TransferRecipe
 from embinit.lab.transfer.pretraining import Pretraining
@@ -72,7 +71,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
             f"{run.recipe.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
     for task in run.recipe.training.tasks:
-        _ = task.training.falls, OPTIMIZERS[task.training.optimizer]  # there are such
+        _ = task.training.falls  # there is such a schedule
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
     initial_tables.check(run, data_dir)

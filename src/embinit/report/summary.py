@@ -1,0 +1,304 @@
+"""The summary of a verdicts document: all that the report, Markdown, README and terminal count.
+
+It is computed once, when the document is made, and stored under ``summary``. Everything else prints
+it.
+
+A *finding* is a statement of a paper with the claims that test it, each in some settings. Its
+outcome is one word. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
+are decisions; NO EFFECT speaks against the claim. A finding of which fewer than half are decided is
+*inconclusive*. Else it *replicates* where every decision supports it, *does not replicate* where
+none does, and is *mixed* otherwise.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from embinit.claims.definitions import Origin, family_rank
+from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
+from embinit.claims.registration_status import ABSENT, BEFOREHAND
+from embinit.report.verdicts import (
+    WORDS_OF_STATE,
+    deciding,
+    effect_in_margins,
+    is_too_weak,
+    qualified,
+)
+
+SYNTHETIC, REAL = "synthetic language", "real text"
+"""The two kinds of data."""
+
+SYNTHETIC_TASK = "micro-"
+"""How the name of a task begins whose text code makes."""
+
+REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
+INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
+
+
+LISTS = {
+    "Replicates": (REPLICATES,),
+    "Does not replicate, or is mixed": (FAILS, MIXED),
+    "Inconclusive, or not run": (INCONCLUSIVE, NOT_RUN),
+}
+"""The lists that the report begins with, and the outcomes in each."""
+
+WORDS = {
+    Verdict.REFUTED: "refuted",
+    Verdict.NO_EFFECT: "no effect",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_RUN: "not run",
+}
+"""What a claim is called in a count, where it is not supported."""
+
+Entry = Mapping[str, Any]
+
+
+def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary of a verdicts document, as ``verdicts.schema.json`` describes it."""
+    claims = [entry for entry in document["claims"] if not entry["control"]]
+    controls = [entry for entry in document["claims"] if entry["control"]]
+    audits = Counter(audit["verdict"] for audit in document.get("audits", ()))
+    return {
+        "verdicts": _verdicts(claims),
+        "qualified": dict(Counter(filter(None, map(qualified, claims)))),
+        "controls": _controls(controls),
+        "audits": {name: audits[name] for name in ("CONSISTENT", "INCONSISTENT")},
+        "statements": list(_statements(claims)),
+        "findings": list(_findings(document, claims)),
+    }
+
+
+def outcome(verdicts: Mapping[str, int]) -> str:
+    """The outcome of a finding, in a word, from how many of its claims have each verdict."""
+    ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
+    decided, supported = ran - verdicts[Verdict.UNDECIDED], verdicts[Verdict.SUPPORTED]
+    if not ran:
+        return NOT_RUN
+    if 2 * decided < ran:
+        return INCONCLUSIVE
+    if supported == decided:
+        return REPLICATES
+    return MIXED if supported else FAILS
+
+
+def tally(finding: Entry) -> str:
+    """The counts of a finding in words, such as ``3 of 4, 1 undecided``; "" where none ran."""
+    verdicts = finding["verdicts"]
+    ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
+    if not ran:
+        return ""
+    others = [f"{verdicts[name]} {words}" for name, words in WORDS.items() if verdicts[name]]
+    return ", ".join([f"{verdicts[Verdict.SUPPORTED]} of {ran}", *others])
+
+
+def in_words(finding: Entry | None) -> str:
+    """A finding's outcome with its counts; a dash for one that was not tested."""
+    if finding is None:
+        return "–"
+    return ", ".join(filter(None, [finding["outcome"], tally(finding)]))
+
+
+def totals(summary: Entry) -> list[str]:
+    """The counts of claims, controls and audits in words."""
+    told = [", ".join(f"{number} {name}" for name, number in summary["verdicts"].items())]
+    told += [f"{number} of the SUPPORTED {words}" for words, number in summary["qualified"].items()]
+    told.append(controls_in_words(summary["controls"]))
+    if any(summary["audits"].values()):
+        counts = (f"{number} {name}" for name, number in summary["audits"].items())
+        told.append(f"audits {', '.join(counts)}")
+    return told
+
+
+def controls_in_words(controls: Mapping[str, int]) -> str:
+    """How many controls came out as expected, and how many say nothing."""
+    known = controls["as_expected"] + controls["not_as_expected"]
+    silent = {name: controls[name] for name in ("not_run", "undecided", "too_weak")}
+    told = [f"{number} more {name.replace('_', ' ')}" for name, number in silent.items() if number]
+    if not known and not told:
+        return "no controls"
+    return ", ".join([f"controls {controls['as_expected']} of {known} as expected", *told])
+
+
+def _verdicts(claims: Iterable[Entry]) -> dict[str, int]:
+    counts = Counter(entry["verdict"] for entry in claims)
+    return {str(name): counts[name] for name in VERDICTS}
+
+
+def _controls(controls: Sequence[Entry]) -> dict[str, int]:
+    outcomes = [entry["as_expected"] for entry in controls]
+    silent = [entry for entry in controls if entry["as_expected"] is None]
+    weak = sum(map(is_too_weak, silent))
+    idle = sum(each["verdict"] == Verdict.NOT_RUN and not is_too_weak(each) for each in silent)
+    return {
+        "as_expected": outcomes.count(True),
+        "not_as_expected": outcomes.count(False),
+        "not_run": idle,
+        "undecided": len(silent) - weak - idle,
+        "too_weak": weak,
+        "distinct": len({_compared(entry) for entry in controls}),
+    }
+
+
+def _compared(entry: Entry) -> tuple[Any, ...]:
+    """A key that is equal for controls that compare the same values in the same way."""
+    return tuple(
+        (each["metric"], each["relation"], tuple(each["left_values"]), tuple(each["right_values"]))
+        for each in entry["comparisons"]
+    ) or (entry["id"],)
+
+
+def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    """Claims by whose statements they are, and by whether training decides them."""
+    for paper in sorted({entry["paper"] for entry in claims}):
+        for origin in (*map(str, Origin), ""):
+            for trained in (True, False):
+                of_kind = [
+                    entry
+                    for entry in claims
+                    if (entry["paper"], entry.get("origin", "")) == (paper, origin)
+                    and entry.get("trained", True) == trained
+                ]
+                if of_kind:
+                    whose = f"{Origin(origin).in_words} statements" if origin else "statements"
+                    whose += "" if trained else ", by arithmetic on tables"
+                    yield {"paper": paper, "whose": whose, **_registered(of_kind)}
+
+
+def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
+    known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
+    late = [each for each in known if each["state"] != BEFOREHAND]
+    reasons = Counter(each["differs"] or WORDS_OF_STATE[each["state"]] for each in late)
+    return {
+        "claims": len(claims),
+        "verdicts": _verdicts(claims),
+        "beforehand": len(known) - len(late),
+        "late": dict(reasons),
+    }
+
+
+def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    told = {each["key"]: each for each in document["session"].get("papers", ())}
+    for key, _ in Counter(entry["paper"] for entry in claims).most_common():
+        of_paper = [entry for entry in claims if entry["paper"] == key]
+        paper = told.get(key, {})
+        for each in paper.get("findings") or _by_statement(of_paper):
+            counted = [entry for entry in of_paper if statement_of(entry) in each["claims"]]
+            if counted:
+                verdicts, middle = _verdicts(counted), _middle(counted)
+                yield {
+                    "paper": key,
+                    "says": each["says"],
+                    "named": bool(paper.get("findings")),
+                    "data": _data(document, paper, of_paper),
+                    "outcome": outcome(verdicts),
+                    "verdicts": verdicts,
+                    "claims": [entry["id"] for entry in counted],
+                    "middle": None if middle is None else middle["id"],
+                }
+
+
+def statement_of(entry: Entry) -> str:
+    """A claim's id without its setting."""
+    return str(entry["id"]).partition("[")[0]
+
+
+def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Each claim as a finding, over all its settings, for a paper that names none."""
+    ordered = sorted(claims, key=lambda entry: family_rank(entry["family"]))
+    says = {statement_of(entry): entry["statement"] for entry in ordered}
+    return [{"says": text, "claims": [name]} for name, text in says.items()]
+
+
+def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) -> str:
+    """The kind of data; "" for data that nobody says anything of."""
+    if paper.get("made"):
+        return SYNTHETIC if document["session"]["tier"] in paper["made"] else REAL
+    made = any(str(entry["task"] or "").startswith(SYNTHETIC_TASK) for entry in claims)
+    return SYNTHETIC if made else ""
+
+
+def _middle(claims: Iterable[Entry]) -> Entry | None:
+    """The decided claim whose effect, in margins, is the median one; an undecided one if need be.
+
+    One that states a difference goes before one that allows a margin.
+    """
+    pairs = [(entry, one) for entry in claims if (one := deciding(entry)) is not None]
+    decided = [pair for pair in pairs if pair[0]["verdict"] != Verdict.UNDECIDED] or pairs
+    stated = [pair for pair in decided if not Relation(pair[1]["relation"]).uses_margin] or decided
+    if not stated:
+        return None
+    sizes = {id(entry): effect_in_margins(one) or 0.0 for entry, one in stated}
+    median = statistics.median_high(sizes.values())
+    return next(entry for entry, _ in stated if sizes[id(entry)] == median)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The findings of one paper in several documents.
+
+    A column has the number of its document and its kind of data, a row a finding's title and its
+    entry in the summary of each column. ``named`` is false where each claim is a finding.
+    """
+
+    citation: str
+    short: str
+    named: bool
+    columns: tuple[tuple[int, str], ...]
+    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+
+
+def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """The findings of all papers, merged by their titles.
+
+    What a paper is called is read from the first document that knows it.
+    """
+    papers: dict[str, Entry] = {}
+    for document in documents:
+        for each in document["session"].get("papers", ()):
+            papers.setdefault(each["key"], each)
+    every = [document["summary"]["findings"] for document in documents]
+    found = []
+    for key in dict.fromkeys(one["paper"] for findings in every for one in findings):
+        of_paper = [[one for one in findings if one["paper"] == key] for findings in every]
+        titles = dict.fromkeys(one["says"] for findings in of_paper for one in findings)
+        columns = [number for number, findings in enumerate(of_paper) if findings]
+        by_title = [{one["says"]: one for one in of_paper[number]} for number in columns]
+        paper = papers.get(key, {})
+        found.append(
+            Table(
+                paper.get("citation", key),
+                paper.get("short", key),
+                any(one["named"] for findings in of_paper for one in findings),
+                tuple((number, _column(documents, of_paper, number)) for number in columns),
+                tuple((says, tuple(each.get(says) for each in by_title)) for says in titles),
+            )
+        )
+    return found
+
+
+def _column(
+    documents: Sequence[Mapping[str, Any]], findings: Sequence[Sequence[Entry]], number: int
+) -> str:
+    """A column's name: the kind of data, with the tier where it names none or several."""
+    data, tier = findings[number][0]["data"], documents[number]["session"]["tier"]
+    kinds = [each[0]["data"] for each in findings if each]
+    if not data:
+        return f"{tier} tier"
+    return data if kinds.count(data) == 1 else f"{data}, {tier} tier"
+
+
+def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
+    """The titles of the findings that papers name, by kind of data and then by outcome."""
+    told: dict[str, dict[str, list[str]]] = {}
+    for table in every:
+        for says, cells in table.rows if table.named else ():
+            for (_, column), cell in zip(table.columns, cells, strict=True):
+                if cell is not None:
+                    groups = told.setdefault(column, {name: [] for name in LISTS})
+                    name = next(name for name in LISTS if cell["outcome"] in LISTS[name])
+                    groups[name].append(says)
+    return told

@@ -1,3 +1,0 @@
-"""``pytest studies/`` runs the claims; ``pytest studies/tests`` tests the code of the studies."""
-
-collect_ignore = ["tests"]

@@ -1,0 +1,49 @@
+"""Settings of the second paper's experiments that its own claims don't compare."""
+
+from __future__ import annotations
+
+from embinit.claims.comparisons import Quantity, trend
+from embinit.lab.experiments import ModelExperiment
+from embinit_papers import chung2021
+from embinit_papers.chung2021 import SETTINGS, accuracy, own_or
+from embinit_papers.kim2024 import only_on
+
+experiments = only_on(chung2021.experiments, *SETTINGS)
+first_experiment = only_on(chung2021.first_experiment, *SETTINGS)
+transferring = only_on(chung2021.transferring, *SETTINGS)
+
+
+def wider(arms: ModelExperiment) -> ModelExperiment:
+    """The same arms in a model twice as wide, in tables, heads and feed-forward layers."""
+    model = arms.model
+    assert model is not None
+    return arms.with_model(
+        "twice as wide",
+        dim=2 * model.dim,
+        heads=2 * model.heads,
+        feed_forward=2 * model.feed_forward,
+    )
+
+
+def over_input_widths(arms: ModelExperiment) -> Quantity:
+    """The trend of the accuracy over E_in, the width of the input table."""
+    return trend(
+        [
+            (width, accuracy(arms.with_model(f"E_in {width}", input_width=own_or(arms, width))))
+            for width in SETTINGS[arms.tier].widths
+        ],
+        "E_in",
+    )
+
+
+def from_vectors(tier: str) -> list[ModelExperiment]:
+    """The experiments with an input table as wide as the source's vectors."""
+    return [
+        each.with_model(input_width=own_or(each, SETTINGS[tier].source_width))
+        for each in experiments(tier)
+    ]
+
+
+def first_from_vectors(tier: str) -> list[ModelExperiment]:
+    """The first experiment with an input table as wide as the source's vectors."""
+    return from_vectors(tier)[:1]

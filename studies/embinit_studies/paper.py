@@ -1,0 +1,47 @@
+"""The registered ``Paper``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from embinit.lab.experiments import ModelExperiment
+from embinit.papers import NoiseFloor, Paper
+from embinit_papers.chung2021.paper import PAPER as CHUNG
+from embinit_papers.kim2024.experiments import TIERS, experiments, probes
+from embinit_papers.settings import margin_for
+from embinit_studies import FAMILIES
+from embinit_studies import TIERS as STUDIED
+from embinit_studies.coupling import from_vectors
+from embinit_studies.repairs import inputs, tables
+from embinit_studies.table_pretraining import pretrainings
+
+QUERIES: tuple[Callable[[str], list[ModelExperiment]], ...] = (
+    lambda tier: experiments(tier, ("glove",)),
+    probes,
+    pretrainings,
+    from_vectors,
+    tables(),
+    inputs(),
+)
+
+
+def all_experiments(tier: str) -> list[ModelExperiment]:
+    """All experiments that the claims are tested in on a tier."""
+    return [experiment for query in QUERIES for experiment in query(tier)]
+
+
+def noise(tier: str) -> list[NoiseFloor]:
+    """The basis of the margin on sentiment with its negations, which no paper shares."""
+    return [NoiseFloor(each, margin=margin_for) for each in inputs("sentiment")(tier)]
+
+
+PAPER = Paper(
+    key="studies",
+    citation="Studies: statements of embinit's own, which neither paper makes",
+    short="Studies",
+    tiers={name: TIERS[name] for name in STUDIED},
+    experiments=all_experiments,
+    families=FAMILIES,
+    printed=CHUNG.printed,
+    noise=noise,
+)

@@ -1,0 +1,52 @@
+"""Readings of the first paper: statements that its tables suggest and do not print."""
+
+from __future__ import annotations
+
+from embinit.claims import a_a, claim, planted
+from embinit_papers.kim2024 import blind_falsehood, only_on, table1
+from embinit_studies import READINGS, TIERS
+
+GLOVE = only_on(table1("glove"), *TIERS)
+OTHER_TASKS = only_on(table1("glove", tasks=("sst2", "mnli")), *TIERS)
+
+
+@claim(
+    "studies/readings/stretched-to-glove-below-xavier",
+    says="Xavier stretched to GloVe's mean and sigma fares worse than Xavier",
+    where="beyond Table 7",
+    family=READINGS,
+    experiments=GLOVE,
+)
+def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
+    assert experiment["xavier_pretrained"] < experiment["xavier"]
+
+
+@claim(
+    "studies/readings/shuffled-glove-below-original",
+    says="GloVe's table with its rows and columns shuffled fares worse than the original",
+    where="beyond Table 1",
+    family=READINGS,
+    experiments=GLOVE,
+)
+def test_shuffling_glove_hurts(experiment):
+    assert experiment["pretrained_shuffled"] < experiment["pretrained"]
+
+
+@claim(
+    "studies/readings/positions-gain-less-on-other-tasks",
+    says="On other tasks than translation too, positions gain less for raw GloVe",
+    where="beyond Table 3",
+    family=READINGS,
+    experiments=OTHER_TASKS,
+)
+def test_positions_gain_less_for_raw_glove_on_other_tasks(experiment):
+    without = experiment.without_positions()
+    raw = experiment["pretrained"] - without["pretrained"]
+    assert raw < experiment["xavier"] - without["xavier"]
+    assert raw < experiment["pretrained_xavier"] - without["pretrained_xavier"]
+
+
+test_control_a_a = a_a(READINGS, on=GLOVE)
+test_control_falsehood = blind_falsehood(READINGS, on=GLOVE)
+test_control_a_large_loss_is_found = planted(READINGS, on=GLOVE)
+test_control_a_small_loss_is_found = planted(READINGS, on=GLOVE, small=True)

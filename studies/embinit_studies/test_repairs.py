@@ -1,0 +1,58 @@
+"""Repairs: what a large-sigma table costs, and which of three causes has to be repaired."""
+
+from __future__ import annotations
+
+from embinit.claims import a_a, claim, falsehood, planted
+from embinit_studies import REPAIRS
+from embinit_studies.repairs import CAUSES, effect_of, large_sigma, tables
+
+
+@claim(
+    "studies/repairs/costs",
+    says="A drawn table eight times as wide fares worse",
+    where="causes/repair/width-costs",
+    family=REPAIRS,
+    experiments=tables(),
+)
+def test_a_large_sigma_table_fares_worse(experiment):
+    assert large_sigma(experiment) < experiment["xavier"]
+
+
+@claim(
+    "studies/repairs/all-three-repairs-restore",
+    says="With scale, ratio and step repaired a wide table is as good as the narrow one",
+    where="causes/repair/all-three-restore",
+    family=REPAIRS,
+    experiments=tables(),
+)
+def test_all_three_repairs_restore_a_large_sigma_table(experiment):
+    assert large_sigma(experiment, *CAUSES) >= experiment["xavier"]
+
+
+@claim(
+    "studies/repairs/no-single-repair-restores",
+    says="With a single cause repaired a wide table still fares worse than the narrow one",
+    where="causes/repair/no-single-repair-does",
+    family=REPAIRS,
+    experiments=tables("translation"),
+)
+def test_no_single_repair_restores_a_large_sigma_table(experiment):
+    for cause in CAUSES:
+        assert large_sigma(experiment, cause) < experiment["xavier"]
+
+
+@claim(
+    "studies/repairs/step-weighs-most",
+    says="Of the three repairs that of Adam's step brings a drawn table most",
+    where="causes/effects",
+    family=REPAIRS,
+    experiments=tables("translation"),
+)
+def test_the_step_weighs_most_for_a_drawn_table(experiment):
+    for other in ("scale", "ratio"):
+        assert effect_of(experiment, "step") > effect_of(experiment, other)
+
+
+test_control_a_a = a_a(REPAIRS, on=tables("translation"))
+test_control_falsehood = falsehood(REPAIRS, on=tables("translation"))
+test_control_a_large_loss_is_found = planted(REPAIRS, on=tables("translation"))

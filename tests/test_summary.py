@@ -1,0 +1,150 @@
+"""The summary of a document: one rule for a finding's outcome, and counts that add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit.papers import PAPERS
+from embinit.report import render
+from embinit.report.markdown import findings_as_markdown
+from embinit.report.summary import LISTS, in_words, lists, outcome, summarise, tables, totals
+from test_report import check, make_claim, make_comparison, make_control, make_document
+
+VERDICTS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
+TITLE = "It costs"
+
+
+def session(claims: list[dict[str, Any]], tier: str = "micro") -> dict[str, Any]:
+    """A document whose paper names one finding, the claims ``a`` and ``b``."""
+    ids = ["kim2024/finding-1/a", "kim2024/finding-1/b"]
+    known = {"key": "kim2024", "citation": "Kim", "short": "Kim", "made": ["micro"]}
+    known["findings"] = [{"says": TITLE, "claims": ids}]
+    return make_document(claims, tier=tier, papers=[known])
+
+
+def claims_of(verdicts: list[str], **fields: Any) -> list[dict[str, Any]]:
+    """A claim for each verdict, each in a setting of its own."""
+    return [
+        make_claim("a", verdict, id=f"kim2024/finding-1/{'ab'[at % 2]}[{at}]", **fields)
+        for at, verdict in enumerate(verdicts)
+    ]
+
+
+@given(st.lists(st.sampled_from(VERDICTS), max_size=9))
+def test_an_outcome_is_one_word_by_one_rule(verdicts):
+    """Counted anew: what could be run counts, and half of it must be decided."""
+    supported = [each for each in verdicts if each == "SUPPORTED"]
+    against = [each for each in verdicts if each in ("REFUTED", "NO EFFECT")]
+    undecided = [each for each in verdicts if each == "UNDECIDED"]
+    found = outcome({name: verdicts.count(name) for name in VERDICTS})
+    if not supported + against + undecided:
+        assert found == "not run"
+    elif len(undecided) > len(supported + against):
+        assert found == "inconclusive"
+    elif supported and against:
+        assert found == "mixed"
+    else:
+        assert found == ("replicates" if supported else "does not replicate")
+    assert sum(found in words for words in LISTS.values()) == 1
+
+
+@given(st.lists(st.sampled_from(VERDICTS), min_size=1, max_size=6), st.integers(0, 3))
+def test_the_counts_of_a_finding_are_those_of_its_claims(verdicts, others):
+    """All that its title names, however weak or whose; no control, and no other claim."""
+    claims = claims_of(verdicts, weaker_than="kim2024/finding-1/c", origin="ours")
+    more = [make_claim("c", id=f"kim2024/finding-1/c[{at}]") for at in range(others)]
+    document = session([*claims, *more, make_control("a", id="kim2024/finding-1/a[control]")])
+    [finding] = document["summary"]["findings"]
+    assert finding["claims"] == [claim["id"] for claim in claims]
+    assert finding["verdicts"] == {name: verdicts.count(name) for name in VERDICTS}
+    assert sum(document["summary"]["verdicts"].values()) == len(claims) + others
+    ran = len(verdicts) - verdicts.count("NOT RUN")
+    words = in_words(finding)
+    assert words.startswith(finding["outcome"])
+    assert (f", {verdicts.count('SUPPORTED')} of {ran}" in words) == (ran > 0)
+    assert ("undecided" in words) == ("UNDECIDED" in verdicts)
+    assert summarise(document) == document["summary"]
+
+
+def test_kinds_of_data_have_outcomes_of_their_own():
+    """Side by side in one row of every table, with what was not run."""
+    made = session(claims_of(["SUPPORTED", "SUPPORTED", "UNDECIDED"]))
+    real = session(claims_of(["REFUTED", "SUPPORTED", "NOT RUN"]), "sample")
+    [table] = tables([made, real])
+    assert [column for _, column in table.columns] == ["synthetic language", "real text"]
+    cells = "replicates, 2 of 3, 1 undecided | mixed, 1 of 2, 1 refuted, 1 not run |"
+    assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
+    found = lists([table])
+    assert found["synthetic language"]["Replicates"] == [TITLE]
+    assert found["real text"]["Does not replicate, or is mixed"] == [TITLE]
+    text = " ".join(check(render(made, {}, beside=[real])).text.split())
+    for words in (
+        "What the synthetic language can't show",
+        "replicates 2 of 3, 1 undecided",
+        "mixed 1 of 2, 1 refuted, 1 not run",
+    ):
+        assert words in text
+    assert "What the synthetic language can't show" not in check(render(real, {})).text
+    larger = {**real, "session": real["session"] | {"tier": "paper"}}
+    names = [column for _, column in tables([real, larger])[0].columns]
+    assert names == ["real text, sample tier", "real text, paper tier"]
+
+
+def test_each_claim_is_a_finding_of_a_paper_that_names_none():
+    """Over its settings; two claims of one family are two rows."""
+    claims = [
+        make_claim(
+            name, paper="mine", task=None, id=f"mine/x/{name}[{at}]", statement=f"It is {name}"
+        )
+        for name in "ab"
+        for at in range(2)
+    ]
+    findings = make_document(claims)["summary"]["findings"]
+    rows = [(each["says"], len(each["claims"])) for each in findings]
+    assert rows == [("It is a", 2), ("It is b", 2)]
+    assert {(each["data"], each["named"]) for each in findings} == {("", False)}
+    assert not lists(tables([make_document(claims)]))
+
+
+def test_the_numbers_of_a_finding_are_of_its_median_effect():
+    """Of the decided settings that state a difference."""
+    claims = claims_of(["SUPPORTED"] * 3 + ["UNDECIDED"])
+    for claim, size in zip(claims, [-3.0, -1.0, -9.0, -5.0], strict=True):
+        claim["comparisons"][0] |= {"difference": size, "margin": 1.0}
+    allows = make_comparison(relation="<=", difference=-4.0, margin=1.0)
+    claims.append(make_claim("a", id="kim2024/finding-1/a[allows]", comparisons=[allows]))
+    [finding] = session(claims)["summary"]["findings"]
+    assert finding["middle"] == claims[0]["id"]
+    assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
+
+
+def test_controls_and_registration_are_counted():
+    """What says nothing is no part of the denominator; the same comparison counts once."""
+    late = {"lock": "l", "digest": "d", "when": None, "state": "afterwards", "differs": "ran"}
+    controls = [make_control("a"), make_control("b"), make_control("c", "SUPPORTED")]
+    controls += [make_control("d", "NOT RUN", as_expected=None)]
+    document = make_document([make_claim("a", registration=late), make_claim("b"), *controls])
+    summary = document["summary"]
+    assert summary["controls"] == {
+        "as_expected": 2, "not_as_expected": 1, "not_run": 1, "undecided": 0, "too_weak": 0,
+        "distinct": 2,
+    }  # fmt: skip
+    assert totals(summary)[-1] == "controls 2 of 3 as expected, 1 more not run"
+    [statements] = summary["statements"]
+    assert (statements["claims"], statements["beforehand"]) == (2, 0)
+    assert statements["late"] == {"ran": 1, "not registered": 1}
+
+
+@pytest.mark.parametrize("key", ["chung2021", "kim2024"])
+def test_the_papers_findings_are_claims_of_its_own(key):
+    """No claim is in two findings, and no title says wide of a standard deviation."""
+    paper = PAPERS[key]
+    ids = [each for finding in paper.findings for each in finding.claims]
+    assert len(set(ids)) == len(ids)
+    own = {family.name for family in paper.families if family.origin in ("paper", "abstract")}
+    assert {each.rpartition("/")[0] for each in ids} <= own
+    assert not any("wide" in finding.says.split() for finding in paper.findings)
