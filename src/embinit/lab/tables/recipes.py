@@ -56,10 +56,7 @@ class Init:
         return inits.make_table(self, shape, special, generator, vectors)
 
     def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
-        """A table of this init at another sigma, with mean zero.
-
-        InputError if the table is constant, or the sigma is not above 0.
-        """
+        """A table of this init at mean zero and sigma; InputError if it is constant."""
         from embinit.lab.tables import inits
 
         return inits.standardise(table, special, 0.0, sigma)
