@@ -130,7 +130,7 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     arguments = "-p\nno:playwright\n-p\nno:randomly\n\n--embinit-max-seeds\n6"
     ended, summary, runs = job(tmp_path, 9.0, arguments=arguments)
     assert ended == 0
-    assert summary.startswith("### embinit: 1 of 1 claims holds here")
+    assert summary.startswith("### embinit: 1 SUPPORTED, 0 REFUTED")
     assert "Tuning helps \\| &lt;b&gt; (tried)" in summary
     assert runs["stored"] == 0
     suites = ElementTree.parse(tmp_path / "reports/latest/junit.xml")
@@ -143,7 +143,7 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     baseline.write_bytes((tmp_path / "reports/latest/verdicts.json").read_bytes())
     ended, summary, runs = job(tmp_path, 9.0, arguments=arguments, baseline=baseline.name)
     assert (ended, runs["trained"]) == (0, 0)
-    assert "every verdict is as it was" in summary
+    assert "No changes since the baseline" in summary
     lost = {"arguments": arguments, "baseline": baseline.name, "refuted": "accept"}
     ended, summary, runs = job(tmp_path, -9.0, **lost)
     assert (ended, runs["stored"]) == (1, 0)

@@ -270,8 +270,7 @@ def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(registry.metadata, "entry_points", lambda group: made)
         set_apart(patch, COMMANDS, empty=True)
-        for cache in (registry._points, registry._every_point):
-            cache.cache_clear()
+        registry._points.cache_clear()
         Store(tmp_path / "store")
         assert main(["runs", "--store", str(tmp_path / "store")]) == Status.IN_ORDER
         assert "says" not in sys.modules
@@ -280,5 +279,4 @@ def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_pa
         assert main(["broken"]) == Status.UNUSABLE
         [line] = capsys.readouterr().err.splitlines()
         assert "command 'broken' is nowhere.at.all:add" in line
-    for cache in (registry._points, registry._every_point):
-        cache.cache_clear()
+    registry._points.cache_clear()

@@ -235,7 +235,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert claims["above"]["registration"]["state"] == "afterwards"
     assert f"registered afterwards: mine/fits/above[fits]: {told}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
-    assert '<span class="mark">registered afterwards</span>' in page
+    assert "registered afterwards" in page
     assert embinit("check", verdicts).returncode == 0
 
     change(

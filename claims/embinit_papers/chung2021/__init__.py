@@ -91,22 +91,21 @@ GENERALITY = Family(
 
 FINDINGS = (
     Finding(
-        "A narrow input table with its parameters reinvested in layers does better than one table "
-        "for input and output",
+        "Shrinking the input embeddings to add layers beats sharing one table",
         (
             "chung2021/reinvestment/above-coupled",
             "chung2021/reinvestment/transfers-above-coupled",
         ),
     ),
     Finding(
-        "The larger the dimension of the output table, the better the fine-tuned model",
+        "A larger output table improves fine-tuning and transfer",
         (
             "chung2021/output-width/improves-fine-tuning",
             "chung2021/output-width/improves-transfer",
         ),
     ),
     Finding(
-        "The larger the dimension of the output table, the more general the last layers",
+        "A larger output table keeps the last layers general",
         (
             "chung2021/generality/probes-drop-less",
             "chung2021/generality/retrieval-drops-less",

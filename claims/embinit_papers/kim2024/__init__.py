@@ -159,60 +159,57 @@ BEYOND = Family(
 )
 FINDINGS = (
     Finding(
-        "Embeddings with a large standard deviation (GloVe, T5, Xavier's stretched to T5's) train "
-        "worse than Xavier's",
+        "Embeddings with a large standard deviation (GloVe, T5, stretched Xavier) train worse "
+        "than Xavier's",
         (
             "kim2024/finding-1/wide-below-xavier",
             "kim2024/finding-1/stretched-xavier-below-xavier",
         ),
     ),
     Finding(
-        "Standardizing GloVe's or T5's embeddings to Xavier's standard deviation makes them train "
-        "better",
+        "Standardizing GloVe or T5 embeddings to Xavier's standard deviation helps",
         ("kim2024/finding-1/standardising-repairs",),
     ),
     Finding(
-        "BERT's embeddings, close to Xavier's in standard deviation, train better than Xavier's",
+        "BERT embeddings, close to Xavier's in standard deviation, train better than Xavier's",
         ("kim2024/finding-1/bert-above-xavier",),
     ),
     Finding(
-        "GloVe standardized to Xavier's standard deviation trains better than Xavier's",
+        "Standardized GloVe trains better than Xavier's",
         ("kim2024/finding-3/standardised-above-xavier",),
     ),
     Finding(
-        "BERT's embeddings train better unscaled than standardized",
+        "BERT embeddings train better unscaled than standardized",
         ("kim2024/table-1/bert-above-bert-xavier",),
     ),
     Finding(
-        "Shuffling the rows and columns of pre-trained embeddings makes them train worse",
+        "Shuffling pretrained embeddings hurts",
         (
             "kim2024/finding-3/shuffled-below-original",
             "kim2024/figure-1/shuffled-below-original",
         ),
     ),
     Finding(
-        "Position encodings help GloVe, trained or frozen, less than Xavier's and standardized "
-        "GloVe",
+        "Position encodings help GloVe less than Xavier's and standardized GloVe",
         (
             "kim2024/finding-2/positions-gain-less",
             "kim2024/table-3/positions-gain-less-for-frozen-glove",
         ),
     ),
     Finding(
-        "Frozen and without position encodings, GloVe does as well as standardized GloVe",
+        "Frozen without positions, GloVe equals standardized GloVe",
         ("kim2024/finding-2/frozen-alike",),
     ),
     Finding(
-        "Frozen and without position encodings, GloVe and standardized GloVe do better than "
-        "Xavier's",
+        "Frozen without positions, GloVe and standardized GloVe beat Xavier's",
         ("kim2024/finding-2/frozen-above-xavier",),
     ),
     Finding(
-        "Adding position encodings to standardized GloVe destroys word relations",
+        "Position encodings destroy the word relations of standardized GloVe",
         ("kim2024/table-4/standardised-with-positions",),
     ),
     Finding(
-        "Adding position encodings to unscaled GloVe leaves word relations intact",
+        "Position encodings keep the word relations of unscaled GloVe",
         ("kim2024/table-4/with-positions",),
     ),
 )

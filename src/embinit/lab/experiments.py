@@ -30,20 +30,12 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates.
 
-    Attributes:
-        data: What its runs read.
-        model: What they train; None where nothing is trained.
-        training: How they train.
-        baseline: The init whose noise decides the margin.
-        source_role: Which of the paper's sources this one plays (``glove`` for ``micro-glove``).
-        positions: What is added to the embeddings.
-        trained: Whether the tables are trained.
-        sigma: What every arm's table is standardised to; None leaves it as the init makes it.
-        table_rate: What the learning rate is multiplied by for the tables.
-        worlds: The worlds that claims are tested on, one a seed; None where all seeds share the
-            text and the source's vectors.
-        claims_from: The seed that claims begin at. Where earlier ones have been looked at, claims
-            that are registered anew begin behind them.
+    ``model`` is None where nothing is trained, ``baseline`` the init whose noise decides the
+    margin, ``source_role`` the paper's source that this one plays (``glove`` for ``micro-glove``).
+    ``sigma`` is what every arm's table is standardised to, None leaves it as the init makes it;
+    ``table_rate`` multiplies the learning rate for the tables. Claims are tested on ``worlds``, one
+    a seed, or None where all seeds share the text and the source's vectors. They begin at the seed
+    ``claims_from``, so that new claims come behind seeds whose results are known.
     """
 
     data: DataSpec
@@ -73,8 +65,7 @@ class ModelExperiment(Experiment):
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
         """The run of one seed of an arm, in the seed's world.
 
-        Raises:
-            InputError: No init of that name is registered, or there is no world for the seed.
+        InputError if no init of that name is registered, or there is no world for the seed.
         """
         source = self.source if INITS[init].needs_source else None
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
@@ -88,49 +79,25 @@ class ModelExperiment(Experiment):
         return INITS[init].label.format(source=self.source_label)
 
     def changed(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment in another setting.
+        """The same experiment with other fields; ``says`` has the change in words, for labels.
 
         Curves that are only shown (``Procedure.without_extras``) are not followed there.
-
-        Args:
-            says: The change in words, for arms' labels.
-            changes: Fields of the experiment.
         """
         return super().changed(says, **{"training": self.training.without_extras(), **changes})
 
     def with_model(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment with another model.
-
-        Args:
-            says: The change in words.
-            changes: Fields of ``specs.ModelSpec``.
-
-        Raises:
-            InputError: The experiment trains no model, or a field is unknown.
-        """
+        """The same experiment with other fields of ``ModelSpec``; InputError if there are none."""
         return self.changed(says, model=_replaced(self.model, "model", changes))
 
     def with_training(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment, trained in another way.
-
-        Args:
-            says: The change in words.
-            changes: Fields of the experiment's procedure, such as ``specs.TrainingSpec``.
-
-        Raises:
-            InputError: A field is unknown.
-        """
+        """The same experiment with other fields of its procedure; InputError if one is unknown."""
         changed = self.changed(says)
         return replace(changed, training=_replaced(changed.training, "training", changes))
 
     def as_wide_as(self, width: int) -> Self:
-        """The same experiment with a model as wide as a source's vectors.
+        """The same experiment with a model as wide as a source's vectors, perhaps in fewer heads.
 
-        It has as many of its heads as divide the width. A model whose table is projected keeps
-        its own width.
-
-        Args:
-            width: D, the width of the vectors.
+        A model whose table is projected keeps its own width.
         """
         model = self.model
         if model is None or model.table_width == width or model.input_width is not None:
@@ -143,20 +110,11 @@ class ModelExperiment(Experiment):
         return self.with_positions("none", "without positions")
 
     def with_positions(self, kind: str, says: str = "") -> Self:
-        """The same experiment with another kind of positions.
-
-        Args:
-            kind: A key of ``tables.positions.KINDS``.
-            says: The change in words.
-        """
+        """The same experiment with another kind of positions (``tables.positions.KINDS``)."""
         return self.changed(says, positions=replace(self.positions, kind=kind))
 
     def with_layers(self, layers: int) -> Self:
-        """The same experiment with a model of ``layers`` layers.
-
-        Raises:
-            InputError: The experiment trains no model.
-        """
+        """The same experiment with a model of so many layers; InputError if it trains none."""
         return self.with_model(f"with {layers} layer{'s' if layers > 1 else ''}", layers=layers)
 
     def with_sigma(self, sigma: float) -> Self:
@@ -169,17 +127,10 @@ class ModelExperiment(Experiment):
 
 
 def world_of(seed: int, claiming: range = CLAIMING) -> int:
-    """The world of a seed.
+    """The world of a seed; InputError if there are fewer worlds than seeds.
 
     A registered spread's seeds have the worlds of ``REGISTERING``. The second half of an A/A
     control has the first half's worlds: other weights, order and dropout on the same text.
-
-    Args:
-        seed: The seed.
-        claiming: The worlds that claims are tested on.
-
-    Raises:
-        InputError: There are fewer worlds than seeds.
     """
     registers, index = seed >= FIRST_SEED, seed % OTHER_SEEDS
     worlds = REGISTERING if registers else claiming
@@ -192,11 +143,7 @@ def world_of(seed: int, claiming: range = CLAIMING) -> int:
 
 
 def worlds_of(text: str) -> range:
-    """The worlds that an option names: a number, or the first and the last of several.
-
-    Raises:
-        InputError: It names none.
-    """
+    """The worlds that an option names, as 9003 or 9003-9009; InputError if it names none."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
     worlds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
     if not worlds:

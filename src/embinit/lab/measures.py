@@ -1,7 +1,7 @@
 """The lab's measures, each an object that ``pyproject.toml`` registers.
 
 A metric that training does not record (F1, Matthews, chrF) is computed from a run's outputs and
-references. So a new metric is one entry here, and no run has to be trained again for it.
+references, so no run has to be trained again for it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ LARGEST_LOSS = math.log(sys.float_info.max)
 
 
 def table_statistic(statistic: str) -> Measure:
-    """A statistic of the encoder's initial table.
-
-    Args:
-        statistic: A field of ``runs.table_statistics.TableStatistics``, such as ``minimum``.
-    """
+    """A statistic of the encoder's initial table: a field of ``TableStatistics``."""
 
     def read(result: RunResult) -> float | None:
         table = result.tables.get("encoder")
@@ -34,11 +30,7 @@ def table_statistic(statistic: str) -> Measure:
 
 
 def task_accuracy(role: str) -> Measure:
-    """The accuracy on one of a pre-trained model's fine-tuning tasks.
-
-    Args:
-        role: The task's role in ``specs.DownstreamSpec``.
-    """
+    """The accuracy on the fine-tuning task of a role in ``specs.DownstreamSpec``."""
     return Measure(
         f"{role}_accuracy",
         "% accuracy",
@@ -50,11 +42,7 @@ def task_accuracy(role: str) -> Measure:
 
 
 def task_transfer(role: str) -> Measure:
-    """The accuracy on a task's test in a language that it was not fine-tuned in.
-
-    Args:
-        role: The task's role in ``specs.DownstreamSpec``.
-    """
+    """The accuracy on a task's test in a language that it was not fine-tuned in."""
     return Measure(
         f"{role}_test",
         "% accuracy",

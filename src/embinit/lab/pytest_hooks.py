@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
     """The sources that ``--embinit-source`` names.
 
-    Raises:
-        InputError: One of them can't be read, or ``embinit_worlds`` names no free worlds.
+    InputError if one of them can't be read, or ``embinit_worlds`` names no free worlds.
     """
     _worlds(config)
     given = config.getoption("embinit_source")
@@ -42,8 +41,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
 def _worlds(config: pytest.Config) -> range | None:
     """The worlds that the setting ``embinit_worlds`` names; None without it.
 
-    Raises:
-        InputError: It names none, or one of a set that is kept for something else.
+    InputError if it names none, or one of a set that is kept for something else.
     """
     given: str = config.getini(WORLDS)
     if not given:
@@ -96,13 +94,10 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Makes the named worlds' tables, and refuses worlds and sources that no claim reads.
+    """Makes the named worlds' tables; UsageError for worlds and sources that no claim reads.
 
-    It refuses a source that is broken further down than its start, too. What lacks data is NOT RUN,
-    but a file that was named is there, and nobody meant it so.
-
-    Raises:
-        pytest.UsageError: There is one.
+    A source that is broken further down than its start is a UsageError too: the file was named, so
+    it is not merely missing data (NOT RUN).
     """
     if _worlds(config) is not None:
         if all(getattr(case.experiment, "worlds", None) is None for case in cases):

@@ -162,7 +162,6 @@ class Conclusion:
         terminalreporter.write_line(
             f"runs: {told['trained']} trained, {told['stored']} read, {failed} failed"
         )
-        terminalreporter.write_line(printable(f"words: {page}#reading"))
         terminalreporter.write_line(printable(f"report: {page}"))
 
     def _circumstances(self) -> Circumstances:

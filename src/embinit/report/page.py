@@ -229,6 +229,7 @@ def _variables(
         "several": len(sessions) > 1,
         "tables": tables,
         "lists": summary.lists(tables),
+        "embeds": any(card.claim["source"] for card in every),
         "synthetic": any(
             summary.SYNTHETIC in name for table in tables for _, name in table.columns
         ),

@@ -1,8 +1,8 @@
 """Length-bucketed batches, whose shapes are the same for every seed.
 
-Examples are sorted by length and cut into groups of a few batches. In every epoch each seed
-shuffles its examples within the groups, while all seeds visit the groups in the same order. So
-runs of different seeds can be stacked, and padding stays small.
+In every epoch each seed shuffles the examples within groups of a few batches of similar length,
+while all seeds visit the groups in the same order. So runs of different seeds can be stacked, and
+padding stays small.
 """
 
 from __future__ import annotations
@@ -19,13 +19,7 @@ from embinit.randomness import stream
 
 @dataclass(frozen=True)
 class Group:
-    """A bucket of examples of similar length.
-
-    Attributes:
-        members: Their indices in the split.
-        source: The length in words that their inputs are padded to.
-        target: The length in words that their targets are padded to.
-    """
+    """Indices of examples of similar length, and the lengths in words that they are padded to."""
 
     members: Int[Tensor, "B"]
     source: int
@@ -34,13 +28,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Batch:
-    """A slice of a group, ``low:high`` of its examples in the order of each seed.
-
-    Attributes:
-        group: The group's number in ``Buckets.groups``.
-        low: Where the slice begins.
-        high: Where it ends, exclusive.
-    """
+    """Examples ``low:high`` (excluded) of the group of that number, in the order of each seed."""
 
     group: int
     low: int
@@ -57,14 +45,7 @@ class Buckets:
         batch_size: int,
         batches_per_group: int = 4,
     ) -> None:
-        """Length buckets of a split, cut into batches.
-
-        Args:
-            sources: The length of each example's input, in words.
-            targets: The length of each example's target, in words.
-            batch_size: Most examples in a batch.
-            batches_per_group: Batches in a group, within which examples are shuffled.
-        """
+        """Buckets for examples whose inputs and targets have these lengths, in words."""
         longest = int(max(sources.max(), targets.max())) + 1
         order = torch.argsort(sources * longest + targets, stable=True)
         self.groups = [
@@ -83,14 +64,7 @@ class Buckets:
         return [self._batches[index] for index in order.tolist()]
 
     def shuffle(self, generator: torch.Generator) -> list[Int[Tensor, "_"]]:
-        """Draws one seed's order of the examples in each group, for one epoch.
-
-        Args:
-            generator: The seed's stream for the order of data.
-
-        Returns:
-            For each group the indices of its examples.
-        """
+        """One seed's order of the examples in each group, for one epoch."""
         return [
             group.members[torch.randperm(len(group.members), generator=generator)]
             for group in self.groups
@@ -103,13 +77,5 @@ class Buckets:
 
 
 def in_order(lengths: Int[Tensor, "B"], batch_size: int) -> Sequence[Int[Tensor, "_"]]:
-    """Batches for evaluation: each example once, the longest first.
-
-    Args:
-        lengths: The length of each example, in words.
-        batch_size: Most examples in a batch.
-
-    Returns:
-        For each batch the indices of its examples.
-    """
+    """Batches of indices for evaluation: each example once, the longest (in words) first."""
     return list(torch.argsort(lengths, descending=True, stable=True).split(batch_size))

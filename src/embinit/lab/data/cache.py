@@ -1,9 +1,9 @@
 """A cache of prepared data: text as ids, and vectors as looked up.
 
-``embinit prepare`` makes a directory of prepared files. Named as the data directory, it stands for
-the text and the vectors that it was made from. Runs have the same keys, and a machine without
-network, text, vectors or tokenizers trains from it with torch, numpy and safetensors. Files are
-named by their content, so preparing again writes only what is new, and damage is noticed.
+``embinit prepare`` makes a directory of prepared files. Named as the data directory, it replaces
+the text and vectors that it was made from: runs have the same keys, and a machine without network,
+text, vectors or tokenizers trains from it. Files are named by their content, so preparing again
+writes only what is new, and damage is noticed.
 """
 
 from __future__ import annotations
@@ -59,16 +59,7 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class CachedSource:
-    """The vectors of a source for the vocabularies that were prepared (``sources.Source``).
-
-    Attributes:
-        name: The source's name in specs.
-        dim: D, the width of a vector.
-        tokenizer: The name of the source's tokenizer.
-        languages: The languages that the source covers.
-        source_fingerprint: The fingerprint of the source that the vectors were read from.
-        directory: Where the vectors lie.
-    """
+    """A source's D-wide vectors for the vocabularies that were prepared (``sources.Source``)."""
 
     name: str
     dim: int
@@ -82,11 +73,7 @@ class CachedSource:
         return self.source_fingerprint
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``.
-
-        Raises:
-            InputError: These words, in this order, are no vocabulary that was prepared.
-        """
+        """The vectors of a prepared vocabulary; InputError if ``words`` are none, in this order."""
         key = vectors_key(self, words, language)
         tensors, _ = self.directory.load("vectors", key, f"vectors of {self.name!r}")
         with reading(f"{self.directory.root}, vectors of {self.name!r}", PREPARE_AGAIN):
@@ -123,18 +110,10 @@ class Directory:
         )
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Reads one prepared file.
+        """The tensors and the facts of one prepared file; InputError if it is missing or damaged.
 
-        Args:
-            kind: ``data`` or ``vectors``.
-            key: ``text_key`` or ``vectors_key``.
-            noun: What the file holds, for the error's message.
-
-        Returns:
-            The tensors by name, and the facts that were written beside them.
-
-        Raises:
-            InputError: The index has no such file, or the file is missing or damaged.
+        ``kind`` is ``data`` or ``vectors``, ``key`` is that of ``text_key`` or ``vectors_key``,
+        ``noun`` names the content in messages.
         """
         name = self.index[kind].get(key)
         if name is None:
@@ -158,11 +137,7 @@ class Writer:
     """Adds to a directory of prepared files. Files that are there already are kept."""
 
     def __init__(self, root: Path) -> None:
-        """A writer to a directory, which is created if need be.
-
-        Raises:
-            InputError: The directory can't be made.
-        """
+        """A writer to a directory, which is made if need be; InputError if that is impossible."""
         self.root = root
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -180,16 +155,9 @@ class Writer:
         return name is not None and (self.root / name).exists()
 
     def add(self, kind: str, key: str, tensors: Mapping[str, Tensor], facts: Any = None) -> None:
-        """Writes one prepared file, then the index that names it.
+        """Writes one prepared file with facts that JSON holds, then the index that names it.
 
-        Args:
-            kind: ``data`` or ``vectors``.
-            key: ``text_key`` or ``vectors_key``.
-            tensors: The tensors by name, of any shape.
-            facts: Anything that JSON holds, to store beside the tensors.
-
-        Raises:
-            InputError: The disk is full, or the directory can't be written to.
+        InputError if the disk is full, or the directory can't be written to.
         """
         metadata = {"facts": json.dumps(facts or {}, ensure_ascii=False)}
         contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
@@ -213,13 +181,9 @@ class Writer:
 
 @functools.lru_cache(maxsize=8)
 def open_directory(data_dir: Path | None) -> Directory | None:
-    """Opens the prepared files of a data directory.
+    """The prepared files of a data directory; None if it holds none.
 
-    Returns:
-        The prepared files; None if the data directory holds none.
-
-    Raises:
-        InputError: The index can't be read, or is of another version.
+    InputError if the index can't be read, or is of another version.
     """
     if data_dir is None or not (data_dir / INDEX).exists():
         return None
@@ -242,11 +206,6 @@ def vectors_key(source: Source, words: Sequence[str], language: str | None) -> s
 
 
 def text_key(spec: DataSpec, fingerprint: str) -> str:
-    """The key of a task's text as cut, tokenised and counted by ``spec``.
-
-    Args:
-        spec: The data's settings.
-        fingerprint: The digest of the text itself.
-    """
+    """The key of the text with that fingerprint, as cut, tokenised and counted by ``spec``."""
     plain = canonical({"data": spec})
     return hashlib.sha256(f"{fingerprint}/{plain}".encode()).hexdigest()

@@ -21,11 +21,7 @@ WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def read_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a file by name.
-
-    Raises:
-        InputError: The file is missing or broken, or of another format.
-    """
+    """The tensors of a file by name; InputError if it is missing, broken or of another format."""
     regular(path, "name a model's directory or a file")
     if path.suffix == ".safetensors":
         return read_safetensors(path)
@@ -35,11 +31,7 @@ def read_tensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
-    """The object in a model's JSON file.
-
-    Raises:
-        InputError: The file is no JSON, or holds something else.
-    """
+    """The object in a model's JSON file; InputError if the file holds anything else."""
     content = read_json(path, "fetch the model again")
     if not isinstance(content, dict):
         raise InputError(f"{path} is {what}; fetch the model again")
@@ -49,8 +41,7 @@ def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
 class Checkpoint(Mapping[str, StoredTensor]):
     """A model's tensors by name. A file's header is read when one of its tensors is asked for.
 
-    Args:
-        location: The model's directory, or its id on the Hub.
+    The location is the model's directory, or its id on the Hub.
     """
 
     def __init__(self, location: str) -> None:
@@ -59,10 +50,9 @@ class Checkpoint(Mapping[str, StoredTensor]):
         self._read: dict[str, dict[str, StoredTensor]] = {}
 
     def path(self, name: str) -> Path:
-        """A file of the model. It is fetched from the Hub if the location is no directory.
+        """A file of the model, fetched from the Hub if the location is no directory.
 
-        Raises:
-            InputError: There is no such file, or none that can be read.
+        InputError if there is no such file, or none that can be read.
         """
         if self._directory is not None:
             path = self._directory / name
@@ -83,11 +73,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
             ) from error
 
     def present(self, name: str) -> Path | None:
-        """A file of the model; None if it has none of that name.
-
-        Raises:
-            InputError: It is there, and no file that can be read, such as a pipe.
-        """
+        """A file of the model, or None if it has none; InputError if the file can't be read."""
         if self._directory is not None:
             return self.path(name) if (self._directory / name).exists() else None
         try:
@@ -97,11 +83,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The model's configuration.
-
-        Raises:
-            InputError: There is none.
-        """
+        """The model's configuration; InputError if there is none."""
         path = self.path("config.json")
         config = read_object(path, "no model's configuration")
         if not isinstance(config.get("model_type", ""), str):
@@ -110,11 +92,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
 
     @cached_property
     def files(self) -> Mapping[str, str]:
-        """The name of the file of each tensor.
-
-        Raises:
-            InputError: The model has no weights, or they are broken.
-        """
+        """The name of each tensor's file; InputError if there are no weights, or broken ones."""
         for name in WEIGHTS:
             if path := self.present(name):
                 self._read[name] = read_tensors(path)
@@ -152,11 +130,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
         )
 
     def __getitem__(self, name: str) -> StoredTensor:
-        """The tensor of a name.
-
-        Raises:
-            InputError: Its file is missing or broken.
-        """
+        """The tensor of a name; InputError if its file is missing or broken."""
         file = self.files[name]
         path = self.path(file)
         if file not in self._read:

@@ -1,7 +1,7 @@
 """Preparation of text as ids by split, with a vocabulary counted on the training split.
 
-Prepared data depends on its spec and on the data directory's content alone. It comes from the
-cache (``embinit.lab.data.cache``) where the data directory is one, else from the text.
+Prepared data depends on its spec and on the data directory's content alone. It comes from the cache
+(``embinit.lab.data.cache``) where the data directory is one, else from the text.
 """
 
 from __future__ import annotations
@@ -36,13 +36,8 @@ _SEPARATOR = "<sep> "
 class Split:
     """A split: B examples as ids.
 
-    Attributes:
-        inputs: What the encoder reads, up to EOS, padded behind.
-        lengths: The length of each input, in words.
-        targets: Translations from BOS to EOS, padded behind; None without translations.
-        target_lengths: The length of each target, in words; 0 without translations.
-        labels: The class of each example; None without classes.
-        references: The translations as the metric reads them.
+    Inputs end in EOS, targets go from BOS to EOS; both are padded behind. Lengths are in words, 0
+    for targets that are missing. ``references`` are the translations as the metric reads them.
     """
 
     inputs: Int32[Tensor, "B T"]
@@ -72,15 +67,9 @@ class Split:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Prepared data: a task's splits as ids, with the vocabulary of each side.
+    """A task's splits as ids, with the vocabulary of each side that has a table.
 
-    Attributes:
-        spec: The settings that the data was prepared by.
-        task: The task.
-        vocabularies: The words of each side that has a table.
-        train: The training split, without examples that are too long.
-        validation: The validation split; long sides are cut.
-        test: The test split; long sides are cut.
+    The training split lacks examples that are too long; in the other two, long sides are truncated.
     """
 
     spec: DataSpec
@@ -103,12 +92,7 @@ class PreparedData:
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
     """The digest of the task's text and of its vocabulary's text.
 
-    Args:
-        spec: The data's settings.
-        data_dir: The data directory; None if none was named.
-
-    Raises:
-        InputError: The text is missing, or the task is unknown.
+    InputError if the text is missing, or the task is unknown.
     """
     return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
 
@@ -123,8 +107,7 @@ def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) ->
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
     """The digest of a task's text, from the cache or from the text's files.
 
-    Raises:
-        InputError: The text is missing, or the task is unknown.
+    InputError if the text is missing, or the task is unknown.
     """
     directory = cache.open_directory(data_dir)
     cached = directory.text_fingerprint(task) if directory else None
@@ -134,8 +117,7 @@ def text_fingerprint(task: str, data_dir: Path | None) -> str:
 def source(name: str, data_dir: Path | None) -> Source:
     """The source of a name, from the cache or its files; each process opens it once.
 
-    Raises:
-        InputError: The name is unknown, or the source's files are missing.
+    InputError if the name is unknown, or the source's files are missing.
     """
     return _opened(name, data_dir, _Same(SOURCES.registered(name)))
 
@@ -163,14 +145,8 @@ def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
     """Loads, tokenises, counts and encodes a task's text. The result is kept for the process.
 
-    Text that has changed since is read again: its runs have other keys.
-
-    Args:
-        spec: The data's settings.
-        data_dir: The data directory; None if none was named.
-
-    Raises:
-        InputError: The text is missing or broken, or no training example is short enough.
+    Text that has changed since is read again: its runs have other keys. InputError if the text is
+    missing or broken, or no training example is short enough.
     """
     read = data_fingerprint(spec, data_dir)
     return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
@@ -236,16 +212,8 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
 def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Writer) -> None:
     """Writes a task's text, and the vectors that sources have for its vocabularies, to a cache.
 
-    Files that are there already are not written again.
-
-    Args:
-        spec: The data's settings.
-        sources: Names of sources.
-        data_dir: The data directory to read from; None if none was named.
-        to: The cache to write to.
-
-    Raises:
-        InputError: Text or vectors are missing or broken, or the cache can't be written to.
+    Files that are there already are not written again. InputError if text or vectors are missing or
+    broken, or the cache can't be written to.
     """
     key, data = cache.text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
     to.index["tasks"][spec.task] = text_fingerprint(spec.task, data_dir)
@@ -345,10 +313,7 @@ class _Words:
         return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
 
     def side_by_side(self) -> _Words:
-        """Source sentences that have a translation, then the translations.
-
-        Text in one language has no translations: its sentences alone.
-        """
+        """Source sentences that have a translation, then the translations; else all sentences."""
         pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
         if not pairs:
             return self._unpaired(self.encoder)

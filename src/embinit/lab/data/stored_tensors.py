@@ -1,8 +1,8 @@
 """Stored tensors, read row by row in bounded memory.
 
-A safetensors file is read by safetensors itself, PyTorch's own files only as far as they hold
-nothing but tensors (``weights_only``). Both are mapped: a file is opened anew for each block of
-rows, so a process holds no more of it than that block.
+safetensors reads its own files, and PyTorch's files are read only as far as they hold nothing but
+tensors (``weights_only``). Both are mapped: a file is opened anew for each block of rows, so a
+process holds no more of it than that block.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ BLOCK_ROWS = 64
 
 @runtime_checkable
 class StoredTensor(Protocol):
-    """A protocol of tensors in files or memory that are read by rows."""
+    """A tensor in a file or in memory that is read by rows, in the type that it is stored in."""
 
     @property
     def name(self) -> str:
-        """The tensor's name in its file."""
+        """Its name in its file."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,13 +57,13 @@ class StoredTensor(Protocol):
         """Its type by safetensors' name, such as ``BF16``."""
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """Rows ``start`` to ``stop`` (excluded), as they are stored."""
+        """Rows ``start`` to ``stop`` (excluded)."""
 
     def take(self, ids: Sequence[int]) -> Tensor:
-        """Single rows, as they are stored."""
+        """Single rows."""
 
     def whole(self) -> Tensor:
-        """The tensor, as it is stored."""
+        """The whole tensor."""
 
 
 def is_float(tensor: StoredTensor) -> bool:
@@ -73,12 +73,7 @@ def is_float(tensor: StoredTensor) -> bool:
 
 @dataclass(frozen=True)
 class MemoryTensor:
-    """A tensor in memory, read like one in a file.
-
-    Attributes:
-        name: Its name.
-        values: The tensor.
-    """
+    """A tensor in memory, read like one in a file."""
 
     name: str
     values: Tensor
@@ -111,14 +106,7 @@ class MemoryTensor:
 
 @dataclass(frozen=True)
 class FileTensor:
-    """A tensor in a safetensors file.
-
-    Attributes:
-        name: Its name.
-        path: The file.
-        dtype: Its type by safetensors' name.
-        shape: Its shape.
-    """
+    """A tensor in a safetensors file; reading it is an InputError if the file changed."""
 
     name: str
     path: Path
@@ -126,11 +114,7 @@ class FileTensor:
     shape: tuple[int, ...]
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """See the protocol.
-
-        Raises:
-            InputError: The file changed.
-        """
+        """See the protocol."""
         with self._reading(), safe_open(self.path, framework="pt") as file:
             values: Tensor = file.get_slice(self.name)[start:stop]
             return values.clone()  # the file is no longer mapped then
@@ -158,8 +142,7 @@ class FileTensor:
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
     """The tensors of a safetensors file by name. Only its header is read.
 
-    Raises:
-        InputError: The file is missing, cut short, or no safetensors file.
+    InputError if the file is missing, cut short, or no safetensors file.
     """
     regular(path)
     with reading(path), safe_open(path, framework="pt") as file:
@@ -173,9 +156,7 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
 def read_torch(path: Path) -> dict[str, StoredTensor]:
     """The memory-mapped tensors of a file that ``torch.save`` wrote.
 
-    Raises:
-        InputError: The file is broken, or holds more than tensors, so that reading it could run
-            code.
+    InputError if the file is broken, or holds more than tensors, so that reading it could run code.
     """
     mend = (
         "fetch it again; if reading it could run code, or it is older than PyTorch 1.6, convert "

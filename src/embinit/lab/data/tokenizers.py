@@ -54,11 +54,7 @@ class SpaCy:
 
 
 class HuggingFace:
-    """A model's own sub-word tokenizer, without special tokens.
-
-    Raises:
-        InputError: The model's tokenizer can't be loaded.
-    """
+    """A model's own sub-word tokenizer, without special tokens; InputError if it can't load."""
 
     def __init__(self, location: str) -> None:
         self._location = location
@@ -77,11 +73,7 @@ class HuggingFace:
             )
 
     def ids(self) -> dict[str, int]:
-        """The id of each word of the model's vocabulary.
-
-        Raises:
-            InputError: The vocabulary is missing, so that only the special words are there.
-        """
+        """The id of each word of the model's vocabulary; InputError if all words are special."""
         mend = "put the model's vocabulary (vocab.txt, tokenizer.json, spiece.model) there"
         with reading(f"the tokenizer {self._location!r}", mend):
             ids = {str(word): int(id_) for word, id_ in self.model.get_vocab().items()}
@@ -99,8 +91,8 @@ class HuggingFace:
 class InPieces:
     """A tokenizer that cuts one in eight of another's words into pieces.
 
-    Which words are cut is decided by their checksum, so that it is the same in every text. Each
-    piece but a word's last ends in ``@@``.
+    A word's checksum decides, so that it is cut alike in every text. Each piece but the last ends
+    in ``@@``.
     """
 
     SHARE, CUT, SHORTEST = 8, 3, 4
@@ -135,15 +127,11 @@ def piece_letters(name: str) -> int | None:
 
 @functools.lru_cache(maxsize=8)
 def tokenizer(name: str, language: str) -> Tokenizer:
-    """The tokenizer of a name; each process opens it once.
+    """The tokenizer of a name, for text in a language; each process opens it once.
 
-    Args:
-        name: ``whitespace``, ``spacy``, ``spacy-cased`` or ``hf:<directory or Hub id>``. After one
-            of the first three ``/2`` cuts one word in eight into pieces of two letters.
-        language: The language of the text, for spaCy.
-
-    Raises:
-        InputError: The name is unknown, or the model's tokenizer can't be loaded.
+    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``. After one
+    of the first three ``/2`` cuts one word in eight into pieces of two letters. InputError if the
+    name is unknown, or the model's tokenizer can't be loaded.
     """
     letters = piece_letters(name)
     if letters is not None and not name.startswith("hf:"):

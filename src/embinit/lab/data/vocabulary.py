@@ -24,12 +24,7 @@ MASK, MASK_WORD = 5, "<mask>"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A vocabulary: tokens by id.
-
-    Attributes:
-        words: N words, special words first.
-        counts: How often each occurs in the training text; 0 for special words.
-    """
+    """N tokens by id, special ones first, with their counts in the training text (special: 0)."""
 
     words: tuple[str, ...]
     counts: tuple[int, ...]
@@ -44,11 +39,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """Counts words and keeps the frequent ones, by falling count, ties alphabetical.
 
-        Args:
-            sentences: The tokenised training text.
-            min_freq: The least count of a word that is kept.
-            most: Most words in the vocabulary, special words included. None means no limit.
-            special: Words that come first, whatever their count.
+        ``most`` limits the vocabulary, special words included; None means no limit.
         """
         counted = Counter(word for sentence in sentences for word in sentence)
         for word in special:

@@ -1,8 +1,7 @@
 """Intrinsic evaluation of the encoder's input by word analogies; nothing is trained.
 
-Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run of this
-kind has no model and no training in its spec. Its arms are inits, its settings the multiplier and
-the positions. Its seed draws the position that each word stands at (the paper's footnote 6).
+Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run's seed
+draws the position of each word (the paper's footnote 6).
 
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
 - ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The synthetic
@@ -48,13 +47,11 @@ QUESTIONS = "analogies/questions-words.txt"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An intrinsic evaluation of tables.
+    """An intrinsic evaluation of tables, by a score from 0 to 1.
 
-    Attributes:
-        words: Gives the N words to look up, from the source's name and the data directory.
-        score: Gives a score from 0 to 1, from the table, its words and the data directory.
-        fingerprint: Gives a digest of the files that ``score`` reads, from the data directory.
-        in_world: Gives the same evaluation in another world; None where there are none.
+    ``words`` gives the N words to look up from a source's name and the data directory,
+    ``fingerprint`` a digest of the files that ``score`` reads, ``in_world`` the same evaluation in
+    another world.
     """
 
     words: Callable[[str, Path | None], tuple[str, ...]]
@@ -66,31 +63,22 @@ class Evaluation:
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
     """Digests of the run's inputs besides its spec: the questions and the source's vectors.
 
-    Raises:
-        InputError: A file is missing, the evaluation is unknown, or the run has no source.
+    InputError if a file is missing, the evaluation is unknown, or the run has no source.
     """
     questions = EVALUATIONS[run.recipe.data.task].fingerprint(data_dir)
     return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
 
 
 def check(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
-    """Reads words and vectors, so that bad input is named before anything is run.
-
-    Raises:
-        InputError: Words or vectors are missing or broken.
-    """
+    """Reads words and vectors; InputError if they are missing or broken."""
     _table(run.recipe.data.task, _source_of(run), data_dir)
 
 
 def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult:
     """Scores the encoder's input that the run's table and positions make.
 
-    Returns:
-        The measures ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1), with the
-        table's statistics.
-
-    Raises:
-        InputError: Words or vectors are missing or broken, or a name in the spec is unknown.
+    Measures are ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1). InputError if
+    words or vectors are missing or broken, or a name in the spec is unknown.
     """
     evaluation, name = EVALUATIONS[run.recipe.data.task], _source_of(run)
     words, vectors = _table(run.recipe.data.task, name, data_dir)

@@ -16,10 +16,7 @@ def greedy(
 ) -> Int[Tensor, "R B L"]:
     """Greedy translations of ``source``: the likeliest token at each step, at most ``longest``.
 
-    Stops as soon as every sentence of every run has ended.
-
-    Returns:
-        Ids with L at most ``longest``; what follows a sentence's EOS is padding.
+    Stops when every sentence of every run has ended; what follows a sentence's EOS is padding.
     """
     memory = model.encode_memory(source.unsqueeze(0))
     runs, batch = model.runs, len(source)

@@ -47,17 +47,8 @@ def probe_accuracy(
     """The accuracy in percent of a linear probe, a deterministic ridge regression.
 
     Ridge regression on one-hot labels, features standardised and an intercept, the largest output
-    being the answer (as scikit-learn's RidgeClassifier).
-
-    Args:
-        train: What it learns from.
-        labels: The classes of ``train``.
-        test: What it is asked.
-        answers: The classes of ``test``.
-        classes: How many there are.
-
-    Raises:
-        InputError: Fewer than two classes occur among ``labels``.
+    being the answer (as scikit-learn's RidgeClassifier). InputError if fewer than two classes occur
+    among ``labels``, those of ``train``.
     """
     if len(labels.unique()) < 2:
         raise InputError("a probe needs at least two classes among its training examples")

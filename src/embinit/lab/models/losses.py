@@ -1,8 +1,8 @@
 """Cross-entropy of a stacked output layer, a few runs' logits at a time.
 
-Over a large vocabulary the logits of a cohort are its largest tensor by far, and their gradient is
-as large again. Here both exist for a few runs at once: the gradients by what comes in and by the
-layer's weights are taken while the logits are there, as the loss is a sum that nothing else reads.
+Over a large vocabulary the logits of a cohort, and their gradient, are its largest tensors by far.
+Here they exist for a few runs at once: gradients are taken while the logits are there, as the loss
+is a sum that nothing else reads.
 """
 
 from __future__ import annotations
@@ -37,14 +37,9 @@ def cross_entropy(
     labels: Int[Tensor, "S M"],
     most_bytes: int | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
-    """Each run's summed cross-entropy, and its number of labels.
+    """Each run's summed cross-entropy of M rows, and its number of labels (other than NOTHING).
 
-    Args:
-        hidden: What the output layer reads, M rows of it.
-        layer: Makes N logits of each row.
-        labels: Which logit is to be the largest; S is 1 (the same for all runs) or R. A label
-            NOTHING is left out.
-        most_bytes: How much logits may take at once.
+    S is 1 (the same labels for all runs) or R; ``most_bytes`` limits the logits held at once.
     """
     runs, count, _ = hidden.shape
     of_one = 4 * count * layer.weight.shape[-1]

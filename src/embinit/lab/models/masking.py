@@ -21,11 +21,10 @@ from embinit.lab.models.losses import NOTHING
 
 
 class Masked(NamedTuple):
-    """A batch of masked sentences.
+    """A batch of masked sentences, with at most K predicted words each, BK = B * K.
 
-    ``seen`` are the ids that the model reads, ``positions`` where it predicts words and ``labels``
-    the words that stood there, BK = B * K of them. Short sentences have fewer than K masked words;
-    the label of the rest is NOTHING.
+    ``positions`` are those of predicted words, ``labels`` the words themselves, and NOTHING where a
+    sentence has fewer than K.
     """
 
     seen: Int[Tensor, "S B T"]
@@ -39,16 +38,10 @@ def mask_tokens(
     probability: float,
     generators: Sequence[torch.Generator],
 ) -> Masked:
-    """Masks tokens of a batch.
+    """Masks tokens of a batch, by one generator for each of the S.
 
-    A sentence with n ordinary words has max(1, round(probability * n)) masked words; a sentence
-    without ordinary words has none.
-
-    Args:
-        ids: Ordinary words have ids above MASK.
-        vocabulary_size: Random words have ids above MASK and below this.
-        probability: The share of a sentence's words that is masked.
-        generators: One for each of the S.
+    A sentence with n ordinary words (ids above MASK) has max(1, round(probability * n)) masked
+    words; a sentence without ordinary words has none.
     """
     copies, batch, length = ids.shape
     most = min(length, max(1, math.ceil(probability * length)))

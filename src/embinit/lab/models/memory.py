@@ -1,8 +1,7 @@
 """Memory estimates: what training a cohort takes, and how many of its runs fit at once.
 
-An estimate from shapes alone, so that a cohort is cut before it fails; what it leaves out (the
-libraries' own, fragments) is what ``SPARE`` is for. ``benchmarks/steps.py growth`` sets it beside
-what was used.
+An estimate from shapes alone, so that a cohort is cut before it fails; ``SPARE`` is for what it
+leaves out (libraries, fragments). ``benchmarks/steps.py growth`` compares it with what was used.
 """
 
 from __future__ import annotations
@@ -24,13 +23,10 @@ SPARE = 0.8
 
 @dataclass(frozen=True)
 class WidestBatch:
-    """The largest batch that a model is trained on, in sentences and words.
+    """The largest batch that a model is trained on, in sentences and words of each.
 
-    Attributes:
-        sentences: How many.
-        source: Words of a sentence.
-        target: Words of its translation; 0 where the model does not translate.
-        answers: Predicted words or classes of a sentence, where the model does not translate.
+    ``target`` is 0 where the model does not translate; ``answers`` are a sentence's predicted words
+    or classes there.
     """
 
     sentences: int
@@ -40,10 +36,7 @@ class WidestBatch:
 
 
 def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
-    """The estimated memory of training ``runs`` stacked runs, in bytes.
-
-    All of it is float32.
-    """
+    """The estimated memory of training ``runs`` stacked runs in float32, in bytes."""
     kept = batch.sentences * shape.kept(batch.source, batch.target)
     outputs = batch.sentences * (batch.target if shape.translates else batch.answers)
     logits = 4 * outputs * shape.logits
@@ -54,7 +47,7 @@ def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: st
 def free_bytes(device: str, sharers: int = 1) -> int | None:
     """Free bytes of a GPU's memory, or the machine's, for one of ``sharers`` processes.
 
-    None where the system doesn't tell.
+    None where the system doesn't report it.
     """
     if torch.device(device).type == "cuda":
         free, every = torch.cuda.mem_get_info(device)

@@ -32,9 +32,5 @@ def output_width(model: ModelSpec) -> int | None:
 
 
 def learned_positions(recipe: ModelRecipe, data: DataSpec) -> int:
-    """The number of learned positions of each side; 0 where positions are fixed.
-
-    Learned positions are carried from task to task, so every task needs a table of the same
-    length.
-    """
+    """The number of learned positions of each side, for every task; 0 where positions are fixed."""
     return data.max_length + 1 if recipe.positions.kind == LEARNED else 0

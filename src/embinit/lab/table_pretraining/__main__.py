@@ -20,14 +20,7 @@ def _worlds(text: str) -> range:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line.
-
-    Args:
-        arguments: Those after the program's name; None means the process's own.
-
-    Returns:
-        The exit status.
-    """
+    """Runs the command line and returns its exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m embinit.lab.table_pretraining", description=__doc__
     )

@@ -19,11 +19,9 @@ from embinit.errors import InputError
 
 @dataclass(frozen=True)
 class Corpus:
-    """B sentences over N words.
+    """B sentences over N words, which are sorted by falling count, ties by spelling.
 
-    Attributes:
-        words: N words by falling count, ties by spelling.
-        ids: The sentences, padded behind with N, the first id that is no word.
+    Sentences are padded behind with N, the first id that is no word.
     """
 
     words: tuple[str, ...]
@@ -31,11 +29,7 @@ class Corpus:
 
     @classmethod
     def read(cls, sentences: Sequence[str]) -> Corpus:
-        """Splits sentences at white space and counts their words.
-
-        Raises:
-            InputError: There is no word in the sentences.
-        """
+        """Splits sentences at white space and counts their words; InputError if there is none."""
         tokens = [sentence.split() for sentence in sentences]
         counts = Counter(word for sentence in tokens for word in sentence)
         if not counts:
@@ -58,14 +52,9 @@ class Corpus:
     def batches(
         self, size: int, steps: int, generator: torch.Generator
     ) -> Iterator[Int64[Tensor, "batch T"]]:
-        """Yields shuffled batches, each as long as its longest sentence.
+        """Yields ``steps`` shuffled batches of ``size``, each as long as its longest sentence.
 
         Every pass over the corpus has an order of its own; a batch may span two passes.
-
-        Args:
-            size: Sentences in a batch.
-            steps: How many batches to yield.
-            generator: Where the order of each pass is drawn from.
         """
         rows = self.ids.shape[0]
         queue = torch.empty(0, dtype=torch.int64)
@@ -84,13 +73,7 @@ def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Int64[Tensor, "rows
 
 
 class TrainingLog:
-    """The recent losses of a training. Its progress is printed on stderr every few seconds.
-
-    Args:
-        name: What is trained, and what a step is.
-        steps: The number of steps.
-        every_seconds: The least time between two lines.
-    """
+    """The recent losses of a training. Its progress is printed on stderr every few seconds."""
 
     def __init__(self, name: str, steps: int, every_seconds: float = 10.0) -> None:
         self._name, self._steps, self._every = name, steps, every_seconds
@@ -103,12 +86,7 @@ class TrainingLog:
         return torch.stack([*self._losses]).mean().item() if self._losses else math.nan
 
     def record(self, step: int, loss: Float[Tensor, ""]) -> None:
-        """Keeps a loss, and prints a line if the last one is long enough ago.
-
-        Args:
-            step: The step's number, from 1.
-            loss: The step's loss.
-        """
+        """Keeps the loss of a step (from 1), and prints a line every few seconds and at the end."""
         self._losses.append(loss.detach())
         now = time.monotonic()
         if now - self._printed < self._every and step < self._steps:

@@ -20,14 +20,7 @@ BUCKETS, MAX_DISTANCE = 32, 128
 
 
 class Attention(nn.Module):
-    """Multi-head attention.
-
-    Args:
-        dim: D, the width.
-        heads: The number of heads, which divides D.
-        bias: Whether the projections have biases.
-        scale: The factor of the scores; None means 1/sqrt(D/heads).
-    """
+    """Multi-head attention; ``scale`` is the factor of the scores, None means 1/sqrt(D/heads)."""
 
     def __init__(self, dim: int, heads: int, bias: bool, scale: float | None = None) -> None:
         super().__init__()
@@ -59,12 +52,7 @@ class Attention(nn.Module):
 
 
 class PostNormLayer(nn.Module):
-    """BERT's layer: attention, then GELU feed-forward 4D wide, LayerNorm after each sum.
-
-    Args:
-        dim: D, the width.
-        heads: The number of heads.
-    """
+    """BERT's layer: attention, then GELU feed-forward 4D wide, LayerNorm after each sum."""
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
@@ -87,10 +75,7 @@ class PostNormLayer(nn.Module):
 class PreNormLayer(nn.Module):
     """T5's layer: RMSNorm first, ReLU feed-forward 4D wide, no biases, unscaled attention.
 
-    Args:
-        dim: D, the width.
-        heads: The number of heads.
-        cross: Whether the layer also attends to an encoder's output.
+    With ``cross`` the layer also attends to an encoder's output.
     """
 
     def __init__(self, dim: int, heads: int, cross: bool) -> None:
@@ -110,14 +95,7 @@ class PreNormLayer(nn.Module):
         memory: Float[Tensor, "B S D"] | None = None,
         memory_mask: Float[Tensor, "#B #heads #T #S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
-        """The states after this layer.
-
-        Args:
-            hidden: The states before it.
-            mask: Added to the scores of self-attention.
-            memory: The encoder's output, for a layer with cross-attention.
-            memory_mask: Added to the scores of cross-attention.
-        """
+        """The states after this layer. Masks are added to scores; ``memory`` is for ``cross``."""
         normed = self.norm_attention(hidden)
         hidden = hidden + self.attention(normed, normed, mask)
         if self.cross is not None:
@@ -136,11 +114,7 @@ def padding_mask(ids: Int64[Tensor, "B S"], padding: int) -> Float[Tensor, "B 1 
 def relative_buckets(queries: int, keys: int, both_ways: bool) -> Int64[Tensor, "{queries} {keys}"]:
     """T5's bucket of each distance: exact for near keys, logarithmic for far ones.
 
-    Args:
-        queries: T, the number of queries.
-        keys: S, the number of keys.
-        both_ways: Whether keys behind the query have half of the buckets. If not, they all share
-            bucket 0.
+    If ``both_ways``, keys behind the query have half of the buckets, else they share bucket 0.
     """
     distance = torch.arange(keys)[None, :] - torch.arange(queries)[:, None]
     buckets = BUCKETS // 2 if both_ways else BUCKETS
@@ -157,10 +131,7 @@ def relative_scores(
 ) -> Float[Tensor, "heads {length} {length}"]:
     """The bias that each head adds to a score, by the distance between query and key.
 
-    Args:
-        biases: A row of one bias per head for each bucket.
-        length: T, the number of words.
-        both_ways: See ``relative_buckets``.
+    ``biases`` has a row for each bucket; for ``both_ways`` see ``relative_buckets``.
     """
     scores: Tensor = biases(relative_buckets(length, length, both_ways))
     return scores.permute(2, 0, 1)

@@ -51,23 +51,13 @@ class GloveParameters:
         columns: Int64[Tensor, "pairs"],
         logs: Float[Tensor, "pairs"],
     ) -> Float[Tensor, "pairs"]:
-        """The error of each pair, w . w~ + b + b~ - log X.
-
-        Args:
-            rows: The pairs' words.
-            columns: Their contexts.
-            logs: The logarithms of their counts.
-        """
+        """The error of each pair of word and context, w . w~ + b + b~ - log X."""
         scores = (self.words[rows] * self.contexts[columns]).sum(1)
         return scores + self.word_biases[rows] + self.context_biases[columns] - logs
 
 
 def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
-    """Counts co-occurrences: a pair of words d apart in a sentence counts 1/d, up to ``window``.
-
-    Returns:
-        X, symmetric, float64.
-    """
+    """X, (N, N) float64: a pair of words d apart in a sentence counts 1/d, up to ``window``."""
     size = len(corpus.words)
     counts = torch.zeros(size, size, dtype=torch.float64)
     for distance in range(1, min(window, corpus.ids.shape[1] - 1) + 1):
@@ -100,16 +90,9 @@ def loss(parameters: GloveParameters, counts: Float[Tensor, "N N"]) -> Float[Ten
 def train_glove(
     corpus: Corpus, dim: int = 64, epochs: int = 50, batch: int = 256, seed: int = 0
 ) -> TrainedTable:
-    """Trains on all pairs of a corpus. The result is w + w~.
+    """Trains on all pairs of a corpus. The result is w + w~, of width D = ``dim``.
 
     The pairs of a batch are updated at once, each as if it were alone.
-
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        epochs: Passes over all pairs.
-        batch: Pairs in a batch.
-        seed: Decides the start and the order of pairs.
     """
     generator = torch.Generator().manual_seed(seed)
     counts = cooccurrences(corpus)

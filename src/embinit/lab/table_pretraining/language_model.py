@@ -43,26 +43,10 @@ def train(
     rate: float,
     optimizer: str,
 ) -> TrainedTable:
-    """Trains a model on batches of a corpus.
+    """Trains a model on ``steps`` batches of a corpus; the result is its rows of the words.
 
-    Torch's global generator is forked: the training neither reads nor changes its state.
-
-    Args:
-        objective: The objective's name, for the log and the record.
-        corpus: The text, whose N words are the model's first N.
-        make_model: Makes the model, from torch's global generator.
-        batches: As many batches as ``steps``.
-        loss_of: The loss of a model on a batch.
-        steps: The number of batches, for the optimizer's schedule.
-        seed: Seeds torch's global generator.
-        rate: The optimizer's learning rate.
-        optimizer: A name in ``OPTIMIZERS``.
-
-    Returns:
-        The rows of the words, without those of special tokens.
-
-    Raises:
-        InputError: The optimizer is unknown.
+    Torch's global generator, which makes the model, is seeded and forked: the training neither
+    reads nor changes its state. InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     log = TrainingLog(f"{objective} (steps)", steps)
     with torch.random.fork_rng(devices=[]):

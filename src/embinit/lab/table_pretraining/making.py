@@ -53,15 +53,9 @@ def make_assets(
     """Trains tables and writes each as ``micro-<name>.safetensors``, or with its world's number.
 
     A table of a world is kept in half precision, and isn't trained again if it is there already,
-    whole and made of the same text with the same effort and seed.
-
-    Args:
-        directory: Where to write them. It is made if there is none.
-        only: Some of ``TABLES``; None means all.
-        sentences: How many sentences to train on.
-        effort: A factor for the passes and steps; 1 takes a few minutes a table on one core.
-        seed: The seed of each training, to which the world's number is added.
-        worlds: The numbers of the worlds; 0 is the language that settings were chosen on.
+    whole and made of the same text with the same effort and seed. ``effort`` is a factor for the
+    passes and steps; 1 takes a few minutes a table on one core. The world's number is added to the
+    seed; world 0 is the language that settings were chosen on. ``only`` None means all tables.
     """
     trainers: dict[str, Callable[..., TrainedTable]] = {
         "glove": partial(train_glove, epochs=max(1, round(50 * effort))),
@@ -135,11 +129,7 @@ def _with_time_left(
 
 
 def make_table(name: str) -> None:
-    """Trains a table of a world into ``worlds_directory``, unless another process has made it.
-
-    Args:
-        name: The source's name, such as ``micro-glove@9003``.
-    """
+    """Trains a world's table, such as ``micro-glove@9003``, unless another process has made it."""
     base, world = split_world(name)
     folder = worlds_directory()
     mark = folder / f".{name}"

@@ -43,14 +43,8 @@ MaskedBatch = tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]
 class MaskedLanguageModel(LanguageModel):
     """An encoder of two post-LN layers over N words, padding (id N) and the mask (id N + 1).
 
-    Args:
-        size: N, the number of words.
-        dim: D, the width.
-        heads: The number of heads.
-        longest: The length of the longest sentence, in words.
-        start: The sigma that the table starts from.
-        relative: Whether positions are T5's biases inside attention, instead of learned rows that
-            are added to the table's.
+    ``start`` is the sigma that the table starts from. With ``relative``, positions are T5's biases
+    inside attention, instead of learned rows that are added to the table's.
     """
 
     def __init__(
@@ -107,16 +101,10 @@ def _truncated_normal(weight: Tensor, sigma: float) -> None:
 def mask_tokens(
     ids: Int64[Tensor, "B T"], size: int, generator: torch.Generator
 ) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
-    """Chooses the words to predict, and masks most of them.
+    """Chooses words to predict, and masks most: the ids that the model sees, and the targets.
 
-    Args:
-        ids: Ids below ``size`` are words; ``size`` is padding, which is never chosen.
-        size: N, the number of words. The mask is ``size`` + 1.
-        generator: Where choice and replacements are drawn from.
-
-    Returns:
-        The ids that the model sees, and the targets, which are ``UNMASKED`` for words that are not
-        to be predicted.
+    Ids below ``size`` are words, ``size`` is padding, which is never chosen, and the mask is
+    ``size`` + 1. The target of words that are not to be predicted is ``UNMASKED``.
     """
     chosen = (torch.rand(ids.shape, generator=generator) < MASK_PROBABILITY) & (ids < size)
     fate = torch.rand(ids.shape, generator=generator)
@@ -151,21 +139,10 @@ def train_masked_language_model(
     start: float = START_SIGMA,
     relative: bool = False,
 ) -> TrainedTable:
-    """Trains a masked language model. The result is its table.
+    """Trains a masked language model. The result is its D-wide table.
 
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        steps: The number of batches.
-        batch: Sentences in a batch.
-        seed: Decides the start, the order of sentences and the masks.
-        rate: The learning rate after the warm-up.
-        optimizer: A name in ``OPTIMIZERS``.
-        start: The sigma that the table starts from.
-        relative: Whether positions are T5's biases inside attention.
-
-    Raises:
-        InputError: The optimizer is unknown.
+    ``rate`` is that after the warm-up, ``start`` the sigma that the table starts from, ``relative``
+    whether positions are T5's biases. InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     size, longest = len(corpus.words), corpus.ids.shape[1]
     return train(

@@ -1,9 +1,8 @@
 """Table pre-training as runs: a table's sigma, with one setting of its recipe changed.
 
 The sigma of T5's published tables is far above Xavier's, that of BERT's is not. A run here
-pre-trains one of the two on the microcosm's unlabelled text and measures the resulting table. Its
-task is ``micro-text``, whose cut gives the number of sentences; ``micro-text@9003`` is that of
-world 9003. Its spec has no model.
+pre-trains one of the two on the unlabelled text of the task ``micro-text`` (``micro-text@9003`` in
+world 9003), whose cut gives the number of sentences. Its spec has no model.
 """
 
 from __future__ import annotations
@@ -31,20 +30,12 @@ TASK = "micro-text"
 
 
 def fingerprint(run: RunSpec[PretrainingRecipe]) -> str:
-    """The digest of the unlabelled text that the run reads.
-
-    Raises:
-        InputError: The run's task is no ``micro-text`` of a fixed number of sentences.
-    """
+    """The digest of the run's text; InputError if it is no ``micro-text`` of a fixed size."""
     return _corpus(*_text(run)).fingerprint()
 
 
 def check(run: RunSpec[PretrainingRecipe]) -> None:
-    """Checks the run's recipe.
-
-    Raises:
-        InputError: The objective or the optimizer is unknown.
-    """
+    """Checks the recipe; InputError if the objective or the optimizer is unknown."""
     training = run.recipe.training
     if training.objective not in OBJECTIVES:
         raise InputError(
@@ -56,12 +47,8 @@ def check(run: RunSpec[PretrainingRecipe]) -> None:
 def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
     """Pre-trains the run's table and measures it.
 
-    Returns:
-        The table's statistics, with the measures ``sigma`` and ``loss``, the mean loss of the last
-        tenth of the steps.
-
-    Raises:
-        InputError: The run's recipe or task is unknown here.
+    The measure ``loss`` is the mean of the last tenth of the steps. InputError if the run's recipe
+    or task is unknown here.
     """
     check(run)
     training, started = run.recipe.training, time.perf_counter()

@@ -1,16 +1,14 @@
 """word2vec and fastText: skip-gram with negative sampling, trained by gensim.
 
 word2vec (Mikolov et al. 2013) gives each word a vector, fastText (Bojanowski et al. 2017) the mean
-of its own vector and those of its character n-grams. They start from U(-1, 1)/D. A word should tell
-those around it from random ones by a logistic loss, so products of vectors come to be shifted
-logarithms of association (Levy and Goldberg 2014), as far as the number and rate of steps let them.
-All this decides the width.
+of its own vector and those of its character n-grams of 3 to 6. They start from U(-1, 1)/D. Products
+of vectors come to be shifted logarithms of association (Levy and Goldberg 2014), as far as the
+number and rate of steps let them.
 
 Rates and numbers are gensim's defaults, which are word2vec's own: 5 negative samples, a window of 5
-words, frequent words thinned at 1e-3, a rate that falls from 0.025 to 0.0001. There are 50 passes,
-as for GloVe: a word is then met some 30,000 times, about as often as those of the published Google
-News vectors (100 billion words for 3 million). fastText's n-grams are its own, of 3 to 6
-characters. A single worker and a fixed seed give the same table each time.
+words, frequent words thinned at 1e-3, a rate that falls from 0.025 to 0.0001. In 50 passes a word
+is met some 30,000 times, about as often as those of the published Google News vectors (100 billion
+words for 3 million). A single worker and a fixed seed give the same table each time.
 """
 
 from __future__ import annotations
@@ -39,14 +37,11 @@ BUCKETS = 200_000
 
 
 def windowed_pairs(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
-    """Counts pairs of words as windows of random length do, on average.
+    """Counts pairs of words, (N, N) float64, as windows of random length do on average.
 
     A window's length is drawn from 1 to ``window``. So a pair d apart counts (window - d +
-    1)/window. It counts as often as both words are kept when frequent words are thinned. That
-    windows reach further across dropped words is left out.
-
-    Returns:
-        The counts, symmetric, float64.
+    1)/window, as often as both words are kept when frequent words are thinned. That windows reach
+    further across dropped words is left out.
     """
     counts = torch.zeros(len(corpus.words), len(corpus.words), dtype=torch.float64)
     for distance in range(1, min(window, corpus.ids.shape[1] - 1) + 1):
@@ -75,13 +70,7 @@ def noise(corpus: Corpus) -> Float[Tensor, "N"]:
 def expected_loss(
     scores: Float[Tensor, "N N"], pairs: Float[Tensor, "N N"], noise: Float[Tensor, "N"]
 ) -> Float[Tensor, ""]:
-    """The loss of a pair, averaged over pairs and over draws of negative samples.
-
-    Args:
-        scores: The product of each word's vector and each context's.
-        pairs: How often each pair occurs.
-        noise: The distribution of negative samples.
-    """
+    """The loss of a pair, averaged over pairs and over draws of negative samples from ``noise``."""
     rejected = NEGATIVE * (softplus(scores) @ noise)
     return (pairs * (softplus(-scores) + rejected[:, None])).sum() / pairs.sum()
 
@@ -167,32 +156,12 @@ def _train(kind: str, corpus: Corpus, dim: int, epochs: int, seed: int, **own: A
 
 
 def train_word2vec(corpus: Corpus, dim: int = 64, epochs: int = 50, seed: int = 0) -> TrainedTable:
-    """Trains word2vec's skip-gram with negative sampling. The result is the words' vectors.
-
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        epochs: Passes over the text.
-        seed: Decides the start, the windows, and which words are thinned and sampled.
-
-    Raises:
-        InputError: gensim isn't installed.
-    """
+    """Trains word2vec's vectors, D wide; InputError if gensim isn't installed."""
     return _train("Word2Vec", corpus, dim, epochs, seed)
 
 
 def train_fasttext(corpus: Corpus, dim: int = 64, epochs: int = 50, seed: int = 0) -> TrainedTable:
-    """Trains fastText's skip-gram. The result is each word's mean of its own vector and n-grams'.
-
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        epochs: Passes over the text.
-        seed: Decides the start, the windows, and which words are thinned and sampled.
-
-    Raises:
-        InputError: gensim isn't installed.
-    """
+    """Trains fastText's means of a word's own vector and n-grams'; InputError without gensim."""
     shortest, longest = GRAMS
     return _train(
         "FastText", corpus, dim, epochs, seed, min_n=shortest, max_n=longest, bucket=BUCKETS

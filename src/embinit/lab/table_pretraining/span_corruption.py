@@ -46,19 +46,11 @@ CorruptedBatch = tuple[Int64[Tensor, "B T"], Int64[Tensor, "B target"]]
 def cut_spans(
     tokens: Sequence[int], first_sentinel: int, rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """Cuts spans out of a sentence.
+    """Cuts spans out of at least two tokens, and puts a sentinel in place of each.
 
-    Spans never touch, so each sentinel stands for one span. Any token may be cut, the outermost
-    less often, as fewer spans reach them.
-
-    Args:
-        tokens: At least two tokens.
-        first_sentinel: The id of the first sentinel; the others follow.
-        rng: Where number, length and position of the spans are drawn from.
-
-    Returns:
-        The remaining tokens with a sentinel for each span, and each span behind its sentinel with
-        one more sentinel at the end.
+    Returns the remaining tokens with the sentinels, and each span behind its sentinel with one more
+    sentinel at the end. Spans never touch. Any token may be cut, the outermost less often, as fewer
+    spans reach them.
     """
     cut = min(max(round(len(tokens) * CUT_SHARE), 1), len(tokens) - 1)
     kept = len(tokens) - cut
@@ -81,13 +73,8 @@ def cut_spans(
 class SpanCorruptionModel(LanguageModel):
     """Two encoder and two decoder layers over N words, padding, end and ``SENTINELS`` sentinels.
 
-    Args:
-        size: N, the number of words.
-        dim: D, the width.
-        heads: The number of heads.
-        start: The sigma that the table starts from.
-        relative: Whether positions are T5's biases inside attention, instead of Vaswani's PE that
-            is added to the table's rows.
+    ``start`` is the sigma that the table starts from. With ``relative``, positions are T5's biases
+    inside attention, instead of Vaswani's PE that is added to the table's rows.
     """
 
     def __init__(
@@ -117,9 +104,7 @@ class SpanCorruptionModel(LanguageModel):
     ) -> Float[Tensor, "B target tokens"]:
         """The logits over all N + 2 + ``SENTINELS`` tokens, of the spans that were cut out.
 
-        Args:
-            ids: The remaining text.
-            shifted: The spans, shifted to the right by one token.
+        ``shifted`` are the spans, shifted to the right by one token.
         """
         memory_mask = padding_mask(ids, self.padding)
         hidden, relative = self._with_positions(ids, self.encoder_biases, both_ways=True)
@@ -177,21 +162,10 @@ def train_span_corruption(
     start: float = START_SIGMA,
     relative: bool = True,
 ) -> TrainedTable:
-    """Trains a model on span corruption. The result is its table without sentinels.
+    """Trains a model on span corruption. The result is its D-wide table without sentinels.
 
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        steps: The number of batches.
-        batch: Sentences in a batch.
-        seed: Decides the start, the order of sentences and the spans.
-        rate: The learning rate.
-        optimizer: A name in ``OPTIMIZERS``.
-        start: The sigma that the table starts from.
-        relative: Whether positions are T5's biases inside attention.
-
-    Raises:
-        InputError: The optimizer is unknown.
+    ``start`` is the sigma that the table starts from, ``relative`` whether positions are T5's
+    biases inside attention. InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     return train(
         "span corruption",

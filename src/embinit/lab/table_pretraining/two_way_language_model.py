@@ -42,8 +42,8 @@ IGNORED = -100
 def character_ids(words: Sequence[str]) -> Int64[Tensor, "N1 characters"]:
     """The characters of N words, and of the boundary of a sentence as the last row.
 
-    Each word stands between ``BEGIN`` and ``END``, and is padded behind. Characters are numbered
-    from 4, in the order of their code points. Rows are at least as long as the widest convolution.
+    Each word is between ``BEGIN`` and ``END``, padded behind to at least the widest convolution.
+    Characters are numbered from 4, by code point.
     """
     alphabet = sorted({character for word in words for character in word})
     number = {character: BOUNDARY + 1 + index for index, character in enumerate(alphabet)}
@@ -56,11 +56,7 @@ def character_ids(words: Sequence[str]) -> Int64[Tensor, "N1 characters"]:
 
 
 class Highway(nn.Module):
-    """A layer that passes on its input where a gate, at first mostly closed, is closed.
-
-    Args:
-        dim: The width of input and output.
-    """
+    """A layer that passes on its input where a gate, at first mostly closed, is closed."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -76,12 +72,7 @@ class Highway(nn.Module):
 
 
 class CharacterEncoder(nn.Module):
-    """Makes a vector of a word's characters.
-
-    Args:
-        characters: How many ids of characters there are.
-        dim: D, the width of the vectors.
-    """
+    """Makes a D-wide vector of a word's characters, of which there are ``characters`` ids."""
 
     def __init__(self, characters: int, dim: int) -> None:
         super().__init__()
@@ -110,11 +101,7 @@ class CharacterEncoder(nn.Module):
 
 
 class Reader(nn.Module):
-    """Two LSTMs that read sentences in one direction; the second's output is added to the first's.
-
-    Args:
-        dim: D, the width of input and output.
-    """
+    """Two D-wide LSTMs that read in one direction; the second's output is added to the first's."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -137,12 +124,7 @@ class Reader(nn.Module):
 
 
 class TwoWayLanguageModel(LanguageModel):
-    """Guesses each word of a sentence from those before it, and from those behind it.
-
-    Args:
-        words: N words.
-        dim: D, the width.
-    """
+    """Guesses each of N words of a sentence from those before it, and from those behind it."""
 
     spelling: Int64[Tensor, "N1 characters"]
 
@@ -168,10 +150,8 @@ class TwoWayLanguageModel(LanguageModel):
     ) -> tuple[Float[Tensor, "B T1 tokens"], Float[Tensor, "B T1 tokens"]]:
         """The logits of the next word and of the previous one, N words and the boundary.
 
-        Both directions begin at the boundary, so the backward logits are of reversed sentences.
-
-        Args:
-            ids: Sentences, padded behind with N, the boundary.
+        Sentences are padded behind with N, the boundary. Both directions begin there, so the
+        backward logits are of reversed sentences.
         """
         vectors = self.encoder(self.spelling)
         forwards, backwards = (
@@ -224,19 +204,9 @@ def train_two_way_language_model(
     rate: float = RATE,
     optimizer: str = "adagrad",
 ) -> TrainedTable:
-    """Trains a two-way language model. The result is its word layer's output for each word.
+    """Trains a two-way language model on ``epochs`` passes. The result is its D-wide word layer.
 
-    Args:
-        corpus: The text.
-        dim: D, the table's width.
-        epochs: Passes over the text.
-        batch: Sentences in a batch.
-        seed: Decides the start and the order of sentences.
-        rate: The learning rate.
-        optimizer: A name in ``OPTIMIZERS``.
-
-    Raises:
-        InputError: The optimizer is unknown.
+    InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     steps = passes(corpus, epochs, batch)
     return train(

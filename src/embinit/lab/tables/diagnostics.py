@@ -1,8 +1,8 @@
 """Diagnostics: measures of a table that need no training.
 
-After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean
-and sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2),
-and word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
+After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean and
+sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2), and
+word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
 
 A table is (N, D). ``special`` is true in the rows that are left out; None means that there are
 none. Cosines are taken in blocks of rows, so that memory does not grow with N squared.
@@ -31,13 +31,9 @@ BLOCK_VALUES = 2**24
 def table_statistics(
     table: Float[Tensor, "N D"], special: Bool[Tensor, "N"] | None = None
 ) -> TableStatistics:
-    """Measures a table.
+    """Measures a table; InputError if it has no values outside its special rows.
 
-    Statistics of a table that holds a NaN are NaN and not an error, since the table of a diverged
-    run is measured too.
-
-    Raises:
-        InputError: The table has no values outside its special rows.
+    Statistics of a table that holds a NaN, such as a diverged run's, are NaN and not an error.
     """
     values = ordinary_rows(table.detach(), special).double()
     if values.numel() == 0:
@@ -73,16 +69,10 @@ def pe_share(
     pe: Float[Tensor, "L D"],
     special: Bool[Tensor, "N"] | None = None,
 ) -> float:
-    """The PE's share of the variance of table + PE, where the two are independent.
+    """The PE's share of the variance of table + PE, from 0 to 1, where the two are independent.
 
-    Args:
-        table: The table as it meets the PE, that is after its multiplier.
-        pe: Positions. L should be the length of the sentences, since the PE's variance depends on
-            it.
-        special: True in the rows that are left out.
-
-    Returns:
-        A share from 0 to 1; 0 where neither varies.
+    The table is as it meets the PE, after its multiplier. L should be the length of the sentences,
+    since the PE's variance depends on it. The share is 0 where neither varies.
     """
     pe_variance = table_statistics(pe).sigma ** 2
     table_variance = table_statistics(table, special).sigma ** 2
@@ -92,13 +82,7 @@ def pe_share(
 def encoder_input(
     table: Float[Tensor, "N D"], multiplier: float, pe_rows: Float[Tensor, "N D"]
 ) -> Float[Tensor, "N D"]:
-    """The vectors that a transformer reads: the table times a multiplier, plus positions.
-
-    Args:
-        table: The words' vectors.
-        multiplier: A factor for the table.
-        pe_rows: The PE of each word's position.
-    """
+    """The vectors that a transformer reads: the table times a multiplier, plus each word's PE."""
     return table.float() * multiplier + pe_rows.float()
 
 
@@ -127,13 +111,7 @@ class Question:
 
 @dataclass(frozen=True)
 class AnalogyScore:
-    """The result of word analogies.
-
-    Attributes:
-        correct: Questions with the right answer.
-        applicable: Questions all of whose words are in the table.
-        total: All questions.
-    """
+    """Analogies: those answered right, those whose words are all in the table, and all."""
 
     correct: int
     applicable: int
@@ -148,11 +126,9 @@ class AnalogyScore:
 def read_questions(path: Path) -> list[Question]:
     """Reads analogies in the format of Mikolov et al.'s questions-words.txt.
 
-    A line is ``: section`` or four words. Empty lines don't count.
-
-    Raises:
-        InputError: There is no such file, a line is of neither form, or a question stands before
-            any section. The message has the line's number.
+    A line is ``: section`` or four words. Empty lines don't count. InputError, with the line's
+    number, if a line is of neither form, a question precedes all sections, or there is no such
+    file.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
@@ -190,19 +166,11 @@ def analogy_accuracy(
     questions: Sequence[Question],
     lowercase: bool = False,
 ) -> AnalogyScore:
-    """Answers analogies by 3CosAdd (Mikolov et al. 2013).
+    """Answers analogies by 3CosAdd (Mikolov et al. 2013) from a table, whose rows are ``words``.
 
     The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
-    of unit rows. Rows of zeros are never an answer.
-
-    Args:
-        table: Row i is the vector of ``words[i]``.
-        words: N different words.
-        questions: The analogies to answer.
-        lowercase: Whether to put the questions in lower case first, for uncased tables.
-
-    Raises:
-        InputError: Words and rows don't fit, or no question is applicable.
+    of unit rows. Rows of zeros are never an answer. ``lowercase`` puts the questions in lower case,
+    for uncased tables. InputError if words and rows don't fit, or no question is applicable.
     """
     if len(words) != len(table) or len(set(words)) != len(words):
         raise InputError(
@@ -234,17 +202,10 @@ def analogy_accuracy(
 def nearest_neighbours(
     table: Float[Tensor, "N D"], k: int, special: Bool[Tensor, "N"] | None = None
 ) -> Int[Tensor, "N {k}"]:
-    """The ids of each row's nearest rows by cosine, nearest first.
+    """The ids of each row's ``k`` nearest other rows by cosine, nearest first.
 
-    A row is not its own neighbour.
-
-    Args:
-        table: The rows to compare.
-        k: The number of neighbours.
-        special: True in rows that are no row's neighbour. Their own neighbours are given as -1.
-
-    Raises:
-        InputError: Fewer than ``k`` other rows are left.
+    Special rows are no row's neighbour, and their own neighbours are given as -1. InputError if
+    fewer than ``k`` other rows are left.
     """
     ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
     if not 1 <= k < len(ordinary):
@@ -269,15 +230,9 @@ def neighbour_purity(
 ) -> float:
     """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
-    By chance it is about the size of a group over the number of rows.
-
-    Args:
-        table: The rows to compare.
-        groups: Each row's group, (N,). Rows of group -1 count neither as rows nor as neighbours.
-        special: True in rows that are left out as well.
-
-    Raises:
-        InputError: ``groups`` does not fit the table, or fewer than two rows are left.
+    By chance it is about the size of a group over the number of rows. Rows of group -1 count
+    neither as rows nor as neighbours. InputError if ``groups`` does not fit the table, or fewer
+    than two rows are left.
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")

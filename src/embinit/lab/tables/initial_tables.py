@@ -24,12 +24,7 @@ from embinit.randomness import stream
 def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
     """Digests of the run's inputs besides its spec: the task's text and the source's vectors.
 
-    Args:
-        run: A run with a task, and perhaps a source.
-        data_dir: The data directory; None if none was named.
-
-    Raises:
-        InputError: A file is missing. So nothing trains before all its data is there.
+    InputError if a file is missing, so nothing trains before all its data is there.
     """
     digests = [data_fingerprint(run.recipe.data, data_dir)]
     if run.recipe.table.source is not None:
@@ -39,13 +34,7 @@ def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """One side's initial table.
-
-    Attributes:
-        values: The table.
-        special: True in the rows that stay zero.
-        coverage: How much of the vocabulary the source knows; None without a source.
-    """
+    """One side's initial table; ``special`` rows stay zero, coverage is None without a source."""
 
     values: Float[Tensor, "N D"]
     special: Bool[Tensor, "N"]
@@ -55,17 +44,10 @@ class Table:
 def make_initial_tables(
     run: ModelRun, data: PreparedData, data_dir: Path | None
 ) -> dict[Side, Table]:
-    """Makes the initial table of each side of the data.
+    """Makes the initial table of each side of the data of a run with a model.
 
-    A side in a language that the source does not cover starts from Xavier.
-
-    Args:
-        run: The run, which has a model.
-        data: The run's prepared data.
-        data_dir: The data directory; None if none was named.
-
-    Raises:
-        InputError: The source is missing, broken, or not of the table's width.
+    A side in a language that the source does not cover starts from Xavier. InputError if the source
+    is missing, broken, or not of the table's width.
     """
     width = run.recipe.architecture.table_width
     return {
@@ -84,16 +66,7 @@ def make_initial_table(
 ) -> Table:
     """Makes one side's initial table, with random draws from the side's own stream.
 
-    Args:
-        run: The run: its seed and the recipe of its table.
-        side: The side that reads or writes the vocabulary.
-        vocabulary: N words, a row for each.
-        data: The run's prepared data.
-        dim: D, the table's width.
-        data_dir: The data directory; None if none was named.
-
-    Raises:
-        InputError: The source is missing, broken, or not ``dim`` wide.
+    InputError if the source is missing, broken, or not ``dim`` wide.
     """
     given, name = run.recipe.table.source, run.recipe.table.init
     if given is not None and not covers(given, data.task, side, data_dir):
@@ -131,9 +104,8 @@ def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
 def check(run: ModelRun, data_dir: Path | None) -> None:
     """Reads the run's text and vectors, so that bad input is named before any training.
 
-    Raises:
-        InputError: Text or vectors are missing, broken, or do not fit the run, or the tables'
-            learning rate is not above zero.
+    InputError if they are missing, broken, or do not fit the run, or the tables' learning rate is
+    not above zero.
     """
     if not (math.isfinite(run.recipe.table.rate) and run.recipe.table.rate > 0):
         raise InputError(

@@ -5,13 +5,10 @@ After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 202
 vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
 vectors' mean and sigma (equation 4).
 
-Throughout, a table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay
-zero and are left out of all statistics. What an init draws depends on its generator and on the
-table's shape alone, never on the vectors or on which rows are special. The sigma of a table is the
-sample sigma (n - 1) over all values of its ordinary rows; statistics are taken in float64, so that
-a standardised table's are exact to float32.
-
-The inits' names, labels and needs are in ``tables.recipes``, which loads without torch.
+A table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay zero and are
+left out of all statistics. What an init draws depends on its generator and on the table's shape
+alone. The sigma of a table is the sample sigma (n - 1) over all values of its ordinary rows, taken
+in float64. Names, labels and needs are in ``tables.recipes``, which loads without torch.
 """
 
 from __future__ import annotations
@@ -39,17 +36,9 @@ class Moments(NamedTuple):
 def ordinary_rows(
     table: Shaped[Tensor, "N *width"], special: Tensor | None
 ) -> Shaped[Tensor, "ordinary *width"]:
-    """Leaves out the special rows of a table.
+    """A table, or one value a row, (N,), without its special rows; None means that there are none.
 
-    Args:
-        table: (N, D), or one value a row, (N,).
-        special: (N,) bool, true in the rows to leave out. None means that no row is special.
-
-    Returns:
-        The other rows, in their order.
-
-    Raises:
-        InputError: The mask does not fit the table.
+    InputError if the mask does not fit the table.
     """
     if special is None:
         return table
@@ -64,13 +53,7 @@ def ordinary_rows(
 def moments(table: Float[Tensor, "N D"], special: Tensor | None = None) -> Moments:
     """Mean and sigma over all values of a table's ordinary rows.
 
-    Args:
-        table: The rows.
-        special: (N,) bool, true in the rows to leave out. None means that no row is special.
-
-    Raises:
-        InputError: The mask does not fit the table, or the ordinary rows hold fewer than two
-            values.
+    InputError if the mask does not fit the table, or there are fewer than two values.
     """
     values = ordinary_rows(table, special).double()
     if values.numel() < 2:
@@ -82,22 +65,12 @@ def moments(table: Float[Tensor, "N D"], special: Tensor | None = None) -> Momen
 
 
 def xavier_bound(n: int, d: int) -> float:
-    """Half the range of Xavier's uniform distribution.
-
-    Args:
-        n: Rows of the table, special ones included.
-        d: Width of the table.
-    """
+    """Half the range of Xavier's uniform distribution for n rows, special ones included, d wide."""
     return math.sqrt(6 / (n + d))
 
 
 def xavier_sigma(n: int, d: int) -> float:
-    """Sigma of Xavier's uniform distribution, which is its bound over sqrt(3).
-
-    Args:
-        n: Rows of the table, special ones included.
-        d: Width of the table.
-    """
+    """Sigma of Xavier's uniform distribution, which is its bound over sqrt(3)."""
     return xavier_bound(n, d) / math.sqrt(3)
 
 
@@ -106,8 +79,7 @@ def standardise(
 ) -> Float[Tensor, "N D"]:
     """Shifts and scales a table to a mean and a sigma. Equations 1 and 4 share this step.
 
-    Raises:
-        InputError: The table is constant or not finite, or ``sigma`` is not positive.
+    InputError if the table is constant or not finite, or ``sigma`` is not positive.
     """
     if not (math.isfinite(mean) and math.isfinite(sigma) and sigma > 0):
         raise InputError(
@@ -159,7 +131,7 @@ def pretrained_xavier(
     """Standardises the vectors to mean zero and Xavier's sigma (equation 1). Nothing is drawn.
 
     Sigma is that of Xavier's distribution, not of one drawn table, so that the arm differs from
-    ``pretrained`` by a fixed factor and not by a seed's luck.
+    ``pretrained`` by a fixed factor.
     """
     return standardise(vectors, special, 0.0, xavier_sigma(*vectors.shape))
 
@@ -195,19 +167,10 @@ def complete(
     special: Bool[Tensor, "N"],
     generator: torch.Generator,
 ) -> Float[Tensor, "N D"]:
-    """Draws a row for each ordinary word that has no vector.
+    """Draws a row for each ordinary word whose vector was not ``found``.
 
-    Missing rows come from a normal with the mean and sigma of all values of the found rows, so
-    that completing leaves a table's statistics alone.
-
-    Args:
-        vectors: The source's vectors.
-        found: True in the rows that have a vector.
-        special: True in the rows that stay zero.
-        generator: Where the missing rows are drawn from.
-
-    Raises:
-        InputError: No ordinary word has a vector.
+    Missing rows come from a normal with the mean and sigma of all values of the found rows, so that
+    completing leaves a table's statistics alone. InputError if no ordinary word has a vector.
     """
     known = found & ~special
     if not bool(known.any()):
@@ -237,11 +200,7 @@ def make_table(
     generator: torch.Generator,
     vectors: Tensor | None,
 ) -> Tensor:
-    """Makes an init's table; see ``Init.__call__``.
-
-    Raises:
-        InputError: What the init needs is missing or does not fit, or its table does not.
-    """
+    """Makes an init's table (``Init.__call__``); InputError if input or result does not fit."""
     if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):
         raise InputError(
             f"init {init.name!r} got a {special.dtype} mask of special rows of shape "

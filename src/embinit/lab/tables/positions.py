@@ -2,11 +2,10 @@
 
 The sinusoidal encoding is that of Vaswani et al. (2017, section 3.5), whose section 3.4 also has
 the multiplier sqrt(D). *On Initializing Transformers with Pre-trained Embeddings* prints another
-formula as its equation 2 (base 1000, exponent j/D). Its mean and sigma differ, so both formulas
-are here. The paper's Finding 2 is about the ratio of the table's sigma to that of the PE.
+formula as its equation 2 (base 1000, exponent j/D). Its mean and sigma differ, so both are here.
 
-A kind of positions makes PE, (L, D) float32, for positions 0 to L - 1. Angles are taken in
-float64: float32 holds an angle near 5000 only to 0.0005.
+A kind of positions makes PE, (L, D) float32, for positions 0 to L - 1. Angles are taken in float64:
+float32 holds an angle near 5000 only to 0.0005.
 """
 
 from __future__ import annotations
@@ -36,10 +35,6 @@ def sinusoidal(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
     """Vaswani's PE: sin and cos of p / 10000^(2 floor(j/2) / D) at even and odd columns j.
 
     An odd D ends with a sine that has no cosine.
-
-    Args:
-        length: L, the number of positions p.
-        dim: D, the width.
     """
     column = torch.arange(dim)
     return _waves(length, 10_000.0, 2 * (column // 2).double() / dim)
@@ -77,16 +72,8 @@ def orthogonal(
 ) -> Float[Tensor, "{length} D"]:
     """Orthogonal positions: Vaswani's PE in the directions in which a table varies least.
 
-    PE of width ``directions`` is rotated into the table's last principal directions. Where the
-    table hardly varies there, a sum of both keeps the position and the word.
-
-    Args:
-        length: L, the number of positions.
-        rows: The table, without its special rows.
-        directions: The number of principal directions that the positions get.
-
-    Raises:
-        InputError: The table has no more than ``directions`` columns.
+    PE of width ``directions`` is rotated into the last principal directions of the table, given
+    without its special rows. InputError if the table has no more than ``directions`` columns.
     """
     dim = rows.shape[1]
     if dim <= directions:
@@ -103,8 +90,7 @@ def faint(
 ) -> Float[Tensor, "{length} {dim}"]:
     """Faint positions: Vaswani's PE at the norm of ``orthogonal`` ones, in all directions.
 
-    This is the control for ``orthogonal``: the norm is the same, the directions are all. Where the
-    two differ, direction matters; where they agree, strength does.
+    This is the control for ``orthogonal``: the norm is the same, the directions are all.
     """
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 
@@ -116,17 +102,9 @@ def table(
     generator: torch.Generator | None = None,
     rows: Float[Tensor, "N {dim}"] | None = None,
 ) -> Float[Tensor, "{length} {dim}"]:
-    """Makes the PE of a named kind.
+    """Makes the PE of a kind in ``KINDS``. ``rows`` are the table's, without special ones.
 
-    Args:
-        kind: A name in ``KINDS``.
-        length: L, the number of positions.
-        dim: D, the width.
-        generator: For kinds that are drawn.
-        rows: The table without its special rows, for kinds that depend on it.
-
-    Raises:
-        InputError: The kind is unknown, a size is below 1, or the kind lacks its generator or rows.
+    InputError if the kind is unknown, a size is below 1, or the kind lacks its generator or rows.
     """
     make = KINDS[kind]
     if length < 1 or dim < 1:
@@ -137,14 +115,9 @@ def table(
 
 
 def multiplier(kind: str, dim: int) -> float:
-    """The factor of a table of width ``dim``, or of its positions.
+    """The factor of a table of width ``dim``, or of its positions; InputError if it is unknown.
 
-    Args:
-        kind: A name in ``MULTIPLIERS``, or a number above 0 as text, such as ``8``.
-        dim: D, the width.
-
-    Raises:
-        InputError: The kind of multiplier is unknown.
+    The kind is a name in ``MULTIPLIERS``, or a number above 0 as text, such as ``8``.
     """
     try:
         number = float(kind)

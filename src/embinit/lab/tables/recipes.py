@@ -28,12 +28,9 @@ FUNCTIONS = "embinit.lab.tables.inits"
 class Init:
     """A named recipe for a table.
 
-    Attributes:
-        name: The name in specs and on the command line.
-        label: The arm's name as the paper writes it, with ``{source}`` for the source's label.
-        needs_source: Whether the recipe reads pre-trained vectors.
-        make: Makes the table. It is called with (vectors, special, generator) where the init needs
-            a source, else with (shape, special, generator).
+    The label is the arm's name as the paper writes it, with ``{source}`` for the source's label.
+    ``make`` is called with (vectors, special, generator) where the init needs a source, else with
+    (shape, special, generator).
     """
 
     name: str
@@ -48,36 +45,18 @@ class Init:
         generator: Generator,
         vectors: Tensor | None = None,
     ) -> Tensor:
-        """Makes a table.
+        """Makes a table, (N, D) float32.
 
-        Args:
-            shape: N and D.
-            special: (N,) bool, true in the rows that stay zero.
-            generator: Where the table is drawn from.
-            vectors: (N, D), complete for the vocabulary. An init without a source ignores them.
-
-        Returns:
-            The table, (N, D) float32.
-
-        Raises:
-            InputError: Vectors are needed and missing or of another shape, or the mask of special
-                rows or the table that was made does not fit the shape.
+        Rows that are special, (N,) bool, stay zero. Vectors, (N, D), are complete for the
+        vocabulary. InputError if they are needed and missing, or if vectors, mask or the table that
+        was made do not fit the shape.
         """
         from embinit.lab.tables import inits
 
         return inits.make_table(self, shape, special, generator, vectors)
 
     def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
-        """A table of this init at another sigma, with mean zero.
-
-        Args:
-            table: What the init made, (N, D).
-            special: (N,) bool, true in the rows that stay zero.
-            sigma: The sigma.
-
-        Raises:
-            InputError: The table has no width, or the sigma is none.
-        """
+        """A table of this init at mean zero and sigma; InputError if it is constant."""
         from embinit.lab.tables import inits
 
         return inits.standardise(table, special, 0.0, sigma)
@@ -89,11 +68,7 @@ Init.__module__ = FUNCTIONS
 
 @dataclass(frozen=True)
 class Shipped:
-    """A lazily loaded function of ``tables.inits``.
-
-    Attributes:
-        name: The function's name.
-    """
+    """A lazily loaded function of ``tables.inits``, by its name."""
 
     name: str
 

@@ -18,11 +18,8 @@ TaskKind = Literal["translation", "classification", "text"]
 class Example(NamedTuple):
     """One example as text. It has either a target or a label.
 
-    Attributes:
-        text: The encoder's input.
-        pair: The second segment of tasks that have two (MNLI's hypothesis), else "".
-        target: The translation; "" for a sentence of unlabelled text that has none.
-        label: The class.
+    ``pair`` is the second segment of tasks that have two (MNLI's hypothesis). The target is "" for
+    a sentence of unlabelled text that has no translation.
     """
 
     text: str
@@ -64,21 +61,12 @@ class Task(Protocol):
         """Whether test accuracy is logged and reported beside validation accuracy."""
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """A digest that changes when the text changes. It is part of a run's key.
-
-        Raises:
-            InputError: The text is missing.
-        """
+        """A digest of the text, part of a run's key; InputError if the text is missing."""
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Loads the text, from the data directory if one is named, else from its public home.
 
-        Args:
-            data_dir: The data directory; None if none was named.
-            cut: How many examples of each split to keep.
-
-        Raises:
-            InputError: The text is missing or broken.
+        InputError if the text is missing or broken.
         """
 
 
@@ -87,11 +75,7 @@ TASKS: Registry[Task] = Registry("task", "embinit.tasks")
 
 @dataclass(frozen=True)
 class TaskDefinition:
-    """A task that no package registers; a call defines it in the process.
-
-    Attributes:
-        task: The task.
-    """
+    """A task that no package registers; a call defines it in the process."""
 
     task: Task
 

@@ -1,11 +1,10 @@
 """Labelled English text: SST-2 and MNLI from GLUE, and XNLI with its test in German.
 
 SST-2 (Socher et al. 2013): sentiment of phrases of film reviews. Test labels are not public, so
-validation stands for the test (the paper's section 4).
+validation replaces the test (the paper's section 4).
 
 MNLI (Williams et al. 2018): natural language inference. Validation is the matched development set
-(the training text's genres), test the mismatched one (other genres). The paper reports the best
-accuracy on each.
+(the training text's genres), test the mismatched one. The paper reports the best accuracy on each.
 
 XNLI (Conneau et al. 2018): MNLI's training text and an English validation split, with the test
 translated into German, for zero-shot transfer between languages.
@@ -30,21 +29,7 @@ from embinit.lab.specs import Cut
 class LabelledText:
     """A task of classifying English texts or pairs of texts, from tab-separated files.
 
-    Attributes:
-        name: The name in specs, and of the folder of the files.
-        title: The name in messages.
-        hub: The data set on the Hub.
-        files: File names of each split; the first that exists is read. Without a split ``test``,
-            validation stands for it.
-        columns: The names of the columns ``label``, ``text`` and perhaps ``pair``, the Hub's first.
-        labels: The class of each label in the files.
-        hub_splits: Splits with another name on the Hub.
-        headerless: The columns of files that lack a header.
-        hub_of: Splits that are in another data set on the Hub.
-        unlabelled: Labels whose rows are left out of training.
-        reports_test: Whether test accuracy is reported.
-        kind: The kind of task.
-        languages: The language of the encoder's side.
+    Without a split ``test``, validation replaces it.
     """
 
     name: str
@@ -73,11 +58,7 @@ class LabelledText:
         return "/".join(digest(self._file(data_dir, split)) for split in self.files)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads texts with their labels.
-
-        Raises:
-            InputError: A file is missing or broken, or has an unknown label.
-        """
+        """Loads texts; InputError if a file is missing or broken, or has an unknown label."""
         validation = self._examples(data_dir, "validation")[: cut.validation]
         test = validation
         if "test" in self.files:

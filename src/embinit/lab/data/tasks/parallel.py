@@ -24,20 +24,7 @@ LANGUAGES = ("de", "en")
 
 @dataclass(frozen=True)
 class ParallelText:
-    """A translation task, a sentence a line. A pair with a blank side is left out.
-
-    Attributes:
-        dataset: The data set's name, and that of the folder of its files.
-        title: The name in messages.
-        hub: The data set on the Hub.
-        nested: Whether the Hub's rows have the languages inside a column ``translation``.
-        files: File names of each split, without the language; the first that exists is read.
-        source: The language to translate from.
-        target: The language to translate to.
-        kind: The kind of task.
-        classes: The number of labels, which is 0.
-        reports_test: Whether test accuracy is reported.
-    """
+    """A translation task, a sentence a line. A pair with a blank side is left out."""
 
     dataset: str
     title: str
@@ -70,8 +57,7 @@ class ParallelText:
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Loads pairs of sentences.
 
-        Raises:
-            InputError: A file is missing or broken, or its other language has more lines.
+        InputError if a file is missing or broken, or its other language has more lines.
         """
         return Splits(
             sample(self._examples(data_dir, "train"), cut.train),

@@ -17,11 +17,7 @@ CUT_SEED = 20240712
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Reads the numbered lines of a UTF-8 file.
-
-    Raises:
-        InputError: A line is not UTF-8. The message has its number.
-    """
+    """The numbered lines of a UTF-8 file; InputError with the number of a line that is not."""
     for number, line in enumerate(open_lines(path), 1):
         try:
             yield number, line.decode()
@@ -34,18 +30,11 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def tsv_rows(
     path: Path, columns: Mapping[str, Sequence[str]], header: Sequence[str] | None = None
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Reads the rows of a tab-separated file.
+    """Reads a tab-separated file: each row's location (file:line), and its fields by key.
 
-    Args:
-        path: The file.
-        columns: For each key the names that its column may have in the header.
-        header: The columns of a file without a header.
-
-    Yields:
-        Each row's location (file:line), and its fields by key.
-
-    Raises:
-        InputError: The header lacks a column, or a row lacks a field.
+    ``columns`` has for each key the names that its column may have in the header; ``header`` has
+    the columns of a file without one. InputError if the header lacks a column, or a row lacks a
+    field.
     """
     lines = text_lines(path)
     if header is None:
@@ -84,11 +73,7 @@ class Hub(NamedTuple):
 
 
 def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
-    """Loads a split of a data set from the Hugging Face Hub.
-
-    Raises:
-        InputError: The Hub can't be reached, or the data set can't be loaded.
-    """
+    """Loads a split of a data set from the Hugging Face Hub; InputError if that fails."""
     name = str(hub)
     if not hub_reachable():
         raise InputError(
@@ -111,15 +96,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
 
 
 def not_empty(examples: Sequence[Example], home: object) -> Sequence[Example]:
-    """Refuses a split without examples.
-
-    Args:
-        examples: The examples.
-        home: The split's file, or its data set on the Hub.
-
-    Raises:
-        InputError: There is none.
-    """
+    """The examples of a split; InputError if there is none. ``home`` names the split's origin."""
     if not examples:
         raise InputError(
             f"{home} has no example: only a header, blank lines or rows without a label; "

@@ -2,8 +2,7 @@
 
 SST-2's training text has the sentences of film reviews and nearly every phrase of them (Socher et
 al. 2013), its development set 872 sentences alone. Five sixths of the variance over seeds of an
-accuracy on 872 sentences is that of single sentences which one seed gets right and another does
-not (``docs/noise-floor.md``), and more sentences take it away.
+accuracy on these is due to single sentences (``docs/noise-floor.md``); more sentences reduce it.
 """
 
 from __future__ import annotations
@@ -26,14 +25,7 @@ class HeldOutSentences:
     """A task of labelled phrases, some of whose sentences are moved from training to validation.
 
     A phrase that is no part of another one is a sentence. What is left to train on are the other
-    sentences and their parts, as the data set itself is split.
-
-    Attributes:
-        name: The name in specs.
-        of: The task whose text it is.
-        held_out: How many sentences are moved. They are drawn once from a fixed generator.
-        kind: The kind of task.
-        reports_test: Whether test accuracy is reported. Validation stands for the test.
+    sentences and their parts. The sentences are drawn once; validation replaces the test.
     """
 
     name: str
@@ -44,12 +36,12 @@ class HeldOutSentences:
 
     @property
     def classes(self) -> int:
-        """The number of labels, which is the task's."""
+        """The task's number of labels."""
         return TASKS[self.of].classes
 
     @property
     def languages(self) -> Mapping[Side, str]:
-        """The language of the encoder's side, which is the task's."""
+        """The task's language."""
         return TASKS[self.of].languages
 
     def fingerprint(self, data_dir: Path | None) -> str:
@@ -59,8 +51,7 @@ class HeldOutSentences:
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Loads the task's text; the held-out sentences follow its own validation split.
 
-        Raises:
-            InputError: The text is missing or broken, or has too few sentences.
+        InputError if the text is missing or broken, or has too few sentences.
         """
         splits = TASKS[self.of].load(data_dir, Cut())
         texts = [_spaced(example.text) for example in splits.train]
@@ -83,13 +74,9 @@ class HeldOutSentences:
 
 
 def sentences(phrases: Collection[str]) -> dict[str, set[str]]:
-    """Whole sentences, each with the phrases that are parts of it.
+    """Whole sentences, the longest first, each with the other phrases that are parts of it.
 
-    Args:
-        phrases: Texts whose words are separated by single spaces.
-
-    Returns:
-        The parts of each sentence, other than itself; the longest sentence first.
+    The words of a phrase are separated by single spaces.
     """
     known = frozenset(phrases)
     found: dict[str, set[str]] = {}

@@ -22,18 +22,9 @@ LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 
 @dataclass(frozen=True)
 class CombinedText:
-    """A task whose training text is that of several tasks.
+    """A task with the training text of several tasks, and with the other splits of ``pairs``.
 
     The text of a labelled task is English alone; that of a translation is in both languages.
-
-    Attributes:
-        name: The name in specs.
-        parts: The tasks whose training text is used.
-        pairs: The task whose validation and test splits are used.
-        kind: The kind of task.
-        classes: The number of labels, which is 0.
-        reports_test: Whether test accuracy is reported.
-        languages: The language of each side.
     """
 
     name: str
@@ -52,11 +43,7 @@ class CombinedText:
         return "/".join(task.fingerprint(data_dir) for task in self._tasks())
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads a sample of all training text, and validation and test of ``pairs``.
-
-        Raises:
-            InputError: The text of a task is missing or broken.
-        """
+        """Loads a sample of all training text; InputError if a task's text is missing or broken."""
         whole = Cut()
         train = chain.from_iterable(
             _unlabelled(TASKS[name].load(data_dir, whole).train) for name in self.parts
@@ -74,18 +61,7 @@ def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Paragraphs:
-    """A training text of unrelated paragraphs in two languages.
-
-    Attributes:
-        name: The name in specs, and of the folder of the files.
-        title: The name in messages.
-        hubs: The data set on the Hub of each side.
-        most: Most paragraphs of a language.
-        kind: The kind of task.
-        classes: The number of labels, which is 0.
-        reports_test: Whether test accuracy is reported.
-        languages: The language of each side.
-    """
+    """A training text of unrelated paragraphs in two languages, at most ``most`` of each."""
 
     name: str
     title: str
@@ -103,11 +79,7 @@ class Paragraphs:
         return "/".join(digest(self._file(data_dir, side)) for side in self.hubs)
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads a sample of the first ``most`` paragraphs of each language.
-
-        Raises:
-            InputError: A file is missing or broken.
-        """
+        """Loads a sample of both languages' paragraphs; InputError if a file is missing."""
         examples = [
             example
             for side in self.hubs
