@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from embinit.commands.main import main
-from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
 from embinit.lab.inspection.findings import texts
@@ -263,16 +262,6 @@ def test_shards_and_pytorchs_files_read_alike(stored, architecture, tmp_path):
     repair(directory, tmp_path / "mended", other)
     assert not inspect(tmp_path / "mended").findings
     assert sorted(os.listdir(tmp_path / "mended")) == sorted(os.listdir(directory))
-
-
-def test_only_the_shards_with_tables_are_read(tmp_path):
-    """A table of 250,000 rows takes seconds only if no other tensor is touched."""
-    directory = sharded(model_directory("llama", tmp_path))
-    files = Checkpoint(str(directory)).files
-    needed = {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"}
-    for file in set(files.values()) - {files[name] for name in needed}:
-        (directory / file).unlink()
-    assert names(inspect(directory)) == set()
 
 
 def write_word2vec(path, words, table):

@@ -14,8 +14,6 @@ import malformed
 from embinit.errors import InputError
 from embinit.files import reading as outside
 from embinit.lab.data.sources import NamedSource, named_source, open_source
-from embinit.lab.data.tasks import TASKS
-from embinit.lab.specs import Cut
 
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
 CUT = ("cut", 30_000, 65_535, b"")
@@ -135,26 +133,6 @@ def test_a_models_code_is_never_asked_for(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"the tokenizer .*model"):
         open_source("mine", model).lookup(["the"])
     assert not ran.exists()
-
-
-@pytest.mark.parametrize(
-    ("task", "name", "content"),
-    [
-        ("sst2", "sst2/train.tsv", "label\tsentence\n"),
-        ("multi30k-en-de", "multi30k/val.en", "\n\n"),
-    ],
-)
-def test_a_split_without_examples_is_named(tmp_path, task, name, content):
-    (tmp_path / "sst2").mkdir()
-    (tmp_path / "multi30k").mkdir()
-    for split in ("train", "dev"):
-        (tmp_path / f"sst2/{split}.tsv").write_text("label\tsentence\n1\tgood\n")
-    for split in ("train", "val", "test_2016_flickr"):
-        for side in ("en", "de"):
-            (tmp_path / f"multi30k/{split}.{side}").write_text("a\nb\n")
-    (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=rf"{Path(name).name} has no example.*fetch it again"):
-        TASKS[task].load(tmp_path, Cut())
 
 
 def test_json_from_outside_has_no_nan(tmp_path):
