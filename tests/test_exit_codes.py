@@ -420,32 +420,3 @@ def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):
     assert "Traceback" not in done.stdout + done.stderr
     assert [path.name for path in latest.iterdir()] == ["verdicts.json"]
     assert (latest / "verdicts.json").read_text() == "old"
-
-
-def test_a_store_is_judged_from_where_nothing_can_be_written(session, pytester):
-    """A session that trains nothing leaves the store as it is."""
-    session()
-    store = pytester.path / ".embinit/store"
-    before = sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*"))
-    done, document = session(CLAIMS, "--embinit-no-train", "--embinit-report-dir=again",
-                             report="again")  # fmt: skip
-    assert done.ret == Status.IN_ORDER
-    assert document["session"]["runs"]["wanted"] == 12
-    assert sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*")) == before
-
-
-def test_make_claims_goes_by_the_statuses():
-    """Status 1 alone passes on to embinit check, which knows when the session began."""
-    [recipe] = re.findall(r"^claims:.*?\n\n", (ROOT / "Makefile").read_text(), re.M | re.S)
-    assert "|| [ $$? -eq 1 ]; } &&" in recipe
-    assert "--since $$since" in recipe
-
-
-@pytest.mark.parametrize("option", ["store", "report-dir", "baseline"])
-def test_a_home_that_nobody_has_is_one_line(pytester, option):
-    """It was an INTERNALERROR with a traceback."""
-    pytester.makepyfile(test_claims=CLAIMS)
-    done = pytester.runpytest_inprocess(f"--embinit-{option}=~nobodyhere/x")
-    assert done.ret == Status.UNUSABLE
-    [line] = [line for line in done.errlines if line]
-    assert line.startswith(f"ERROR: --embinit-{option}")

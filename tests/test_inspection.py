@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from embinit.commands.main import main
-from embinit.errors import InputError
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
@@ -426,20 +425,6 @@ def test_new_rows_have_the_moments_of_the_sound_ones():
     root = sound.pow(2).sum(dim=1).mean().sqrt()
     assert torch.allclose(made[1:].norm(dim=1), root.expand(9), rtol=1e-4)
     assert made[0].norm() > 0  # without a direction it is drawn
-
-
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    """Neither half a model, nor a temporary directory."""
-    directory = change(model_directory("gpt2", tmp_path), **{TABLES["gpt2"]: put(5, 6, 0.0)})
-    before = sorted(os.listdir(tmp_path))
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("embinit.lab.inspection.repair.save_file", full)
-    with pytest.raises(InputError, match="No space left on device; nothing is left"):
-        repair(directory, tmp_path / "new", inspect(directory))
-    assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_weights_of_other_forms_are_left_out_of_a_copy(tmp_path):

@@ -20,7 +20,6 @@ from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
 from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
 from embinit.lab.data.sources.base import SOURCES
-from embinit.lab.data.tasks.base import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
@@ -39,7 +38,7 @@ from embinit.lab.table_pretraining.masked_language_model import (
     train_masked_language_model,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
-from embinit.lab.table_pretraining.runs import check, fingerprint, pretrain
+from embinit.lab.table_pretraining.runs import pretrain
 from embinit.lab.table_pretraining.skip_gram import (
     NEGATIVE,
     expected_loss,
@@ -216,19 +215,6 @@ def test_each_direction_knows_only_what_it_has_read() -> None:
         assert changed.tolist() == [position > read for position in range(5)]
 
 
-def test_gradients_reach_every_weight_of_the_two_way_model() -> None:
-    """Characters, each convolution, both highways, projection, both readers and the output."""
-    from embinit.lab.table_pretraining.two_way_language_model import _loss
-
-    torch.manual_seed(0)
-    corpus = Corpus.read(unlabelled(20))
-    model = TwoWayLanguageModel(corpus.words, 8)
-    torch.autograd.backward(_loss(model, corpus.ids))
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-
-
 @some
 @given(st.integers(2, 300), st.integers(0, 2**31))
 def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
@@ -380,19 +366,6 @@ def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, ch
         assert usual.sigma != table.sigma
 
 
-def test_bad_recipes_are_refused_by_name() -> None:
-    """Before anything is trained."""
-    for run, said in (
-        (recipe("t5", objective="prophecy"), "unknown objective 'prophecy'; known are span"),
-        (recipe("t5", optimizer="adamx"), "unknown optimizer 'adamx': did you mean 'adamw'"),
-    ):
-        with pytest.raises(InputError, match=said):
-            check(run)
-    run = recipe("bert")
-    with pytest.raises(InputError, match="so many sentences of micro-text"):
-        fingerprint(run.changed(data=replace(run.recipe.data, cut=Cut())))
-
-
 def test_corpus_orders_words_and_pads_behind() -> None:
     """Falling counts, ties by spelling; a corpus without words is nobody's."""
     corpus = Corpus.read(["b a b", "c"])
@@ -400,14 +373,6 @@ def test_corpus_orders_words_and_pads_behind() -> None:
     assert corpus.ids.tolist() == [[0, 1, 0], [2, 3, 3]]
     with pytest.raises(InputError, match="no words"):
         Corpus.read([" "])
-
-
-def test_batches_pass_over_every_sentence() -> None:
-    """A pass is a permutation, whatever the batch size; batches may span two passes."""
-    corpus = Corpus.read([f"w{number}" for number in range(10)])
-    batches = corpus.batches(4, 5, torch.Generator().manual_seed(0))
-    drawn = torch.cat([batch.flatten() for batch in batches]).tolist()
-    assert sorted(drawn[:10]) == sorted(drawn[10:]) == list(range(10))
 
 
 def test_tables_come_back_as_saved(tmp_path: Path) -> None:
@@ -452,13 +417,3 @@ def test_assets_differ_and_are_ordered_by_scale() -> None:
     assert sigmas == sorted(sigmas)
     assert sigmas[0] < 0.2 < sigmas[1] < 0.6 < 1.0 <= sigmas[2]
     assert len({source.fingerprint() for source in sources}) == 3
-
-
-def test_assets_cover_the_tasks() -> None:
-    """The unlabelled text is of the same language, so every word of the tasks is in it."""
-    source = SOURCES["micro-glove"](None)
-    for name in ("translation", "sentiment", "sentiment-plain", "inference"):
-        name = f"micro-{name}"
-        train = TASKS[name].load(None, Cut(validation=0, test=0)).train
-        words = {word for e in train for word in f"{e.text} {e.pair}".split()}
-        assert source.lookup(sorted(words)).found.all()
