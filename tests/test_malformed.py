@@ -66,9 +66,7 @@ def test_a_byte_order_mark_is_no_word_and_words_may_hold_spaces(tmp_path, head):
     assert open_source("mine", tmp_path / "v.txt").words(9) == words
 
 
-        (b"one\ntwo\n", r":1: no numbers; write a word"),
-        (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
-        (b"1 0\nthe 1 2\n", r":1: no numbers"),
+def bert(directory: Path, **files: bytes) -> Path:
     directory.mkdir(exist_ok=True)
     for name, content in (malformed.model() | files).items():
         (directory / name.replace("__", ".")).write_bytes(content)
