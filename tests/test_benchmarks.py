@@ -107,24 +107,6 @@ def test_the_plain_loop_learns_step_by_step_what_we_learn(engines):
         adam.step()
 
 
-def test_a_cohort_is_of_one_seed(engines, monkeypatch):
-    """So that its runs share batches and masks, whichever seed it is."""
-    cohorts = []
-
-    class Stop(Exception):
-        pass
-
-    def training(cohort, data_dir, device):
-        cohorts.append({run.seed for run in cohort.runs})
-        raise Stop
-
-    monkeypatch.setattr(engines, "CohortTraining", training)
-    for seed in (0, 7):
-        with pytest.raises(Stop):
-            engines.train("stacked", small(engines), None, 4, seed)
-    assert cohorts == [{0}, {7}]
-
-
 def test_the_papers_bill_is_197_gpu_hours(steps):
     """Table 5's minutes an epoch, times epochs, seeds and the arms of Tables 1 and 7."""
     found = steps.settings()
@@ -133,20 +115,6 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
     [glove] = [one for one in found if one.name == "glove multi30k"]
     assert (glove.work.runs, glove.work.dim, glove.work.encoder_words) == (3, 300, 7800)
     assert glove.steps == 454 * 20 * 4
-
-
-def test_a_step_can_be_taken_at_any_shape(steps):
-    """Translation and classification, and memory is told."""
-    tiny = replace(steps.BASE, dim=20, encoder_words=50, decoder_words=40, batch=2, layers=1)
-    assert steps.seconds_of_a_step(tiny, "cpu") > 0
-    classes = replace(tiny, decoder_words=0, classes=3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)
-        found = steps.measured(classes, "cpu")
-    assert found["seconds"] > 0
-    assert found["memory_gib"] > 0.05
-    assert steps.grown("vocabulary", 9).decoder_words == 9
-    assert steps.grown("runs", 9).runs == 9
 
 
 def test_a_steps_work_is_counted(steps):

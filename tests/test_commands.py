@@ -21,7 +21,7 @@ from embinit import registry
 from embinit.commands import new, register
 from embinit.commands.main import COMMANDS, main
 from embinit.commands.pytest_process import run_pytest
-from embinit.errors import Status, printable
+from embinit.errors import Status
 from embinit.options import OPTIONS
 from embinit.runs.store import Store
 from test_exit_codes import CLAIMS
@@ -155,17 +155,6 @@ def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
     ]
     assert runs("ab12")[1][1:] == ["Traceback", '  File "f.py"', "none"]
     assert json.loads("\n".join(runs("ab3")[1]))["failure"] == "the loss is no number"
-
-
-def test_what_is_in_a_store_moves_no_terminal(runs, tmp_path):
-    """Texts of records and of failures."""
-    hostile = "a\x1b[2J\u202eb\x9b"
-    store = Store(tmp_path)
-    store.put("ab12", kept_function(failure=hostile + "\n"))
-    store.tell_failure("cd34", "s", hostile, hostile, kept_function(code=hostile).spec)
-    for arguments in ((), ("ab",), ("cd34",)):
-        status, lines = runs(*arguments)
-        assert (status, printable("".join(lines))) == (0, "".join(lines))
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "null"])

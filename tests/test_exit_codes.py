@@ -309,16 +309,6 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
     assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
-def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
-    """`embinit report --store` lets refuted claims pass, and nothing else."""
-    session(REFUTED)
-    reported = ["report", "--store", ".embinit/store", "--claims", "claims"]
-    assert main(reported) == Status.IN_ORDER
-    Path("empty/runs").mkdir(parents=True)
-    reported[2] = "empty"
-    assert main(reported) == Status.NOT_IN_ORDER
-
-
 def test_an_interrupted_session_says_so_and_replaces_nothing(session, pytester, capsys):
     """13 claims were replaced by 0, and check said 0."""
     _, whole = session()

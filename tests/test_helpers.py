@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from pathlib import Path
 
@@ -61,31 +59,6 @@ def test_a_helper_that_fails_says_why(session):
         "a process that with_helpers to train ended with status 1: the store "
     )
     assert "update embinit" in trouble
-
-
-@training(measures={"score": "points"})
-def prints(seed, arm):
-    print(f"printed by seed {seed}")
-    os.write(2, b"\x1b[2Jraw\n")
-    if seed:
-        raise ValueError("no luck")
-    return seed
-
-
-def test_what_functions_print_in_a_helper_is_kept_with_a_failure_alone(session, capfd):
-    """A session that passes was flooded by it, control characters and all."""
-    [on] = experiment("prints", training=prints, arms=["low", "high"])("micro")
-    runs = [on.run("high", seed) for seed in (0, 1)]
-    session.modules = [(__name__, __file__)]
-    session.set_plan(runs)
-    assert ended(session) == []
-    assert capfd.readouterr() == ("", "")
-    assert session.result(runs[0]).measures == {"score": 0.0}
-    told = json.loads((session.store.root / f"failures/{session.key(runs[1])}.json").read_bytes())
-    assert told["reason"].startswith("ValueError: no luck")
-    last = told["details"].partition("its last output:\n")[2]
-    assert sorted(last.splitlines()) == ["\x1b[2Jraw", "printed by seed 1"]
-    assert "seed 0" not in told["details"]
 
 
 def test_a_helper_that_is_killed_is_told(session, monkeypatch):

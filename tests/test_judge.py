@@ -406,6 +406,19 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
     assert "seed by seed" in out
 
 
+def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
+    """A row has the numbers of its own log call alone."""
+    for seed in range(6):
+        for arm, losses in curves(seed).items():
+            folder = tmp_path / arm / f"s{seed}"
+            folder.mkdir(parents=True)
+            rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
+            (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
+    status, out = told(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
+    assert status == Status.IN_ORDER
+    assert "seed by seed" in out
+
+
 @NIGHTLY
 def test_what_trainer_wrote_is_read(tmp_path, capsys):
     import torch

@@ -187,9 +187,7 @@ def told_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
-def test_a_project_without_claims_hardly_notices(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
-) -> None:
+def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers):
     """No name of ours lacks the prefix, and nothing is imported but what tells the options."""
     monkeypatch.delenv("PYTEST_PLUGINS")
     pytester.makeconftest(TELL)
@@ -208,7 +206,7 @@ def test_a_project_without_claims_hardly_notices(
     assert not (pytester.path / "reports").exists()
 
 
-def test_short_names_are_there_where_they_are_asked_for(pytester: pytest.Pytester) -> None:
+def test_short_names_are_there_where_they_are_asked_for(pytester):
     """All of them or a few; the prefixed names stay, and the rest remain the project's."""
     pytester.makepyfile("def test_trivial():\n    pass\n")
     every = ("--tier=micro", "--embinit-seeds=3", "--seeds=2", "--no-train", "--store=here")
@@ -250,9 +248,7 @@ def test_theirs(experiment, pytestconfig):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_a_projects_own_options_stay_its_own(
-    pytester: pytest.Pytester, workers: tuple[str, ...], store: Path, judged: dict
-) -> None:
+def test_a_projects_own_options_stay_its_own(pytester, workers, store, judged):
     """Though they are called as our short names are, and a fixture as our claims' parameter."""
     pytester.makeconftest(OWN_OPTIONS)
     pytester.makepyfile(test_theirs=OWN_TEST)
@@ -283,8 +279,8 @@ def pytest_runtest_logreport(report):
 
 
 def test_a_controller_without_options_learns_of_claims_from_its_workers(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, judged: dict
-) -> None:
+    pytester, monkeypatch, judged
+):
     """It collects nothing, yet verdicts and report come, and every run is counted."""
     monkeypatch.setenv("CI", "")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the worker that runs this test
@@ -304,9 +300,7 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     assert not [*(pytester.path / ".embinit/store/sessions").glob("plan-*")]
 
 
-def test_judge_decides_as_the_plugin_does(
-    pytester: pytest.Pytester, store: Path, judged: dict
-) -> None:
+def test_judge_decides_as_the_plugin_does(pytester, store, judged):
     """The same entry to the last number, from the same runs, of which none is made again."""
     write_claims(pytester.path)
     pytester.runpytest_inprocess("claims", "--embinit-seeds=2", f"--embinit-store={store}")
@@ -315,14 +309,14 @@ def test_judge_decides_as_the_plugin_does(
     assert {entry["id"]: entry for entry in document["claims"]} == json.loads(json.dumps(judged))
 
 
-def test_judge_needs_no_pytest() -> None:
+def test_judge_needs_no_pytest():
     """It is for notebooks and scripts too."""
     code = "import sys\nfrom embinit import Session, Store, judge\nprint('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_judge_says_what_it_lacks(store: Path) -> None:
+def test_judge_says_what_it_lacks(store):
     """A claim alone says neither where nor with what."""
 
     def no_claim(experiment):
@@ -335,56 +329,3 @@ def test_judge_says_what_it_lacks(store: Path) -> None:
         judge(no_claim, session=session)
     with pytest.raises(InputError, match="no_claim is no claim; decorate it: @claim"):
         judge(no_claim, experiments("micro")[0], session)
-
-
-BROKEN = """
-
-@stated("broken"){}
-def test_broken(experiment):
-    other = experiment["xavier"]
-    assert {}
-"""
-FAMILY = """
-
-OTHER = Family("mine/other", {"paper": 1})
-
-
-@claim("mine/other/broken", says="b", family=OTHER, experiments=small)  # here
-def test_broken(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
-"""
-
-
-def asserting(what: str) -> str:
-    return BROKEN.format("", f"{what}  # here")
-
-
-@pytest.mark.parametrize(
-    ("broken", "said", "workers"),
-    [
-        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", ""),
-        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", "-n1"),
-        (asserting('not experiment["pretrained"] < other'), "state it without 'not'", ""),
-        (BROKEN.format("  # here", "1 < 2"), "test_broken asserts no comparison of arms", ""),
-        (FAMILY, "family 'mine/other' has no size for tier 'micro'", ""),
-    ],
-    ids=["arm", "arm of a worker", "not", "nothing", "family"],
-)
-def test_a_claim_that_cannot_be_read_fails_alone(
-    pytester: pytest.Pytester, store: Path, judged: dict, broken: str, said: str, workers: str
-) -> None:
-    """One line names the file, the line and the fault; the file's other claims are decided."""
-    text = CLAIMS + broken
-    write_claims(pytester.path, text)
-    given = ("--embinit-seeds=2", f"--embinit-store={store}")
-    done = pytester.runpytest_inprocess("claims", *filter(None, [workers]), *given)
-    lines = enumerate(text.splitlines(), start=1)
-    [line] = [number for number, one in lines if one.endswith("# here")]
-    place = f"claims/test_mine.py:{line}: "
-    found = [one for one in done.outlines if one.startswith(place)]
-    assert len(found) == 1, done.stdout.str()
-    assert said in found[0]
-    assert "INTERNALERROR" not in done.stdout.str()
-    assert "Traceback" not in done.stdout.str()
-    assert done.ret == pytest.ExitCode.INTERNAL_ERROR
-    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})

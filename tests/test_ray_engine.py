@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -152,53 +150,6 @@ def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path
     assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert far["session"]["device"] == "cpu (Ray cluster)"
     assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
-
-
-def at_work(node: Any) -> tuple[list[int], list[int]]:
-    """The processes below this one that train just now: those of ``node``, and the others."""
-    above, busy = {}, []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            above[int(path.name)] = parent
-            if (path / "cmdline").read_bytes().startswith(b"ray::work"):
-                busy.append(int(path.name))
-        except (OSError, IndexError):
-            continue
-    raylet = node.all_processes["raylet"][0].process.pid
-    lines = {process: lineage(process, above) for process in busy}
-    ours = [process for process in busy if os.getpid() in lines[process]]
-    there = [process for process in ours if raylet in lines[process]]
-    return there, [process for process in ours if process not in there]
-
-
-def lineage(process: int, above: dict[int, int]) -> list[int]:
-    found = []
-    while process in above:
-        process = above[process]
-        found.append(process)
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, local, tmp_path):
-    """A worker killed, and a whole node, both while they train: the same verdicts, stored once."""
-    there = suite(tmp_path)
-    (there / "conftest.py").write_text(WATCH)
-    seen: list[int] = []
-    third = cluster.add_node(**cluster.node_settings)
-    arguments = (*LOOKS, "-n", "2", RAY + cluster.address)
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
-    ):
-        wait_for(lambda: all(found := at_work(third)) and not seen.extend(found[1]))
-        os.kill(seen[0], signal.SIGKILL)
-        cluster.remove_node(third, allow_graceful=False)
-    far = document(there, session.returncode, (tmp_path / "log").read_text())
-    assert decided(far) == local
-    assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
-    assert len(puts(there)) == RUNS
 
 
 def test_a_cluster_without_a_gpu_is_told(cluster):

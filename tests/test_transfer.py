@@ -478,30 +478,6 @@ def test_validation_hides_the_same_words_in_every_epoch():
     assert torch.equal(first, second)
 
 
-def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
-    """What fine-tuning is given is what pre-training left, whichever task comes first."""
-    left, given = [], []
-    honest = Pretraining.run
-
-    def run(self, progress):
-        honest(self, progress)
-        left.append(self.model.encoder.encoder_embedding.table.detach().clone())
-
-    class Spied(CohortTraining):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            given.append(self.model.encoder_embedding.table.detach().clone())
-
-    monkeypatch.setattr(Pretraining, "run", run)
-    monkeypatch.setattr("embinit.lab.transfer.cohorts.CohortTraining", Spied)
-    first = TRANSFER.tasks[0]
-    two = replace(TRANSFER, tasks=(first, replace(first, role="again")))
-    [result] = train(Cohort((run_of(0, training=two),)))
-    assert len(given) == 2
-    assert all(torch.equal(one, left[0]) for one in given)
-    assert result.measures["again_accuracy"] == result.measures["sentiment_accuracy"]
-
-
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
     """Of no epochs there is the loss at the start: a guess among the vocabulary's words."""
     none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))

@@ -25,20 +25,12 @@ def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exa
 
 def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **changes):
     return {
-        "id": name,
-        "verdict": verdict,
-        "control": False,
-        "as_expected": None,
-        "expects": None,
-        "paper": "mine",
-        "statement": "It is so",
-        "task": None,
-        "family": "mine/finding",
-        "family_says": "Mine: a finding",
-        "reason": "",
+        "id": name, "verdict": verdict, "control": False, "as_expected": None, "expects": None,
+        "paper": "mine", "statement": "It is so", "task": None, "family": "mine/finding",
+        "family_says": "Mine: a finding", "reason": "",
         "comparisons": comparisons or (comparison(verdict),),
         **changes,
-    }
+    }  # fmt: skip
 
 
 def control(verdict, expects):
