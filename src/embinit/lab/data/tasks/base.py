@@ -71,14 +71,3 @@ class Task(Protocol):
 
 
 TASKS: Registry[Task] = Registry("task", "embinit.tasks")
-
-
-@dataclass(frozen=True)
-class TaskDefinition:
-    """A task that no package registers; a call defines it in the process."""
-
-    task: Task
-
-    def __call__(self) -> None:
-        """Registers the task."""
-        TASKS.replace(self.task.name, self.task)
