@@ -91,8 +91,8 @@ class HuggingFace:
 def tokenizer(name: str, language: str) -> Tokenizer:
     """The tokenizer of a name, for text in a language; each process opens it once.
 
-    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``. InputError
-    if the name is unknown, or the model's tokenizer can't be loaded.
+    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``.
+    InputError if the name is unknown, or the model's tokenizer can't be loaded.
     """
     if name == "whitespace":
         return Whitespace()
