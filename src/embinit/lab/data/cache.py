@@ -34,26 +34,25 @@ PREPARE_AGAIN = "run embinit prepare again"
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": _TEXT}
-_SOURCE = {
-    "type": "object",
-    "required": ["fingerprint", "dim", "tokenizer", "languages"],
-    "properties": {
-        "fingerprint": _TEXT,
-        "dim": {"type": "integer", "minimum": 1},
-        "tokenizer": _TEXT,
-        "languages": {"type": "array", "items": _TEXT},
-    },
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["version", "tasks", "sources", "data", "vectors"],
-    "properties": {
-        "tasks": _TEXTS,
-        "sources": {"type": "object", "additionalProperties": _SOURCE},
-        "data": _TEXTS,
-        "vectors": _TEXTS,
-    },
-}
+
+
+def _all_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": [*properties], "properties": properties}
+
+
+_SOURCE = _all_of(
+    fingerprint=_TEXT,
+    dim={"type": "integer", "minimum": 1},
+    tokenizer=_TEXT,
+    languages={"type": "array", "items": _TEXT},
+)
+SCHEMA: Mapping[str, Any] = _all_of(
+    version={},
+    tasks=_TEXTS,
+    sources={"type": "object", "additionalProperties": _SOURCE},
+    data=_TEXTS,
+    vectors=_TEXTS,
+)
 """The JSON Schema of the index."""
 
 
@@ -100,14 +99,8 @@ class Directory:
         entry = self.index["sources"].get(name)
         if entry is None:
             return None
-        return CachedSource(
-            name,
-            entry["dim"],
-            entry["tokenizer"],
-            frozenset(entry["languages"]),
-            entry["fingerprint"],
-            self,
-        )
+        languages, fingerprint = frozenset(entry["languages"]), entry["fingerprint"]
+        return CachedSource(name, entry["dim"], entry["tokenizer"], languages, fingerprint, self)
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The tensors and the facts of one prepared file; InputError if it is missing or damaged.

@@ -27,6 +27,8 @@ from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_W
 from embinit.lab.specs import DataSpec
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
+_SPLITS = ("train", "validation", "test")
+_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
 
 # A word no tokenizer gives, since it holds a space.
 _SEPARATOR = "<sep> "
@@ -53,16 +55,8 @@ class Split:
 
     def to(self, device: str) -> Split:
         """Copies ids and labels to a device. Lengths stay, since batches are cut on the CPU."""
-
-        def moved(ids: Tensor | None) -> Tensor | None:
-            return None if ids is None else ids.to(device)
-
-        return replace(
-            self,
-            inputs=self.inputs.to(device),
-            targets=moved(self.targets),
-            labels=moved(self.labels),
-        )
+        ids = {name: getattr(self, name) for name in ("inputs", "targets", "labels")}
+        return replace(self, **{name: t.to(device) for name, t in ids.items() if t is not None})
 
 
 @dataclass(frozen=True)
@@ -81,12 +75,7 @@ class PreparedData:
 
     def to(self, device: str) -> PreparedData:
         """Copies the splits to a device (``Split.to``)."""
-        return replace(
-            self,
-            train=self.train.to(device),
-            validation=self.validation.to(device),
-            test=self.test.to(device),
-        )
+        return replace(self, **{name: getattr(self, name).to(device) for name in _SPLITS})
 
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
@@ -186,14 +175,8 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
     if task.kind == "text":
         train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
     vocabularies = _vocabularies(spec, train, data_dir)
-    return PreparedData(
-        spec,
-        task,
-        vocabularies,
-        train.encode(vocabularies, spec.max_length),
-        validation.encode(vocabularies, spec.max_length),
-        test.encode(vocabularies, spec.max_length),
-    )
+    encoded = (words.encode(vocabularies, spec.max_length) for words in (train, validation, test))
+    return PreparedData(spec, task, vocabularies, *encoded)
 
 
 def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
@@ -234,10 +217,6 @@ def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cac
                 vectors = opened.lookup(vocabulary.words, language)
                 to.add("vectors", key, {"values": vectors.values, "found": vectors.found.byte()})
     to.write_index()
-
-
-_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
-_SPLITS = ("train", "validation", "test")
 
 
 def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:

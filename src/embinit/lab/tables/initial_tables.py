@@ -113,24 +113,19 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
             "above 0, or freeze the tables"
         )
     data = prepare(run.recipe.data, data_dir)
-    if run.recipe.table.source is None:
+    name = run.recipe.table.source
+    if name is None:
         return
-    covered = [
-        s for s in data.vocabularies if covers(run.recipe.table.source, data.task, s, data_dir)
-    ]
+    covered = [side for side in data.vocabularies if covers(name, data.task, side, data_dir)]
     if not covered:
         raise InputError(
-            f"source {run.recipe.table.source!r} covers no language of {data.task.name} "
+            f"source {name!r} covers no language of {data.task.name} "
             f"({', '.join(data.task.languages.values())})"
         )
     if run.recipe.model is not None:
-        _check_width(
-            run.recipe.table.source,
-            source(run.recipe.table.source, data_dir).dim,
-            run.recipe.model.table_width,
-        )
+        _check_width(name, source(name, data_dir).dim, run.recipe.model.table_width)
     for side in covered:
-        look_up(run.recipe.table.source, run.recipe.data, side, data_dir)
+        look_up(name, run.recipe.data, side, data_dir)
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
