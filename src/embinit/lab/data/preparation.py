@@ -36,10 +36,10 @@ _SEPARATOR = "<sep> "
 
 @dataclass(frozen=True)
 class Split:
-    """A split: B examples as ids.
+    """A split: B examples as ids, padded behind, with lengths in words (0 for missing targets).
 
-    Inputs end in EOS, targets go from BOS to EOS; both are padded behind. Lengths are in words, 0
-    for targets that are missing. ``references`` are the translations as the metric reads them.
+    Inputs end in EOS, targets go from BOS to EOS. ``references`` are targets as the metric reads
+    them.
     """
 
     inputs: Int32[Tensor, "B T"]
@@ -79,10 +79,7 @@ class PreparedData:
 
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
-    """The digest of the task's text and of its vocabulary's text.
-
-    InputError if the text is missing, or the task is unknown.
-    """
+    """The digest of the task's text and of its vocabulary's; InputError if a text is missing."""
     return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
 
 
@@ -94,20 +91,14 @@ def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) ->
 
 
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
-    """The digest of a task's text, from the cache or from the text's files.
-
-    InputError if the text is missing, or the task is unknown.
-    """
+    """The digest of a task's text, cached or from its files; InputError if there is none."""
     directory = cache.open_directory(data_dir)
     cached = directory.text_fingerprint(task) if directory else None
     return cached or TASKS[task].fingerprint(data_dir)
 
 
 def source(name: str, data_dir: Path | None) -> Source:
-    """The source of a name, from the cache or its files; each process opens it once.
-
-    InputError if the name is unknown, or the source's files are missing.
-    """
+    """A source, cached or from its files, opened once a process; InputError if it is missing."""
     return _opened(name, data_dir, _Same(SOURCES.registered(name)))
 
 

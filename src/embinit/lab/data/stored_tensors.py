@@ -116,10 +116,7 @@ def is_float(tensor: StoredTensor) -> bool:
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a safetensors file by name. Only its header is read.
-
-    InputError if the file is missing, cut short, or no safetensors file.
-    """
+    """The tensors of a safetensors file by name, unread; InputError if its header is broken."""
     regular(path)
     with reading(path), safe_open(path, framework="pt") as file:
         stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118

@@ -88,10 +88,7 @@ def orthogonal(
 def faint(
     length: int, dim: int, directions: int = ORTHOGONAL_DIRECTIONS
 ) -> Float[Tensor, "{length} {dim}"]:
-    """Faint positions: Vaswani's PE at the norm of ``orthogonal`` ones, in all directions.
-
-    This is the control for ``orthogonal``: the norm is the same, the directions are all.
-    """
+    """The control for ``orthogonal``: Vaswani's PE at the same norm, in all directions."""
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 
 
