@@ -39,13 +39,8 @@ from embinit.lab.table_pretraining.masked_language_model import (
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.runs import pretrain
 from embinit.lab.table_pretraining.skip_gram import (
-    NEGATIVE,
-    expected_loss,
-    kept_share,
-    noise,
     train_fasttext,
     train_word2vec,
-    windowed_pairs,
 )
 from embinit.lab.table_pretraining.span_corruption import (
     cut_spans,
@@ -125,55 +120,7 @@ def test_glove_steps_follow_the_gradient_of_its_loss():
         torch.testing.assert_close(after, before.detach() - RATE * before.grad / 2)
 
 
-@some
-@given(texts, st.integers(1, 6))
-def test_windowed_pairs_are_the_mean_over_windows(sentences, window):
-    """Over all lengths that a word's window may have, each pair inside of it counting once."""
-    corpus = Corpus.read(sentences)
-    naive = torch.zeros(len(corpus.words), len(corpus.words), dtype=torch.float64)
-    for sentence in sentences:
-        words = [corpus.words.index(word) for word in sentence.split()]
-        for i, word in enumerate(words):
-            for reach in range(1, window + 1):
-                for j in range(max(0, i - reach), min(len(words), i + reach + 1)):
-                    if j != i:
-                        naive[word, words[j]] += 1 / window
-    kept = kept_share(corpus)
-    torch.testing.assert_close(windowed_pairs(corpus, window), naive * torch.outer(kept, kept))
-
-
-def test_frequent_words_are_thinned_as_gensim_thins_them():
-    """An outside oracle: gensim keeps the probabilities as integers of 32 bits."""
-    from gensim.models import Word2Vec
-
-    corpus = Corpus.read(unlabelled(300))
-    text = [[corpus.words[t] for t in row if t < len(corpus.words)] for row in corpus.ids.tolist()]
-    model = Word2Vec(vector_size=2, min_count=1, workers=1)
-    model.build_vocab(text)
-    theirs = [model.wv.get_vecattr(word, "sample_int") / (2**32 - 1) for word in corpus.words]
-    assert kept_share(corpus).tolist() == pytest.approx(theirs, abs=1e-6)
-    assert min(theirs) < 0.5 < max(theirs) == 1.0
-
-
-def test_skip_gram_s_loss_equals_one_with_drawn_samples():
-    """The expectation over negative samples is the mean over many drawn ones."""
-    generator = torch.Generator().manual_seed(0)
-    corpus = Corpus.read(["a b a c", "b d"])
-    scores = torch.randn(4, 4, generator=generator, dtype=torch.float64)
-    pairs, drawn_from = windowed_pairs(corpus), noise(corpus)
-    assert drawn_from.tolist() == pytest.approx([x / 5.3636 for x in (1.6818, 1.6818, 1, 1)], 1e-4)
-    count = 20_000
-    losses = []
-    for word, context in pairs.nonzero().tolist():
-        samples = torch.multinomial(drawn_from, NEGATIVE * count, True, generator=generator)
-        rejected = -(-scores[word, samples]).sigmoid().log().sum() / count
-        loss = -scores[word, context].sigmoid().log() + rejected
-        losses.append(pairs[word, context] * loss)
-    naive = torch.stack(losses).sum() / pairs.sum()
-    assert expected_loss(scores, pairs, drawn_from).item() == pytest.approx(naive.item(), rel=0.01)
-
-
-def test_skip_gram_does_not_depend_on_the_hash_seed():
+def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     """Python's own hash of a word changes from process to process; the tables don't."""
     make = (
         "import sys; from embinit.lab.data.microcosm import unlabelled\n"

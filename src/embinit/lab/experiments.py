@@ -14,14 +14,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.pilot import FIRST_SEED
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import CLAIMING, REGISTERING
-from embinit.lab.specs import (
-    DataSpec,
-    ModelRecipe,
-    ModelSpec,
-    PositionSpec,
-    Procedure,
-    TableSpec,
-)
+from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, PositionSpec, Procedure, TableSpec
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
 
@@ -63,10 +56,7 @@ class ModelExperiment(Experiment):
         return f"numbers from {self.claims_from} on" if self.claims_from else ""
 
     def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
-        """The run of one seed of an arm, in the seed's world.
-
-        InputError if no init of that name is registered, or there is no world for the seed.
-        """
+        """The run of one seed of an arm, in the seed's world; InputError if the init is unknown."""
         source = self.source if INITS[init].needs_source else None
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)

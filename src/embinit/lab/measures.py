@@ -31,26 +31,17 @@ def table_statistic(statistic: str) -> Measure:
 
 def task_accuracy(role: str) -> Measure:
     """The accuracy on the fine-tuning task of a role in ``specs.DownstreamSpec``."""
-    return Measure(
-        f"{role}_accuracy",
-        "% accuracy",
-        says=f"{role} accuracy",
-        better="up",
-        curve=f"{role}_validation_accuracy",
-        repeated=f"{role}_accuracy_by_time",
-    )
+    return _of_task(f"{role}_accuracy", f"{role} accuracy", f"{role}_validation_accuracy")
 
 
 def task_transfer(role: str) -> Measure:
     """The accuracy on a task's test in a language that it was not fine-tuned in."""
-    return Measure(
-        f"{role}_test",
-        "% accuracy",
-        says=f"{role} accuracy in the other language",
-        better="up",
-        curve=f"{role}_test_accuracy",
-        repeated=f"{role}_test_by_time",
-    )
+    says = f"{role} accuracy in the other language"
+    return _of_task(f"{role}_test", says, f"{role}_test_accuracy")
+
+
+def _of_task(name: str, says: str, curve: str) -> Measure:
+    return Measure(name, "% accuracy", says, "up", curve=curve, repeated=f"{name}_by_time")
 
 
 def _outputs(result: RunResult) -> tuple[Sequence[str], Sequence[str]] | None:

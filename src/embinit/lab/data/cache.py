@@ -34,26 +34,25 @@ PREPARE_AGAIN = "run embinit prepare again"
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": _TEXT}
-_SOURCE = {
-    "type": "object",
-    "required": ["fingerprint", "dim", "tokenizer", "languages"],
-    "properties": {
-        "fingerprint": _TEXT,
-        "dim": {"type": "integer", "minimum": 1},
-        "tokenizer": _TEXT,
-        "languages": {"type": "array", "items": _TEXT},
-    },
-}
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "required": ["version", "tasks", "sources", "data", "vectors"],
-    "properties": {
-        "tasks": _TEXTS,
-        "sources": {"type": "object", "additionalProperties": _SOURCE},
-        "data": _TEXTS,
-        "vectors": _TEXTS,
-    },
-}
+
+
+def _all_of(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": [*properties], "properties": properties}
+
+
+_SOURCE = _all_of(
+    fingerprint=_TEXT,
+    dim={"type": "integer", "minimum": 1},
+    tokenizer=_TEXT,
+    languages={"type": "array", "items": _TEXT},
+)
+SCHEMA: Mapping[str, Any] = _all_of(
+    version={},
+    tasks=_TEXTS,
+    sources={"type": "object", "additionalProperties": _SOURCE},
+    data=_TEXTS,
+    vectors=_TEXTS,
+)
 """The JSON Schema of the index."""
 
 
@@ -100,20 +99,13 @@ class Directory:
         entry = self.index["sources"].get(name)
         if entry is None:
             return None
-        return CachedSource(
-            name,
-            entry["dim"],
-            entry["tokenizer"],
-            frozenset(entry["languages"]),
-            entry["fingerprint"],
-            self,
-        )
+        languages, fingerprint = frozenset(entry["languages"]), entry["fingerprint"]
+        return CachedSource(name, entry["dim"], entry["tokenizer"], languages, fingerprint, self)
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The tensors and the facts of one prepared file; InputError if it is missing or damaged.
+        """The tensors and facts of a prepared file of a ``kind`` (``data``, ``vectors``) and key.
 
-        ``kind`` is ``data`` or ``vectors``, ``key`` is that of ``text_key`` or ``vectors_key``,
-        ``noun`` names the content in messages.
+        InputError, which calls the content ``noun``, if the file is missing or damaged.
         """
         name = self.index[kind].get(key)
         if name is None:
@@ -155,10 +147,7 @@ class Writer:
         return name is not None and (self.root / name).exists()
 
     def add(self, kind: str, key: str, tensors: Mapping[str, Tensor], facts: Any = None) -> None:
-        """Writes one prepared file with facts that JSON holds, then the index that names it.
-
-        InputError if the disk is full, or the directory can't be written to.
-        """
+        """Writes a prepared file and the index; InputError if the directory can't be written to."""
         metadata = {"facts": json.dumps(facts or {}, ensure_ascii=False)}
         contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
         content = safetensors.torch.save(contiguous, metadata=metadata)
@@ -181,10 +170,7 @@ class Writer:
 
 @functools.lru_cache(maxsize=8)
 def open_directory(data_dir: Path | None) -> Directory | None:
-    """The prepared files of a data directory; None if it holds none.
-
-    InputError if the index can't be read, or is of another version.
-    """
+    """The prepared files of a directory; None if there are none, InputError if they are broken."""
     if data_dir is None or not (data_dir / INDEX).exists():
         return None
     path = data_dir / INDEX

@@ -39,10 +39,7 @@ def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
 
 
 class Checkpoint(Mapping[str, StoredTensor]):
-    """A model's tensors by name. A file's header is read when one of its tensors is asked for.
-
-    The location is the model's directory, or its id on the Hub.
-    """
+    """A model's tensors by name, of a directory or an id on the Hub, read when asked for."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -50,10 +47,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
         self._read: dict[str, dict[str, StoredTensor]] = {}
 
     def path(self, name: str) -> Path:
-        """A file of the model, fetched from the Hub if the location is no directory.
-
-        InputError if there is no such file, or none that can be read.
-        """
+        """A file of the model, perhaps fetched from the Hub; InputError if it can't be read."""
         if self._directory is not None:
             path = self._directory / name
             if not path.exists():

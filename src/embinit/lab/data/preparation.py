@@ -27,6 +27,8 @@ from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_W
 from embinit.lab.specs import DataSpec
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
+_SPLITS = ("train", "validation", "test")
+_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
 
 # A word no tokenizer gives, since it holds a space.
 _SEPARATOR = "<sep> "
@@ -34,10 +36,10 @@ _SEPARATOR = "<sep> "
 
 @dataclass(frozen=True)
 class Split:
-    """A split: B examples as ids.
+    """A split: B examples as ids, padded behind, with lengths in words (0 for missing targets).
 
-    Inputs end in EOS, targets go from BOS to EOS; both are padded behind. Lengths are in words, 0
-    for targets that are missing. ``references`` are the translations as the metric reads them.
+    Inputs end in EOS, targets go from BOS to EOS. ``references`` are targets as the metric reads
+    them.
     """
 
     inputs: Int32[Tensor, "B T"]
@@ -53,16 +55,8 @@ class Split:
 
     def to(self, device: str) -> Split:
         """Copies ids and labels to a device. Lengths stay, since batches are cut on the CPU."""
-
-        def moved(ids: Tensor | None) -> Tensor | None:
-            return None if ids is None else ids.to(device)
-
-        return replace(
-            self,
-            inputs=self.inputs.to(device),
-            targets=moved(self.targets),
-            labels=moved(self.labels),
-        )
+        ids = {name: getattr(self, name) for name in ("inputs", "targets", "labels")}
+        return replace(self, **{name: t.to(device) for name, t in ids.items() if t is not None})
 
 
 @dataclass(frozen=True)
@@ -81,19 +75,11 @@ class PreparedData:
 
     def to(self, device: str) -> PreparedData:
         """Copies the splits to a device (``Split.to``)."""
-        return replace(
-            self,
-            train=self.train.to(device),
-            validation=self.validation.to(device),
-            test=self.test.to(device),
-        )
+        return replace(self, **{name: getattr(self, name).to(device) for name in _SPLITS})
 
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
-    """The digest of the task's text and of its vocabulary's text.
-
-    InputError if the text is missing, or the task is unknown.
-    """
+    """The digest of the task's text and of its vocabulary's; InputError if a text is missing."""
     return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
 
 
@@ -105,20 +91,14 @@ def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) ->
 
 
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
-    """The digest of a task's text, from the cache or from the text's files.
-
-    InputError if the text is missing, or the task is unknown.
-    """
+    """The digest of a task's text, cached or from its files; InputError if there is none."""
     directory = cache.open_directory(data_dir)
     cached = directory.text_fingerprint(task) if directory else None
     return cached or TASKS[task].fingerprint(data_dir)
 
 
 def source(name: str, data_dir: Path | None) -> Source:
-    """The source of a name, from the cache or its files; each process opens it once.
-
-    InputError if the name is unknown, or the source's files are missing.
-    """
+    """A source, cached or from its files, opened once a process; InputError if it is missing."""
     return _opened(name, data_dir, _Same(SOURCES.registered(name)))
 
 
@@ -186,14 +166,8 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
     if task.kind == "text":
         train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
     vocabularies = _vocabularies(spec, train, data_dir)
-    return PreparedData(
-        spec,
-        task,
-        vocabularies,
-        train.encode(vocabularies, spec.max_length),
-        validation.encode(vocabularies, spec.max_length),
-        test.encode(vocabularies, spec.max_length),
-    )
+    encoded = (words.encode(vocabularies, spec.max_length) for words in (train, validation, test))
+    return PreparedData(spec, task, vocabularies, *encoded)
 
 
 def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
@@ -234,10 +208,6 @@ def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cac
                 vectors = opened.lookup(vocabulary.words, language)
                 to.add("vectors", key, {"values": vectors.values, "found": vectors.found.byte()})
     to.write_index()
-
-
-_TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
-_SPLITS = ("train", "validation", "test")
 
 
 def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import torch
 from safetensors import safe_open
@@ -40,37 +39,6 @@ BLOCK_ROWS = 64
 """The most single rows that are read of a file before it is opened anew."""
 
 
-@runtime_checkable
-class StoredTensor(Protocol):
-    """A tensor in a file or in memory that is read by rows, in the type that it is stored in."""
-
-    @property
-    def name(self) -> str:
-        """Its name in its file."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape."""
-
-    @property
-    def dtype(self) -> str:
-        """Its type by safetensors' name, such as ``BF16``."""
-
-    def rows(self, start: int, stop: int) -> Tensor:
-        """Rows ``start`` to ``stop`` (excluded)."""
-
-    def take(self, ids: Sequence[int]) -> Tensor:
-        """Single rows."""
-
-    def whole(self) -> Tensor:
-        """The whole tensor."""
-
-
-def is_float(tensor: StoredTensor) -> bool:
-    """Whether a tensor has unquantised floating-point values."""
-    return tensor.dtype in ("F64", "F32", "F16", "BF16")
-
-
 @dataclass(frozen=True)
 class MemoryTensor:
     """A tensor in memory, read like one in a file."""
@@ -92,15 +60,15 @@ class MemoryTensor:
         return next((name for name, each in DTYPES.items() if each == values.dtype), "unknown")
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """See the protocol."""
+        """Rows ``start`` to ``stop`` (excluded), in the type that they are stored in."""
         return self.values.detach()[start:stop].cpu()
 
     def take(self, ids: Sequence[int]) -> Tensor:
-        """See the protocol."""
+        """Single rows."""
         return self.values.detach()[list(ids)].cpu()
 
     def whole(self) -> Tensor:
-        """See the protocol."""
+        """The whole tensor."""
         return self.values.detach().cpu()
 
 
@@ -114,13 +82,13 @@ class FileTensor:
     shape: tuple[int, ...]
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """See the protocol."""
+        """Rows ``start`` to ``stop`` (excluded), in the type that they are stored in."""
         with self._reading(), safe_open(self.path, framework="pt") as file:
             values: Tensor = file.get_slice(self.name)[start:stop]
             return values.clone()  # the file is no longer mapped then
 
     def take(self, ids: Sequence[int]) -> Tensor:
-        """See the protocol."""
+        """Single rows."""
         taken = []
         for low in range(0, len(ids), BLOCK_ROWS):  # each row brings its neighbours into memory
             with self._reading(), safe_open(self.path, framework="pt") as file:
@@ -130,7 +98,7 @@ class FileTensor:
         return torch.cat(taken)
 
     def whole(self) -> Tensor:
-        """See the protocol."""
+        """The whole tensor."""
         with self._reading(), safe_open(self.path, framework="pt") as file:
             values: Tensor = file.get_tensor(self.name)
             return values.clone()
@@ -139,11 +107,16 @@ class FileTensor:
         return reading(self.path, "fetch it again", lambda: f", tensor {self.name[:60]!r}")
 
 
-def read_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a safetensors file by name. Only its header is read.
+StoredTensor = MemoryTensor | FileTensor
 
-    InputError if the file is missing, cut short, or no safetensors file.
-    """
+
+def is_float(tensor: StoredTensor) -> bool:
+    """Whether a tensor has unquantised floating-point values."""
+    return tensor.dtype in ("F64", "F32", "F16", "BF16")
+
+
+def read_safetensors(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of a safetensors file by name, unread; InputError if its header is broken."""
     regular(path)
     with reading(path), safe_open(path, framework="pt") as file:
         stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import warnings
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -88,54 +87,13 @@ class HuggingFace:
             return [self.model.tokenize(text) for text in texts]
 
 
-class InPieces:
-    """A tokenizer that cuts one in eight of another's words into pieces.
-
-    A word's checksum decides, so that it is cut alike in every text. Each piece but the last ends
-    in ``@@``.
-    """
-
-    SHARE, CUT, SHORTEST = 8, 3, 4
-
-    def __init__(self, whole: Tokenizer, letters: int) -> None:
-        self._whole, self._letters = whole, letters
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text, and the pieces of those that are cut."""
-        return [
-            [piece for word in words for piece in self._cut(word)]
-            for words in self._whole.tokenize(texts)
-        ]
-
-    def _cut(self, word: str) -> list[str]:
-        if len(word) < self.SHORTEST or zlib.crc32(word.encode()) % self.SHARE != self.CUT:
-            return [word]
-        return pieces_of(word, self._letters)
-
-
-def pieces_of(word: str, letters: int) -> list[str]:
-    """A word's pieces of so many letters, the last of which may be shorter."""
-    cut = [word[low : low + letters] for low in range(0, len(word), letters)]
-    return [*(f"{piece}@@" for piece in cut[:-1]), cut[-1]]
-
-
-def piece_letters(name: str) -> int | None:
-    """The letters of a piece of the tokenizer ``name``; None where it cuts no words."""
-    _, _, letters = name.partition("/")
-    return int(letters) if letters.isdecimal() and int(letters) > 0 else None
-
-
 @functools.lru_cache(maxsize=8)
 def tokenizer(name: str, language: str) -> Tokenizer:
     """The tokenizer of a name, for text in a language; each process opens it once.
 
-    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``. After one
-    of the first three ``/2`` cuts one word in eight into pieces of two letters. InputError if the
-    name is unknown, or the model's tokenizer can't be loaded.
+    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``.
+    InputError if the name is unknown, or the model's tokenizer can't be loaded.
     """
-    letters = piece_letters(name)
-    if letters is not None and not name.startswith("hf:"):
-        return InPieces(tokenizer(name.partition("/")[0], language), letters)
     if name == "whitespace":
         return Whitespace()
     if name in ("spacy", "spacy-cased"):

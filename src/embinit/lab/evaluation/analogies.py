@@ -61,10 +61,7 @@ class Evaluation:
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
-    """Digests of the run's inputs besides its spec: the questions and the source's vectors.
-
-    InputError if a file is missing, the evaluation is unknown, or the run has no source.
-    """
+    """Digests of the questions and the source's vectors; InputError if one is missing."""
     questions = EVALUATIONS[run.recipe.data.task].fingerprint(data_dir)
     return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
 
@@ -75,10 +72,9 @@ def check(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
 
 
 def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult:
-    """Scores the encoder's input that the run's table and positions make.
+    """Scores the encoder's input: ``accuracy`` (%), the table's ``sigma``, ``pe_share`` (0 to 1).
 
-    Measures are ``accuracy`` (%), ``sigma`` (the table's) and ``pe_share`` (0 to 1). InputError if
-    words or vectors are missing or broken, or a name in the spec is unknown.
+    InputError if words or vectors are missing or broken, or a name in the spec is unknown.
     """
     evaluation, name = EVALUATIONS[run.recipe.data.task], _source_of(run)
     words, vectors = _table(run.recipe.data.task, name, data_dir)

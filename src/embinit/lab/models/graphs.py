@@ -48,10 +48,7 @@ class Replayed:
 
 
 def cuda_graphs(generators: Sequence[torch.Generator]) -> Record:
-    """Records CUDA graphs that share one pool of memory and draw from ``generators``.
-
-    A graph's draws go on where its generators stand when it is replayed, as the step's own would.
-    """
+    """Records CUDA graphs that share a pool of memory and draw on from where ``generators`` are."""
     pool = torch.cuda.graph_pool_handle()
 
     def record(function: Callable[[], None]) -> Callable[[], None]:

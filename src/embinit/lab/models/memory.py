@@ -45,10 +45,7 @@ def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: st
 
 
 def free_bytes(device: str, sharers: int = 1) -> int | None:
-    """Free bytes of a GPU's memory, or the machine's, for one of ``sharers`` processes.
-
-    None where the system doesn't report it.
-    """
+    """Free bytes of a GPU's or the machine's memory for one of ``sharers``; None if unknown."""
     if torch.device(device).type == "cuda":
         free, every = torch.cuda.mem_get_info(device)
         used = torch.cuda.memory_allocated(device)
@@ -66,10 +63,7 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
 def runs_that_fit(
     shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
 ) -> int:
-    """The number of ``runs`` runs that may train at once, at least one.
-
-    On a GPU the process is held to its share of the memory, so that the others find theirs.
-    """
+    """How many of ``runs`` may train at once, at least one. A GPU's memory is then limited."""
     free = free_bytes(device, sharers)
     if torch.device(device).type == "cuda":
         torch.cuda.set_per_process_memory_fraction(1 / sharers, torch.device(device).index)

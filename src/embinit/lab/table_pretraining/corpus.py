@@ -19,10 +19,7 @@ from embinit.errors import InputError
 
 @dataclass(frozen=True)
 class Corpus:
-    """B sentences over N words, which are sorted by falling count, ties by spelling.
-
-    Sentences are padded behind with N, the first id that is no word.
-    """
+    """B sentences, padded behind with N, over N words by falling count, ties by spelling."""
 
     words: tuple[str, ...]
     ids: Int64[Tensor, "B T"]
@@ -54,7 +51,7 @@ class Corpus:
     ) -> Iterator[Int64[Tensor, "batch T"]]:
         """Yields ``steps`` shuffled batches of ``size``, each as long as its longest sentence.
 
-        Every pass over the corpus has an order of its own; a batch may span two passes.
+        Every pass has an order of its own; a batch may span two passes.
         """
         rows = self.ids.shape[0]
         queue = torch.empty(0, dtype=torch.int64)

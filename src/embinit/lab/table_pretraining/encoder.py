@@ -73,10 +73,7 @@ class PostNormLayer(nn.Module):
 
 
 class PreNormLayer(nn.Module):
-    """T5's layer: RMSNorm first, ReLU feed-forward 4D wide, no biases, unscaled attention.
-
-    With ``cross`` the layer also attends to an encoder's output.
-    """
+    """T5's layer: RMSNorm first, ReLU feed-forward 4D wide, no biases, unscaled attention."""
 
     def __init__(self, dim: int, heads: int, cross: bool) -> None:
         super().__init__()
@@ -129,9 +126,6 @@ def relative_buckets(queries: int, keys: int, both_ways: bool) -> Int64[Tensor, 
 def relative_scores(
     biases: nn.Embedding, length: int, both_ways: bool
 ) -> Float[Tensor, "heads {length} {length}"]:
-    """The bias that each head adds to a score, by the distance between query and key.
-
-    ``biases`` has a row for each bucket; for ``both_ways`` see ``relative_buckets``.
-    """
+    """What each head adds to a score by distance; ``biases`` has a row for each bucket."""
     scores: Tensor = biases(relative_buckets(length, length, both_ways))
     return scores.permute(2, 0, 1)

@@ -90,10 +90,7 @@ def loss(parameters: GloveParameters, counts: Float[Tensor, "N N"]) -> Float[Ten
 def train_glove(
     corpus: Corpus, dim: int = 64, epochs: int = 50, batch: int = 256, seed: int = 0
 ) -> TrainedTable:
-    """Trains on all pairs of a corpus. The result is w + w~, of width D = ``dim``.
-
-    The pairs of a batch are updated at once, each as if it were alone.
-    """
+    """Trains on all pairs; those of a batch are updated as if each were alone. Gives w + w~."""
     generator = torch.Generator().manual_seed(seed)
     counts = cooccurrences(corpus)
     rows, columns = counts.nonzero(as_tuple=True)

@@ -15,10 +15,7 @@ from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 
 
 class LanguageModel(nn.Module):
-    """A model whose table, ``words``, has a row for each word and then its special tokens.
-
-    A model without such a table says itself what its words' rows are.
-    """
+    """A model whose table, ``words``, has a row for each word and then its special tokens."""
 
     words: nn.Embedding
 
@@ -37,7 +34,6 @@ def train(
     make_model: Callable[[], Model],
     batches: Iterable[Batch],
     loss_of: Callable[[Model, Batch], Float[Tensor, ""]],
-    *,
     steps: int,
     seed: int,
     rate: float,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -81,14 +81,20 @@ def make_assets(
     ]
     kept = f"; {len(names) - len(wanted)} are there already" if len(wanted) < len(names) else ""
     print(f"tables to make: {len(wanted)}{kept}", flush=True)
-    for (name, world), left in _with_time_left(wanted):
+    started, done, whole = time.monotonic(), 0, sum(SECONDS[name] for name, _ in wanted)
+    for number, (name, world) in enumerate(wanted, 1):
         table = trainers[name](corpus(world), seed=seed + world)
         path = directory / f"{at_world(PREFIX + name, world)}.safetensors"
         if world:
             of = {"world": str(world), "language": language_digest(world)}
             table = replace(table, record={**table.record, **made_with, **of})
         save_table(table, path, torch.float16 if world else torch.float32)
-        print(f"{path}: {described(table, world)}; {left()}", flush=True)
+        done += SECONDS[name]
+        left = (time.monotonic() - started) / done * (whole - done) / 60
+        print(
+            f"{path}: {described(table, world)}; {number} of {len(wanted)}, {left:.0f} min left",
+            flush=True,
+        )
 
 
 def _is_made(name: str, world: int, directory: Path, made_with: Mapping[str, str]) -> bool:
@@ -110,22 +116,6 @@ def described(table: TrainedTable, world: int) -> str:
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     purity = neighbour_purity(table.values, members)
     return f"sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}"
-
-
-def _with_time_left(
-    wanted: Sequence[tuple[str, int]],
-) -> Iterator[tuple[tuple[str, int], Callable[[], str]]]:
-    """Each table to make, with what tells, once it is made, how long the others will take."""
-    started, done = time.monotonic(), 0
-    whole = sum(SECONDS[name] for name, _ in wanted)
-    for number, (name, world) in enumerate(wanted, 1):
-        done += SECONDS[name]
-
-        def left(done: int = done, number: int = number) -> str:
-            minutes = (time.monotonic() - started) / done * (whole - done) / 60
-            return f"{number} of {len(wanted)}, {minutes:.0f} min left"
-
-        yield (name, world), left
 
 
 def make_table(name: str) -> None:

@@ -141,18 +141,13 @@ def train_masked_language_model(
 ) -> TrainedTable:
     """Trains a masked language model. The result is its D-wide table.
 
-    ``rate`` is that after the warm-up, ``start`` the sigma that the table starts from, ``relative``
-    whether positions are T5's biases. InputError if the optimizer is not in ``OPTIMIZERS``.
+    ``rate`` is that after the warm-up, ``start`` the sigma that the table starts from. InputError
+    if the optimizer is not in ``OPTIMIZERS``.
     """
     size, longest = len(corpus.words), corpus.ids.shape[1]
-    return train(
-        "masked language model",
-        corpus,
-        lambda: MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative),
-        _masked(corpus, batch, steps, seed),
-        _loss,
-        steps=steps,
-        seed=seed,
-        rate=rate,
-        optimizer=optimizer,
-    )
+
+    def model() -> MaskedLanguageModel:
+        return MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative)
+
+    name, batches = "masked language model", _masked(corpus, batch, steps, seed)
+    return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)

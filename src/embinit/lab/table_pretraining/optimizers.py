@@ -38,8 +38,7 @@ def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
 def _adafactor_but_for_the_table(model: nn.Module, rate: float, steps: int) -> Step:
     """Adafactor, but the table's steps are those of a parameter of root mean square 1/sqrt(D).
 
-    So they don't grow and shrink with the table. The model's matrices have about that root mean
-    square. The table is the model's largest parameter, D its width.
+    The table is the model's largest parameter, D its width; its steps don't grow with it.
     """
     table = max(model.parameters(), key=torch.Tensor.numel)
     adafactor, fixed_scale = _adafactor(model, rate, steps), table.shape[1] ** -0.5
@@ -59,8 +58,7 @@ def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
     optimizer = torch.optim.AdamW(_decayed_and_not(model.parameters()), lr=rate)
     warm_up = max(1, int(WARM_UP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: min((step + 1) / warm_up, (steps - step) / max(1, steps - warm_up)),
+        optimizer, lambda step: min((step + 1) / warm_up, (steps - step) / max(1, steps - warm_up))
     )
 
     def step() -> None:

@@ -45,10 +45,9 @@ def check(run: RunSpec[PretrainingRecipe]) -> None:
 
 
 def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
-    """Pre-trains the run's table and measures it.
+    """Pre-trains and measures the run's table; ``loss`` is the mean of the last tenth of the steps.
 
-    The measure ``loss`` is the mean of the last tenth of the steps. InputError if the run's recipe
-    or task is unknown here.
+    InputError if the run's recipe or task is unknown here.
     """
     check(run)
     training, started = run.recipe.training, time.perf_counter()

@@ -167,14 +167,9 @@ def train_span_corruption(
     ``start`` is the sigma that the table starts from, ``relative`` whether positions are T5's
     biases inside attention. InputError if the optimizer is not in ``OPTIMIZERS``.
     """
-    return train(
-        "span corruption",
-        corpus,
-        lambda: SpanCorruptionModel(len(corpus.words), dim, start=start, relative=relative),
-        _corrupted(corpus, batch, steps, seed),
-        _loss,
-        steps=steps,
-        seed=seed,
-        rate=rate,
-        optimizer=optimizer,
-    )
+
+    def model() -> SpanCorruptionModel:
+        return SpanCorruptionModel(len(corpus.words), dim, start=start, relative=relative)
+
+    batches = _corrupted(corpus, batch, steps, seed)
+    return train("span corruption", corpus, model, batches, _loss, steps, seed, rate, optimizer)

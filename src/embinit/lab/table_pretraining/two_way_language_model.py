@@ -204,19 +204,12 @@ def train_two_way_language_model(
     rate: float = RATE,
     optimizer: str = "adagrad",
 ) -> TrainedTable:
-    """Trains a two-way language model on ``epochs`` passes. The result is its D-wide word layer.
-
-    InputError if the optimizer is not in ``OPTIMIZERS``.
-    """
+    """Trains for ``epochs`` passes; gives the word layer. InputError for unknown optimizers."""
     steps = passes(corpus, epochs, batch)
-    return train(
-        "two-way language model",
-        corpus,
-        lambda: TwoWayLanguageModel(corpus.words, dim),
-        corpus.batches(batch, steps, torch.Generator().manual_seed(seed)),
-        _loss,
-        steps=steps,
-        seed=seed,
-        rate=rate,
-        optimizer=optimizer,
-    )
+    batches = corpus.batches(batch, steps, torch.Generator().manual_seed(seed))
+
+    def model() -> TwoWayLanguageModel:
+        return TwoWayLanguageModel(corpus.words, dim)
+
+    name = "two-way language model"
+    return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from embinit.errors import InputError
-from embinit.lab.tables.inits import ordinary_rows
+from embinit.lab.tables.inits import Mask, Table, ordinary_rows
 from embinit.runs.table_statistics import HISTOGRAM as HISTOGRAM
 from embinit.runs.table_statistics import PERCENTILES, TableStatistics
 
@@ -28,9 +28,7 @@ BLOCK_VALUES = 2**24
 """Most values in a block of cosines (64 MiB of float32)."""
 
 
-def table_statistics(
-    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"] | None = None
-) -> TableStatistics:
+def table_statistics(table: Table, special: Mask | None = None) -> TableStatistics:
     """Measures a table; InputError if it has no values outside its special rows.
 
     Statistics of a table that holds a NaN, such as a diverged run's, are NaN and not an error.
@@ -54,7 +52,7 @@ def table_statistics(
     )
 
 
-def _histogram(values: Float[Tensor, "N D"]) -> tuple[int, ...]:
+def _histogram(values: Table) -> tuple[int, ...]:
     """Counts the values by magnitude in the bins of ``HISTOGRAM``."""
     low, high, bins_per_decade = HISTOGRAM
     bins = (high - low) * bins_per_decade
@@ -64,11 +62,7 @@ def _histogram(values: Float[Tensor, "N D"]) -> tuple[int, ...]:
     return tuple(torch.bincount(index.flatten(), minlength=bins).tolist())
 
 
-def pe_share(
-    table: Float[Tensor, "N D"],
-    pe: Float[Tensor, "L D"],
-    special: Bool[Tensor, "N"] | None = None,
-) -> float:
+def pe_share(table: Table, pe: Float[Tensor, "L D"], special: Mask | None = None) -> float:
     """The PE's share of the variance of table + PE, from 0 to 1, where the two are independent.
 
     The table is as it meets the PE, after its multiplier. L should be the length of the sentences,
@@ -79,9 +73,7 @@ def pe_share(
     return pe_variance / (pe_variance + table_variance) if pe_variance else 0.0
 
 
-def encoder_input(
-    table: Float[Tensor, "N D"], multiplier: float, pe_rows: Float[Tensor, "N D"]
-) -> Float[Tensor, "N D"]:
+def encoder_input(table: Table, multiplier: float, pe_rows: Table) -> Table:
     """The vectors that a transformer reads: the table times a multiplier, plus each word's PE."""
     return table.float() * multiplier + pe_rows.float()
 
@@ -161,10 +153,7 @@ def applicable(questions: Sequence[Question], words: Sequence[str]) -> list[Ques
 
 
 def analogy_accuracy(
-    table: Float[Tensor, "N D"],
-    words: Sequence[str],
-    questions: Sequence[Question],
-    lowercase: bool = False,
+    table: Table, words: Sequence[str], questions: Sequence[Question], lowercase: bool = False
 ) -> AnalogyScore:
     """Answers analogies by 3CosAdd (Mikolov et al. 2013) from a table, whose rows are ``words``.
 
@@ -199,9 +188,7 @@ def analogy_accuracy(
     return AnalogyScore(correct, len(asked), len(questions))
 
 
-def nearest_neighbours(
-    table: Float[Tensor, "N D"], k: int, special: Bool[Tensor, "N"] | None = None
-) -> Int[Tensor, "N {k}"]:
+def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int[Tensor, "N {k}"]:
     """The ids of each row's ``k`` nearest other rows by cosine, nearest first.
 
     Special rows are no row's neighbour, and their own neighbours are given as -1. InputError if
@@ -224,9 +211,7 @@ def nearest_neighbours(
 
 
 def neighbour_purity(
-    table: Float[Tensor, "N D"],
-    groups: Int[Tensor, "rows"],
-    special: Bool[Tensor, "N"] | None = None,
+    table: Table, groups: Int[Tensor, "rows"], special: Mask | None = None
 ) -> float:
     """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
@@ -243,7 +228,7 @@ def neighbour_purity(
     return (groups[nearest] == groups).double().mean().item()
 
 
-def _unit_rows(table: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+def _unit_rows(table: Table) -> Table:
     """Rows of length 1, float32. A row of zeros stays one."""
     return F.normalize(table.detach().double(), dim=1).float()
 

@@ -22,10 +22,7 @@ from embinit.randomness import stream
 
 
 def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
-    """Digests of the run's inputs besides its spec: the task's text and the source's vectors.
-
-    InputError if a file is missing, so nothing trains before all its data is there.
-    """
+    """Digests of the task's text and the source's vectors; InputError if a file is missing."""
     digests = [data_fingerprint(run.recipe.data, data_dir)]
     if run.recipe.table.source is not None:
         digests.append(source(run.recipe.table.source, data_dir).fingerprint())
@@ -44,10 +41,9 @@ class Table:
 def make_initial_tables(
     run: ModelRun, data: PreparedData, data_dir: Path | None
 ) -> dict[Side, Table]:
-    """Makes the initial table of each side of the data of a run with a model.
+    """Makes each side's initial table, Xavier for a language that the source does not cover.
 
-    A side in a language that the source does not cover starts from Xavier. InputError if the source
-    is missing, broken, or not of the table's width.
+    InputError if the source is missing, broken, or not of the table's width.
     """
     width = run.recipe.architecture.table_width
     return {
@@ -64,10 +60,7 @@ def make_initial_table(
     dim: int,
     data_dir: Path | None,
 ) -> Table:
-    """Makes one side's initial table, with random draws from the side's own stream.
-
-    InputError if the source is missing, broken, or not ``dim`` wide.
-    """
+    """Makes one side's table from the side's own stream; InputError if the source misfits."""
     given, name = run.recipe.table.source, run.recipe.table.init
     if given is not None and not covers(given, data.task, side, data_dir):
         given, name = None, "xavier"
@@ -102,35 +95,26 @@ def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
 
 
 def check(run: ModelRun, data_dir: Path | None) -> None:
-    """Reads the run's text and vectors, so that bad input is named before any training.
-
-    InputError if they are missing, broken, or do not fit the run, or the tables' learning rate is
-    not above zero.
-    """
+    """Reads text and vectors before any training; InputError if they, or the rate, are bad."""
     if not (math.isfinite(run.recipe.table.rate) and run.recipe.table.rate > 0):
         raise InputError(
             f"the tables' rate can't be multiplied by {run.recipe.table.rate:g}: name a number "
             "above 0, or freeze the tables"
         )
     data = prepare(run.recipe.data, data_dir)
-    if run.recipe.table.source is None:
+    name = run.recipe.table.source
+    if name is None:
         return
-    covered = [
-        s for s in data.vocabularies if covers(run.recipe.table.source, data.task, s, data_dir)
-    ]
+    covered = [side for side in data.vocabularies if covers(name, data.task, side, data_dir)]
     if not covered:
         raise InputError(
-            f"source {run.recipe.table.source!r} covers no language of {data.task.name} "
+            f"source {name!r} covers no language of {data.task.name} "
             f"({', '.join(data.task.languages.values())})"
         )
     if run.recipe.model is not None:
-        _check_width(
-            run.recipe.table.source,
-            source(run.recipe.table.source, data_dir).dim,
-            run.recipe.model.table_width,
-        )
+        _check_width(name, source(name, data_dir).dim, run.recipe.model.table_width)
     for side in covered:
-        look_up(run.recipe.table.source, run.recipe.data, side, data_dir)
+        look_up(name, run.recipe.data, side, data_dir)
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:

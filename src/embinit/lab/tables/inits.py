@@ -25,6 +25,9 @@ from embinit.lab.tables.recipes import INITS as INITS
 from embinit.lab.tables.recipes import Init as Init
 from embinit.lab.tables.recipes import Shape
 
+Table = Float[Tensor, "N D"]
+Mask = Bool[Tensor, "N"]
+
 
 class Moments(NamedTuple):
     """Mean and sample sigma (n - 1) over all values."""
@@ -36,10 +39,7 @@ class Moments(NamedTuple):
 def ordinary_rows(
     table: Shaped[Tensor, "N *width"], special: Tensor | None
 ) -> Shaped[Tensor, "ordinary *width"]:
-    """A table, or one value a row, (N,), without its special rows; None means that there are none.
-
-    InputError if the mask does not fit the table.
-    """
+    """A table's rows, or values (N,), without special ones; InputError if the mask misfits."""
     if special is None:
         return table
     if special.dtype != torch.bool or special.shape != table.shape[:1]:
@@ -50,11 +50,8 @@ def ordinary_rows(
     return table[~special.to(table.device)]
 
 
-def moments(table: Float[Tensor, "N D"], special: Tensor | None = None) -> Moments:
-    """Mean and sigma over all values of a table's ordinary rows.
-
-    InputError if the mask does not fit the table, or there are fewer than two values.
-    """
+def moments(table: Table, special: Tensor | None = None) -> Moments:
+    """Mean and sigma of a table's ordinary rows; InputError if they have fewer than two values."""
     values = ordinary_rows(table, special).double()
     if values.numel() < 2:
         raise InputError(
@@ -74,9 +71,7 @@ def xavier_sigma(n: int, d: int) -> float:
     return xavier_bound(n, d) / math.sqrt(3)
 
 
-def standardise(
-    table: Float[Tensor, "N D"], special: Bool[Tensor, "N"], mean: float, sigma: float
-) -> Float[Tensor, "N D"]:
+def standardise(table: Table, special: Mask, mean: float, sigma: float) -> Table:
     """Shifts and scales a table to a mean and a sigma. Equations 1 and 4 share this step.
 
     InputError if the table is constant or not finite, or ``sigma`` is not positive.
@@ -98,9 +93,7 @@ def standardise(
     return with_special_rows(shifted.float(), special)
 
 
-def xavier(
-    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
+def xavier(shape: Shape, special: Mask, generator: torch.Generator) -> Table:
     """Draws from the uniform distribution within Xavier's bound (section 3.1)."""
     table = torch.rand(shape, generator=generator).mul_(2).sub_(1).mul_(xavier_bound(*shape))
     return pretrained(table, special, generator)
@@ -110,24 +103,18 @@ NORMAL_SIGMA = 0.02
 """The sigma of BERT's (Devlin et al. 2019) and RemBERT's tables before pre-training."""
 
 
-def normal(
-    shape: Shape, special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
+def normal(shape: Shape, special: Mask, generator: torch.Generator) -> Table:
     """Draws from a normal of mean zero and sigma 0.02, whatever the table's shape."""
     table = torch.randn(shape, generator=generator).mul_(NORMAL_SIGMA)
     return pretrained(table, special, generator)
 
 
-def pretrained(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
+def pretrained(vectors: Table, special: Mask, generator: torch.Generator) -> Table:
     """Takes the pre-trained vectors unchanged. Nothing is drawn."""
     return with_special_rows(ordinary_rows(vectors, special).float(), special)
 
 
-def pretrained_xavier(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
+def pretrained_xavier(vectors: Table, special: Mask, generator: torch.Generator) -> Table:
     """Standardises the vectors to mean zero and Xavier's sigma (equation 1). Nothing is drawn.
 
     Sigma is that of Xavier's distribution, not of one drawn table, so that the arm differs from
@@ -136,14 +123,8 @@ def pretrained_xavier(
     return standardise(vectors, special, 0.0, xavier_sigma(*vectors.shape))
 
 
-def pretrained_shuffled(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
-    """Shuffles the rows, then the columns.
-
-    Cosines between rows do not change when the columns of all rows are permuted alike. Shuffling
-    the rows is what takes the words' meaning away.
-    """
+def pretrained_shuffled(vectors: Table, special: Mask, generator: torch.Generator) -> Table:
+    """Shuffles the rows, which takes the words' meaning away, then the columns, alike for all."""
     # All rows are permuted and the special ones left out, so that the draws depend on the shape
     # alone.
     order = torch.randperm(len(vectors), generator=generator)
@@ -151,9 +132,7 @@ def pretrained_shuffled(
     return with_special_rows(vectors[order[~special[order]]].float()[:, columns], special)
 
 
-def xavier_pretrained(
-    vectors: Float[Tensor, "N D"], special: Bool[Tensor, "N"], generator: torch.Generator
-) -> Float[Tensor, "N D"]:
+def xavier_pretrained(vectors: Table, special: Mask, generator: torch.Generator) -> Table:
     """Draws a Xavier table and gives it the vectors' mean and sigma (equation 4)."""
     rows, columns = vectors.shape
     return standardise(
@@ -161,12 +140,7 @@ def xavier_pretrained(
     )
 
 
-def complete(
-    vectors: Float[Tensor, "N D"],
-    found: Bool[Tensor, "N"],
-    special: Bool[Tensor, "N"],
-    generator: torch.Generator,
-) -> Float[Tensor, "N D"]:
+def complete(vectors: Table, found: Mask, special: Mask, generator: torch.Generator) -> Table:
     """Draws a row for each ordinary word whose vector was not ``found``.
 
     Missing rows come from a normal with the mean and sigma of all values of the found rows, so that
@@ -184,9 +158,7 @@ def complete(
     return pretrained(drawn, special, generator)
 
 
-def with_special_rows(
-    values: Float[Tensor, "ordinary D"], special: Bool[Tensor, "N"]
-) -> Float[Tensor, "N D"]:
+def with_special_rows(values: Float[Tensor, "ordinary D"], special: Mask) -> Table:
     """A new table of the ordinary rows' ``values``, zero in the special rows."""
     table = torch.zeros(len(special), values.shape[1])
     table[~special] = values
@@ -194,11 +166,7 @@ def with_special_rows(
 
 
 def make_table(
-    init: Init,
-    shape: Shape,
-    special: Tensor,
-    generator: torch.Generator,
-    vectors: Tensor | None,
+    init: Init, shape: Shape, special: Tensor, generator: torch.Generator, vectors: Tensor | None
 ) -> Tensor:
     """Makes an init's table (``Init.__call__``); InputError if input or result does not fit."""
     if special.dtype != torch.bool or tuple(special.shape) != (shape[0],):

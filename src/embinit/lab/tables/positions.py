@@ -88,10 +88,7 @@ def orthogonal(
 def faint(
     length: int, dim: int, directions: int = ORTHOGONAL_DIRECTIONS
 ) -> Float[Tensor, "{length} {dim}"]:
-    """Faint positions: Vaswani's PE at the norm of ``orthogonal`` ones, in all directions.
-
-    This is the control for ``orthogonal``: the norm is the same, the directions are all.
-    """
+    """The control for ``orthogonal``: Vaswani's PE at the same norm, in all directions."""
     return sinusoidal(length, dim) * math.sqrt(directions / dim)
 
 
@@ -136,18 +133,10 @@ def _waves(length: int, base: float, exponent: Float[Tensor, "D"]) -> Float[Tens
     return torch.where(odd, angle.cos(), angle.sin()).float()
 
 
-def _shuffled_sinusoidal(
-    length: int, dim: int, generator: torch.Generator | None, _: Tensor | None
-) -> Tensor:
+def _drawn(generator: torch.Generator | None, what: str) -> torch.Generator:
     if generator is None:
-        raise InputError("positions 'shuffled' are drawn: give them a generator")
-    return shuffled(sinusoidal(length, dim), generator)
-
-
-def _learned(length: int, dim: int, generator: torch.Generator | None, _: Tensor | None) -> Tensor:
-    if generator is None:
-        raise InputError("positions 'learned' start from random rows: give them a generator")
-    return learned(length, dim, generator)
+        raise InputError(f"positions {what}: give them a generator")
+    return generator
 
 
 def _orthogonal(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
@@ -160,8 +149,18 @@ KINDS: Registry[PositionKind] = Registry("kind of positions", "embinit.positions
 KINDS.register("sinusoidal", lambda length, dim, *_: sinusoidal(length, dim))
 KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
 KINDS.register("none", lambda length, dim, *_: none(length, dim))
-KINDS.register("shuffled", _shuffled_sinusoidal)
-KINDS.register(LEARNED, _learned)
+KINDS.register(
+    "shuffled",
+    lambda length, dim, generator, _: shuffled(
+        sinusoidal(length, dim), _drawn(generator, "'shuffled' are drawn")
+    ),
+)
+KINDS.register(
+    LEARNED,
+    lambda length, dim, generator, _: learned(
+        length, dim, _drawn(generator, "'learned' start from random rows")
+    ),
+)
 KINDS.register("apart", _orthogonal)
 KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
 

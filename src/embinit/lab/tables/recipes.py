@@ -39,17 +39,12 @@ class Init:
     make: Callable[..., Tensor]
 
     def __call__(
-        self,
-        shape: Shape,
-        special: Tensor,
-        generator: Generator,
-        vectors: Tensor | None = None,
+        self, shape: Shape, special: Tensor, generator: Generator, vectors: Tensor | None = None
     ) -> Tensor:
-        """Makes a table, (N, D) float32.
+        """Makes a table, (N, D) float32, of vectors (N, D) if needed; special rows are zero.
 
-        Rows that are special, (N,) bool, stay zero. Vectors, (N, D), are complete for the
-        vocabulary. InputError if they are needed and missing, or if vectors, mask or the table that
-        was made do not fit the shape.
+        InputError if vectors are missing, or vectors, mask or the table that was made misfit the
+        shape.
         """
         from embinit.lab.tables import inits
 

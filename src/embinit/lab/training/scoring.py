@@ -32,8 +32,8 @@ Scores = tuple[list[float], str]
 class Curves:
     """Curves over epochs: one (R,) tensor an epoch, on the CPU.
 
-    The first epochs may have been left unmeasured: then no epoch is chosen as the best, and the
-    last one's measures are the run's.
+    If the first epochs were left unmeasured, no best epoch is chosen and the last one's measures
+    count.
     """
 
     train_loss: list[Tensor] = field(default_factory=list)

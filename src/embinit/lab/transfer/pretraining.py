@@ -23,10 +23,10 @@ from embinit.randomness import stream
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
-    """The pre-training of one cohort on masked tokens.
+    """The pre-training of one cohort on masked tokens, with curves in nats a masked word.
 
-    Its curves are in nats a masked word; of no epochs there is the validation loss at the start.
-    Validation masks the same words in every epoch, arm and seed.
+    Of no epochs there is the validation loss at the start. Validation masks the same words each
+    time.
     """
 
     def __init__(self, initial: InitialState, device: str) -> None:

@@ -5,6 +5,6 @@ from embinit.lab.data.tasks import microcosm as microcosm
 from embinit.lab.data.tasks import parallel as parallel
 from embinit.lab.data.tasks import sentences as sentences
 from embinit.lab.data.tasks import text as text
-from embinit.lab.data.tasks.base import TASKS, Example, Splits, Task, TaskDefinition
+from embinit.lab.data.tasks.base import TASKS, Example, Splits, Task
 
-__all__ = ["TASKS", "Example", "Splits", "Task", "TaskDefinition"]
+__all__ = ["TASKS", "Example", "Splits", "Task"]

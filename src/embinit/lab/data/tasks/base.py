@@ -64,21 +64,7 @@ class Task(Protocol):
         """A digest of the text, part of a run's key; InputError if the text is missing."""
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads the text, from the data directory if one is named, else from its public home.
-
-        InputError if the text is missing or broken.
-        """
+        """Loads text from the data directory or its public home; InputError if it is broken."""
 
 
 TASKS: Registry[Task] = Registry("task", "embinit.tasks")
-
-
-@dataclass(frozen=True)
-class TaskDefinition:
-    """A task that no package registers; a call defines it in the process."""
-
-    task: Task
-
-    def __call__(self) -> None:
-        """Registers the task."""
-        TASKS.replace(self.task.name, self.task)

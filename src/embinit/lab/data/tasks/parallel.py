@@ -55,10 +55,7 @@ class ParallelText:
         return "/".join(map(digest, paths))
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads pairs of sentences.
-
-        InputError if a file is missing or broken, or its other language has more lines.
-        """
+        """Loads pairs; InputError if a file is missing or broken, or shorter than the other."""
         return Splits(
             sample(self._examples(data_dir, "train"), cut.train),
             self._examples(data_dir, "validation")[: cut.validation],

@@ -74,10 +74,7 @@ class HeldOutSentences:
 
 
 def sentences(phrases: Collection[str]) -> dict[str, set[str]]:
-    """Whole sentences, the longest first, each with the other phrases that are parts of it.
-
-    The words of a phrase are separated by single spaces.
-    """
+    """Sentences, longest first, with the phrases (words, single spaces) that are parts of each."""
     known = frozenset(phrases)
     found: dict[str, set[str]] = {}
     seen: set[str] = set()
