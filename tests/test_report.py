@@ -42,6 +42,9 @@ from embinit.runs.results import RunResult
 from embinit_papers.kim2024.experiments import experiments
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference"
+HOSTILE = (
+    """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
+)
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 CLOSED_IN_SVG = {"path", "rect", "circle"}
 
