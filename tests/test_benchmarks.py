@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,82 +107,6 @@ def test_the_plain_loop_learns_step_by_step_what_we_learn(engines):
         adam.step()
 
 
-def test_both_draw_weights_of_the_same_width(engines):
-    """Each matrix of the plain model is as wide as ours, before any step."""
-    one = small(engines)
-    ours = engines.CohortTraining(engines.Cohort((one.run("xavier", 0),)), None, "cpu")
-    drawn, taken = (engines.Plain(one, ours.data, 0) for _ in range(2))
-    take_weights(taken, ours.model)
-    of_ours = taken.state_dict()
-    for name, theirs in drawn.state_dict().items():
-        if theirs.dim() > 1:
-            assert float(of_ours[name].std()) == pytest.approx(float(theirs.std()), rel=0.1), name
-        else:
-            torch.testing.assert_close(of_ours[name], theirs)
-
-
-def test_the_plain_loop_leaves_padding_out(engines):
-    """Longer padding beside a sentence changes nothing of its loss."""
-    one = small(engines)
-    data = prepare(one.data, None)
-    model = engines.Plain(one, data, 0).eval()
-    shortest = int(data.train.lengths.argmin())
-    longest = int(data.train.lengths.argmax())
-    with torch.inference_mode():
-        pair, _ = model.losses(data.train, torch.tensor([shortest, longest]))
-        alone = [
-            model.losses(data.train, torch.tensor([index]))[0] for index in (shortest, longest)
-        ]
-    assert float(pair) == pytest.approx(float(sum(alone)), rel=1e-5)
-
-
-# JoeyNMT passes its scheduler the epoch, and calls it before the optimiser.
-@pytest.mark.filterwarnings("ignore:.*scheduler:UserWarning")
-def test_joeynmt_trains_the_same_model(engines):
-    """After the same work about the plain loop's loss, on the mean: seeds draw other weights."""
-    pytest.importorskip("joeynmt", reason="benchmarks/README.md says how to install JoeyNMT")
-    one = small(engines)
-    trained = engines.joeynmt(one, None, 1, range(2))
-    plain = engines.plain(one, None, 1, range(2))
-    assert statistics.fmean(trained.loss) == pytest.approx(statistics.fmean(plain.loss), rel=0.1)
-    assert len(trained.bleu) == 2
-
-
-def test_a_cohort_is_of_one_seed(engines, monkeypatch):
-    """So that its runs share batches and masks, whichever seed it is."""
-    cohorts = []
-
-    class Stop(Exception):
-        pass
-
-    def training(cohort, data_dir, device):
-        cohorts.append({run.seed for run in cohort.runs})
-        raise Stop
-
-    monkeypatch.setattr(engines, "CohortTraining", training)
-    for seed in (0, 7):
-        with pytest.raises(Stop):
-            engines.train("stacked", small(engines), None, 4, seed)
-    assert cohorts == [{0}, {7}]
-
-
-def test_seeds_of_an_engine_are_told_together(engines):
-    """The mean of their seconds, and each seed's loss and BLEU in order."""
-    seeds = [engines.Outcome(2.0, [0.5], [70.0], 15), engines.Outcome(4.0, [0.3], [80.0], 15)]
-    assert engines.together(seeds) == engines.Outcome(3.0, [0.5, 0.3], [70.0, 80.0], 15)
-
-
-def test_an_engine_that_is_not_installed_is_told_before_any_training(engines, monkeypatch, capsys):
-    """One message that says where its installation is described."""
-    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("sys.argv", ["engines.py", "--engines", "stacked,joeynmt"])
-    with pytest.raises(SystemExit):
-        engines.main()
-    captured = capsys.readouterr()
-    assert "needs JoeyNMT; benchmarks/README.md" in captured.err
-    assert not captured.out
-
-
 def test_the_papers_bill_is_197_gpu_hours(steps):
     """Table 5's minutes an epoch, times epochs, seeds and the arms of Tables 1 and 7."""
     found = steps.settings()
@@ -192,20 +115,6 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
     [glove] = [one for one in found if one.name == "glove multi30k"]
     assert (glove.work.runs, glove.work.dim, glove.work.encoder_words) == (3, 300, 7800)
     assert glove.steps == 454 * 20 * 4
-
-
-def test_a_step_can_be_taken_at_any_shape(steps):
-    """Translation and classification, and memory is told."""
-    tiny = replace(steps.BASE, dim=20, encoder_words=50, decoder_words=40, batch=2, layers=1)
-    assert steps.seconds_of_a_step(tiny, "cpu") > 0
-    classes = replace(tiny, decoder_words=0, classes=3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(BENCHMARKS)
-        found = steps.measured(classes, "cpu")
-    assert found["seconds"] > 0
-    assert found["memory_gib"] > 0.05
-    assert steps.grown("vocabulary", 9).decoder_words == 9
-    assert steps.grown("runs", 9).runs == 9
 
 
 def test_a_steps_work_is_counted(steps):

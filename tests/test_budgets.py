@@ -11,11 +11,10 @@ from embinit_papers.chung2021 import (
     USUAL,
     coupled,
     experiments,
-    over_input_widths,
     over_output_widths,
     reinvested,
-    wider,
 )
+from embinit_studies.coupling import over_input_widths, wider
 
 
 @pytest.fixture(params=sorted(SETTINGS))

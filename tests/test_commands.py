@@ -21,7 +21,7 @@ from embinit import registry
 from embinit.commands import new, register
 from embinit.commands.main import COMMANDS, main
 from embinit.commands.pytest_process import run_pytest
-from embinit.errors import Status, printable
+from embinit.errors import Status
 from embinit.options import OPTIONS
 from embinit.runs.store import Store
 from test_exit_codes import CLAIMS
@@ -157,17 +157,6 @@ def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
     assert json.loads("\n".join(runs("ab3")[1]))["failure"] == "the loss is no number"
 
 
-def test_what_is_in_a_store_moves_no_terminal(runs, tmp_path):
-    """Texts of records and of failures."""
-    hostile = "a\x1b[2J\u202eb\x9b"
-    store = Store(tmp_path)
-    store.put("ab12", kept_function(failure=hostile + "\n"))
-    store.tell_failure("cd34", "s", hostile, hostile, kept_function(code=hostile).spec)
-    for arguments in ((), ("ab",), ("cd34",)):
-        status, lines = runs(*arguments)
-        assert (status, printable("".join(lines))) == (0, "".join(lines))
-
-
 @pytest.mark.parametrize("content", ["{", "[]", "null"])
 def test_a_damaged_record_is_a_line(runs, tmp_path, content):
     path = Store(tmp_path).path("ab12")
@@ -281,8 +270,7 @@ def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(registry.metadata, "entry_points", lambda group: made)
         set_apart(patch, COMMANDS, empty=True)
-        for cache in (registry._points, registry._every_point):
-            cache.cache_clear()
+        registry._points.cache_clear()
         Store(tmp_path / "store")
         assert main(["runs", "--store", str(tmp_path / "store")]) == Status.IN_ORDER
         assert "says" not in sys.modules
@@ -291,5 +279,4 @@ def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_pa
         assert main(["broken"]) == Status.UNUSABLE
         [line] = capsys.readouterr().err.splitlines()
         assert "command 'broken' is nowhere.at.all:add" in line
-    for cache in (registry._points, registry._every_point):
-        cache.cache_clear()
+    registry._points.cache_clear()

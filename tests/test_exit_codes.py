@@ -309,16 +309,6 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
     assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
-def test_merged_stores_that_decide_nothing_are_not_in_order(session, pytester, capfd):
-    """`embinit report --store` lets refuted claims pass, and nothing else."""
-    session(REFUTED)
-    reported = ["report", "--store", ".embinit/store", "--claims", "claims"]
-    assert main(reported) == Status.IN_ORDER
-    Path("empty/runs").mkdir(parents=True)
-    reported[2] = "empty"
-    assert main(reported) == Status.NOT_IN_ORDER
-
-
 def test_an_interrupted_session_says_so_and_replaces_nothing(session, pytester, capsys):
     """13 claims were replaced by 0, and check said 0."""
     _, whole = session()
@@ -420,32 +410,3 @@ def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):
     assert "Traceback" not in done.stdout + done.stderr
     assert [path.name for path in latest.iterdir()] == ["verdicts.json"]
     assert (latest / "verdicts.json").read_text() == "old"
-
-
-def test_a_store_is_judged_from_where_nothing_can_be_written(session, pytester):
-    """A session that trains nothing leaves the store as it is."""
-    session()
-    store = pytester.path / ".embinit/store"
-    before = sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*"))
-    done, document = session(CLAIMS, "--embinit-no-train", "--embinit-report-dir=again",
-                             report="again")  # fmt: skip
-    assert done.ret == Status.IN_ORDER
-    assert document["session"]["runs"]["wanted"] == 12
-    assert sorted((path, path.stat().st_mtime_ns) for path in store.rglob("*")) == before
-
-
-def test_make_claims_goes_by_the_statuses():
-    """Status 1 alone passes on to embinit check, which knows when the session began."""
-    [recipe] = re.findall(r"^claims:.*?\n\n", (ROOT / "Makefile").read_text(), re.M | re.S)
-    assert "|| [ $$? -eq 1 ]; } &&" in recipe
-    assert "--since $$since" in recipe
-
-
-@pytest.mark.parametrize("option", ["store", "report-dir", "baseline"])
-def test_a_home_that_nobody_has_is_one_line(pytester, option):
-    """It was an INTERNALERROR with a traceback."""
-    pytester.makepyfile(test_claims=CLAIMS)
-    done = pytester.runpytest_inprocess(f"--embinit-{option}=~nobodyhere/x")
-    assert done.ret == Status.UNUSABLE
-    [line] = [line for line in done.errlines if line]
-    assert line.startswith(f"ERROR: --embinit-{option}")

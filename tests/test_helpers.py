@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -66,50 +61,9 @@ def test_a_helper_that_fails_says_why(session):
     assert "update embinit" in trouble
 
 
-@training(measures={"score": "points"})
-def prints(seed, arm):
-    print(f"printed by seed {seed}")
-    os.write(2, b"\x1b[2Jraw\n")
-    if seed:
-        raise ValueError("no luck")
-    return seed
-
-
-def test_what_functions_print_in_a_helper_is_kept_with_a_failure_alone(session, capfd):
-    """A session that passes was flooded by it, control characters and all."""
-    [on] = experiment("prints", training=prints, arms=["low", "high"])("micro")
-    runs = [on.run("high", seed) for seed in (0, 1)]
-    session.modules = [(__name__, __file__)]
-    session.set_plan(runs)
-    assert ended(session) == []
-    assert capfd.readouterr() == ("", "")
-    assert session.result(runs[0]).measures == {"score": 0.0}
-    told = json.loads((session.store.root / f"failures/{session.key(runs[1])}.json").read_bytes())
-    assert told["reason"].startswith("ValueError: no luck")
-    last = told["details"].partition("its last output:\n")[2]
-    assert sorted(last.splitlines()) == ["\x1b[2Jraw", "printed by seed 1"]
-    assert "seed 0" not in told["details"]
-
-
 def test_a_helper_that_is_killed_is_told(session, monkeypatch):
     monkeypatch.setattr(helpers, "CODE", "import os; os.kill(os.getpid(), 9)")
     assert ended(session) == ["a process that with_helpers to train ended with signal 9"]
-
-
-def test_a_helper_that_does_not_end_is_killed(session, monkeypatch, tmp_path):
-    """A function may answer SIGTERM by itself."""
-    monkeypatch.setattr(helpers, "ENDS_WITHIN", 0.2)
-    ready = tmp_path / "ready"
-    code = (
-        "import signal, time, pathlib; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(300)"
-    )
-    monkeypatch.setattr(helpers, "CODE", code)
-    with session.with_helpers():
-        [helper] = session.helpers
-        wait_for(ready.exists)
-    assert helper.process.returncode == -signal.SIGKILL
-    assert session.troubles == []
 
 
 def test_a_session_has_no_more_helpers_than_cores(session, monkeypatch):
@@ -139,57 +93,6 @@ def test_a_session_tells_of_its_helpers_and_decides_without_them(pytester):
     assert done.ret == 0
     done.stdout.fnmatch_lines(["a process that with_helpers to train ended with status 3"])
     done.assert_outcomes(passed=1)
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-def test_a_functions_process_ends_with_its_session(pytester):
-    """A session that was killed can't end what it started, which may train for days."""
-    begun = pytester.mkdir("begun")
-    waits = f"""
-    import os, pathlib, time
-    pathlib.Path({str(begun)!r}, f"{{os.getpid()}}").touch()
-    time.sleep(300)
-    return"""
-    text = CLAIMS.replace('["score"])', '["score"], process=True)').replace("    return", waits, 1)
-    (pytester.mkdir("claims") / "test_mine.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "claims", "-p", "no:randomly"]
-    process = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.DEVNULL)
-    try:
-        wait_for(lambda: any(begun.iterdir()))
-    finally:
-        process.kill()
-        process.wait()
-    wait_for(lambda: not [each for each in begun.iterdir() if runs(int(each.name))], 30)
-
-
-ORPHAN = """
-import os, time
-from embinit.runs.functions.calling import _staying
-from embinit.runs.machine import end_with
-
-begun, wait = os.pipe()
-if os.fork() == 0:
-    end_with(os.getppid())
-    with _staying():
-        os.write(wait, b".")
-        time.sleep(60)
-os.read(begun, 1)
-"""
-
-
-def test_a_process_ends_with_its_parent_while_a_function_runs():
-    """There os._exit ends the call alone, and the process would train its plan for nobody."""
-    orphan = [sys.executable, "-c", ORPHAN]
-    # The output is at its end when both have ended.
-    assert subprocess.run(orphan, stdout=subprocess.PIPE, timeout=30).stdout == b""
-
-
-def runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False
 
 
 def wait_for(condition, seconds: float = 120) -> None:

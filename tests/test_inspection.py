@@ -8,7 +8,6 @@ import os
 import re
 import struct
 from importlib import resources
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from embinit.commands.main import main
-from embinit.errors import InputError
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
@@ -40,7 +38,6 @@ from tiny_models import (
     tokenizer,
 )
 
-DATA = os.environ.get("EMBINIT_DATA")
 SCHEMA = json.loads(
     resources.files("embinit.lab.inspection").joinpath("inspection.schema.json").read_text()
 )
@@ -332,17 +329,6 @@ def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
     assert after.tables[0].measures.sigma == pytest.approx(due, rel=0.1)
 
 
-@pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real vectors")
-def test_real_tables_are_as_their_makers_left_them():
-    """MiniLM's mask token alone is odd. The vectors' R is the paper's: 2 D sigma^2 is about 80."""
-    minilm = inspect(Path(DATA) / "vectors/minilm-l6")
-    assert names(minilm) <= {"special-tokens-apart"}
-    assert minilm.tables[0].measures.sigma == pytest.approx(0.0556, abs=1e-4)
-    glove = inspect(Path(DATA) / "vectors/glove.840B.300d.subset.txt.gz")
-    assert names(glove) == {"positions-drowned", "rows-alike"}
-    assert glove.finding("positions-drowned").figures["ratio"] == pytest.approx(80, rel=0.1)
-
-
 def test_the_document_fits_its_schema_and_the_text_its_lines(tmp_path):
     """Of a model with several faults, NaN included, of vectors, and of a sample of many rows."""
     directory = model_directory("t5", tmp_path)
@@ -426,28 +412,3 @@ def test_new_rows_have_the_moments_of_the_sound_ones():
     root = sound.pow(2).sum(dim=1).mean().sqrt()
     assert torch.allclose(made[1:].norm(dim=1), root.expand(9), rtol=1e-4)
     assert made[0].norm() > 0  # without a direction it is drawn
-
-
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    """Neither half a model, nor a temporary directory."""
-    directory = change(model_directory("gpt2", tmp_path), **{TABLES["gpt2"]: put(5, 6, 0.0)})
-    before = sorted(os.listdir(tmp_path))
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("embinit.lab.inspection.repair.save_file", full)
-    with pytest.raises(InputError, match="No space left on device; nothing is left"):
-        repair(directory, tmp_path / "new", inspect(directory))
-    assert sorted(os.listdir(tmp_path)) == before
-
-
-def test_weights_of_other_forms_are_left_out_of_a_copy(tmp_path):
-    """They would hold the old table; a tokenizer's files come along."""
-    directory = change(model_directory("gpt2", tmp_path), **{TABLES["gpt2"]: put(5, 6, 0.0)})
-    for name in ("pytorch_model.bin", "model.onnx"):
-        (directory / name).write_bytes(b"old")
-    made = repair(directory, tmp_path / "new", inspect(directory))
-    assert made.left_out == ("model.onnx", "pytorch_model.bin")
-    assert "tokenizer.json" in os.listdir(tmp_path / "new")
-    assert not {"model.onnx", "pytorch_model.bin"} & set(os.listdir(tmp_path / "new"))

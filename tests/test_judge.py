@@ -184,8 +184,10 @@ def table(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:
     return path
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize(("name", "delimiter"), [("r.csv", ","), ("r.tsv", "\t"), ("r.csv", ";")])
+@pytest.mark.parametrize(
+    ("name", "delimiter", "encoding"),
+    [("r.csv", ",", "utf-8-sig"), ("r.tsv", "\t", "utf-8"), ("r.csv", ";", "utf-16")],
+)
 def test_a_table_is_read_whatever_separates_its_cells(tmp_path, encoding, name, delimiter):
     read = tables.read(table(tmp_path / name, encoding, delimiter), "config", "val_bpb")
     assert {arm: read.values(arm) for arm in read.scores} == {
@@ -213,9 +215,7 @@ BAD_TABLES = [
     ("config,val_bpb\na,1\nb\n", r"r.csv:3 has 1 cells, and the line of names 2"),
     ("config,val_bpb\na,1\nb,good\n", r"r.csv:3: val_bpb is 'good', which is no number"),
     ("config,val_bpb\na,1\nb,nan\n", r"r.csv:3: val_bpb is 'nan': a run that diverged"),
-    ("config,val_bpb,val_bpb\na,1,2\n", "2 columns are called 'val_bpb'"),
     ("config,val_bbp\na,1\n", "no column 'val_bpb': did you mean 'val_bbp'"),
-    ("config,x/val_bpb,y/val_bpb\na,1,2\n", "may be x/val_bpb or y/val_bpb"),
     ("config,val_bpb\na,1\na,2\n", "'a' is the only arm"),
     ("config,seed,val_bpb\na,1,1\na,1,2\nb,1,1\n", r"r.csv:3: the arm 'a' has the seed 1 twice"),
     ('config,val_bpb\n"a,1\n', r"r.csv:2 has 1 cells"),
@@ -232,43 +232,16 @@ def test_a_bad_table_is_one_line_with_place_and_mend(tmp_path, capsys, content, 
     assert message in out
 
 
-BAD_LINES = [
-    (b'{"config": "a"', "r.jsonl:1: broken or cut short"),
-    (b"[1]\n", "r.jsonl:1 is no object"),
-    (b'{"config": "a", "val_bpb": 1, "val_bpb": 2}\n', "r.jsonl:1 has 'val_bpb' twice"),
-    (b'{"config": "a", "val_bpb": "\xff"}\n', "one object a line, in UTF-8"),
-    (b'{"config": "a", "val_bpb": true}\n', "r.jsonl:1: val_bpb is 'true', which is no number"),
-]
-
-
-@pytest.mark.parametrize(("content", "message"), BAD_LINES)
-def test_a_bad_line_of_json_is_one_line_with_place_and_mend(tmp_path, capsys, content, message):
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(content)
-    status, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
-    assert status == Status.UNUSABLE
-    assert len(out.splitlines()) == 1, out
-    assert message in out
-
-
 BAD_WORDS = [
     (["base=1,2", "new=1,1e400"], "a run that diverged counts against its arm"),
-    (["base=1,2", "new=1,1e200"], "too large to be compared; give up to 1e+150"),
     (["base=1,2", "new=1,2", "--by", "config"], "arms have numbers alone: leave --by out"),
-    (["base=1,2", "new=1,2", "--alpha", "1e-9"], "alpha 1e-09 can't be used; give 0.0001 or more"),
-    (["base=1,2", "new=1,2", "--trials", "10001"], "10001 trials can't be"),
     (["base=1,2", "new=1,x"], "new, number 2: 'x', which is no number"),
-    (["base=1,2", "new=1,nan"], "new, number 2: 'nan': a run that diverged"),
     (["base=1,2", "new=1,,2"], "the arm 'new' lacks a number"),
-    (["base=1,2", "base=1,2"], "the arm 'base' is given twice"),
     (["base=1,2"], "'base' is the only arm"),
     (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm"),
-    (["nothing.csv"], "nothing.csv is neither a file nor a folder"),
     (["base=1,2", "new=1,2", "--baseline", "bse"], "no arm 'bse': did you mean 'base'?"),
     (["base=1,2", "new=1,2", "--margin", "-1"], "a margin of -1 can't be used"),
     (["base=1,2", "new=1,2", "--most", "5"], "5 runs decide nothing; let the last look have 6"),
-    (["base=1,2", "new=1,2", "--reach", "0"], "arms have numbers alone: leave --reach out"),
-    (["base=1,2", "new=1,2", "--noise", "none.txt"], "none.txt can't be read"),
 ]
 
 
@@ -280,20 +253,11 @@ def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, argume
     assert message in out
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "noise.txt has no number"),
-        ("1\n2\n3\n", "3 runs of the baseline tell too little of its noise; measure it on 10"),
-        ("1\n2\nx\n", "noise.txt:3: 'x', which is no number"),
-    ],
-)
-def test_noise_that_tells_too_little_is_refused(tmp_path, capsys, content, message):
-    path = tmp_path / "noise.txt"
-    path.write_text(content, encoding="utf-16")
-    status, out = told(capsys, "new=1,2", "--noise", path)
+def test_noise_of_few_runs_is_refused(tmp_path, capsys):
+    (tmp_path / "noise.txt").write_text("1\n2\n3\n", encoding="utf-16")
+    status, out = told(capsys, "new=1,2", "--noise", tmp_path / "noise.txt")
     assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
-    assert message in out
+    assert "3 runs of the baseline tell too little of its noise; measure it on 10" in out
 
 
 @pytest.mark.parametrize("factor", [1e-14, 1e-3, 1.0, 1e9, 1e140])
@@ -311,22 +275,6 @@ def test_scores_may_have_any_size(factor):
     assert found.outcome.interval == pytest.approx(wanted, rel=1e-6)
 
 
-def test_an_arm_may_have_any_name(capsys):
-    """That of the noise, and one that would write a line of its own."""
-    _, out = told(capsys, "noise=1,2,3,4,5,6", "new=1,2,3,4,5,6.1", "--higher")
-    assert "new 3.5167 (n=6) for noise 3.5000 (n=6)" in out
-    _, out = told(capsys, "base=1,2", "new\nkeep it=1,2")
-    assert "\nkeep it" not in out
-
-
-def test_one_arm_named_like_a_baseline_is_held_against_the_noise(tmp_path, capsys):
-    path = tmp_path / "noise.txt"
-    path.write_text("\n".join(map(str, range(10))))
-    status, out = told(capsys, "base=90,91,92", "--noise", path)
-    assert status == Status.IN_ORDER
-    assert "base 91.0 (n=3) for the noise's 4.5 (n=10)" in out
-
-
 def test_ties_of_few_runs_decide_nothing(capsys):
     assert told(capsys, "base=1,1", "new=2,2,2,2,2,2,2,2,2,2,2,2")[0] == Status.RUN_AGAIN
     assert told(capsys, "base=1,1,1,1,1,1", "new=2,2,2,2,2,2")[0] == Status.IN_ORDER
@@ -342,16 +290,6 @@ def test_a_seed_that_is_no_runs_own_pairs_nothing_where_that_is_said(tmp_path, c
     assert "unpaired" in told(capsys, *given, "--unpaired")[1]
 
 
-def test_what_nobody_said_is_noted_wherever_it_is_printed(tmp_path, capsys):
-    path = tmp_path / "r.csv"
-    path.write_text("arm,score\n" + "".join(f"{arm},{v}\n" for arm in "ab" for v in (1, 2)))
-    given = (path, "--by", "arm", "--metric", "score")
-    for form in ((), ("--markdown",), ("--latex",), ("--json",)):
-        _, out = told(capsys, *given, *form)
-        assert "higher is taken to be better" in out
-        assert "compared with a, the first arm" in out
-
-
 def test_a_row_without_a_number_is_a_run_that_crashed(tmp_path, capsys):
     path = table(tmp_path / "r.csv")
     path.write_text(path.read_text() + "a,9,crashed,\n")
@@ -360,27 +298,14 @@ def test_a_row_without_a_number_is_a_run_that_crashed(tmp_path, capsys):
     assert "'a' has no val_bpb: a run that crashed counts against its arm" in out
 
 
-def test_steps_are_no_runs(tmp_path, capsys):
-    path = tmp_path / "r.csv"
-    path.write_text("arm,x\n" + "".join(f"{arm},{i % 7}\n" for i in range(20_000) for arm in "ab"))
-    status, out = told(capsys, path, "--by", "arm", "--metric", "x")
-    assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
-    assert "the arm 'a' has 20,000 numbers" in out
-    assert "one a run and not one a step" in out
-
-
 @pytest.mark.parametrize(
     ("folder", "arm", "seed"),
     [
         ("base-seed3", "base", "3"),
         ("base/s3", "base", "3"),
         ("resnet-s50-seed3", "resnet-s50", "3"),
-        ("BaseSeed3", "Base", "3"),
-        ("new.SEED3", "new", "3"),
-        ("base seed 3", "base", "3"),
         ("gpt-s-0", "gpt-s-0", None),
         ("base/run3", "base", None),
-        ("base/version_3", "base", None),
         ("lr0.3-s1", "lr0.3", "1"),
         ("seed3", "runs", "3"),
     ],
@@ -426,14 +351,9 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         (lambda home: None, "has no run: no trainer_state.json"),
         (lambda home: trainer_log(home / "a", []), "has no metric 'eval_loss': it has none"),
         (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
-        (lambda home: (home / "trainer_state.json").write_text("[]"), "let Trainer write it again"),
         (
             lambda home: (home / "metrics.csv").write_text("step,eval_loss\n1,x\n"),
             "metrics.csv:2: broken or cut short",
-        ),
-        (
-            lambda home: (home / "events.out.tfevents.1.x").write_bytes(b"none"),
-            "has no metric 'eval_loss'",
         ),
         (
             lambda home: trainer_log(home / "a", [1.0, math.nan]),
@@ -486,30 +406,15 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
     assert "seed by seed" in out
 
 
-@NIGHTLY
-def test_what_lightning_and_mlflow_wrote_is_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    import mlflow
-    from lightning.pytorch.loggers import CSVLogger
-
-    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
+    """A row has the numbers of its own log call alone."""
     for seed in range(6):
         for arm, losses in curves(seed).items():
-            logger = CSVLogger(str(tmp_path / "runs"), name=f"{arm}/s{seed}")
-            for step, loss in enumerate(losses):
-                logger.log_metrics({"val_loss": loss}, step=step)
-                logger.log_metrics({"train_loss": 1.0}, step=step)
-            logger.save()
-            with mlflow.start_run():
-                mlflow.log_params({"arm": arm, "seed": seed})
-                mlflow.log_metric("val_loss", losses[-1])
-    status, out = told(capsys, tmp_path / "runs", "--metric", "val_loss", "--last", 3)
-    assert status == Status.IN_ORDER
-    assert "seed by seed" in out
-    export = tmp_path / "export.csv"
-    mlflow.search_runs(search_all_experiments=True).to_csv(export, index=False)
-    given = (export, "--by", "arm", "--metric", "val_loss", "--baseline", "base")
-    status, out = told(capsys, *given)
+            folder = tmp_path / arm / f"s{seed}"
+            folder.mkdir(parents=True)
+            rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
+            (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
+    status, out = told(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
     assert status == Status.IN_ORDER
     assert "seed by seed" in out
 

@@ -179,15 +179,6 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     assert len(kind.made) == 6
 
 
-def test_a_third_partys_check_is_told_before_anything_is_made(registry, tmp_path):
-    kind = registry.register(DiceRecipe.kind, Dice())
-    session = Session(Store(tmp_path), None, "cpu")
-    judgement = judge(thrown, dice(throws=0), session)
-    assert judgement.verdict is Verdict.NOT_RUN
-    assert "never thrown" in str(judgement)
-    assert not kind.made
-
-
 def test_a_third_partys_runs_count_what_its_kind_counts(registry):
     """Budgets are the kind's, and unequal ones are caught."""
     from embinit.claims.budgets import unequal

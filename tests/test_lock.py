@@ -235,7 +235,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert claims["above"]["registration"]["state"] == "afterwards"
     assert f"registered afterwards: mine/fits/above[fits]: {told}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
-    assert 'registered afterwards' in page
+    assert "registered afterwards" in page
     assert embinit("check", verdicts).returncode == 0
 
     change(
@@ -245,29 +245,6 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     back = "it states 'better > plain', registered was 'plain < better'"
     line = lock_of(project)["claims"]["mine/fits/above[fits] on micro"]
     assert line["afterwards"] == f"{told}; {back}"
-
-
-def test_what_is_registered_is_counted_and_told_once(embinit, project):
-    """One noise floor is no floors, and claims that have a reason in common share its line."""
-    embinit("run", "--embinit-seeds=3")
-    ran = embinit("register", "--seeds", "2")
-    assert ": 1 noise floor, 2 spreads, 3 claims" in ran.stdout
-    [line] = [each for each in ran.stdout.splitlines() if "registered afterwards" in each]
-    assert line.count("mine/fits/") > 1
-
-
-def test_another_claim_and_other_looks_are_told(embinit, project):
-    """The family's size and the seeds are part of what was registered."""
-    embinit("register", "--seeds", "2")
-    more = CLAIMS[CLAIMS.index("@claim") : CLAIMS.index("@claim", CLAIMS.index("@claim") + 1)]
-    text = more.replace("no-worse", "more").replace("test_no_worse", "test_more")
-    with (project / "claims/test_fits.py").open("a") as file:
-        file.write("\n" + text)
-    _, _, claims = judged(embinit, project, "--embinit-seeds=3")
-    assert claims["more"]["registration"]["state"] == "absent"
-    assert claims["above"]["registration"]["differs"] == (
-        "its family's size is 3, registered was 2; it is looked at with 3 seeds, registered was 6"
-    )
 
 
 @pytest.mark.parametrize(
@@ -293,38 +270,6 @@ def test_a_lock_that_cant_be_read_is_one_clear_line(embinit, project, text, said
     assert ran.returncode == 4
     assert said in ran.stderr
     assert "already" not in ran.stdout  # nothing says that all is well
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "[" * 99_999,
-        *(
-            '{"schema_version": 1, "noise_floors": {}, "claims": {}, "differences": ' + damaged
-            for damaged in (
-                "",
-                "3}",
-                '{"a": 1}}',
-                '{"a": {"sd": NaN, "seeds": 2}}}',
-                '{"a": {"sd": "1", "seeds": 2}}}',
-                '{"a": {"sd": -1, "seeds": 2}}}',
-                '{"a": {"sd": 1, "seeds": 1}}}',
-            )
-        ),
-    ],
-    ids=lambda text: text[-40:],
-)
-def test_a_damaged_lock_is_one_clear_error(tmp_path, text):
-    """The file is named, and how to mend it."""
-    path = tmp_path / NAME
-    path.write_text(text)
-    with pytest.raises(
-        InputError, match=r"claims\.lock is no (lock of claims|JSON).*embinit register"
-    ) as raised:
-        _ = Lock(path).document
-    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
@@ -486,13 +431,3 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
                 assert now.state in ("afterwards", "beforehand", *may_lack), told
                 left.discard(case.key)
     assert left == set()
-
-
-@pytest.mark.parametrize("leads", ["nowhere", "claims.lock", "."])
-def test_a_lock_that_leads_nowhere_is_told(tmp_path, leads):
-    """It counted as none, so that its claims were decided by whatever they said by then."""
-    (tmp_path / "claims.lock").symlink_to(leads)
-    lock = lock_beside(tmp_path / "test_mine.py")
-    assert lock.path == tmp_path / "claims.lock"
-    with pytest.raises(InputError, match=r"claims\.lock can't be read: .*; restore it, or remove"):
-        _ = lock.document

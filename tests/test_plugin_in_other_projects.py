@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +23,6 @@ from embinit.papers import printed_for
 from embinit.report import load_schema
 from embinit.report.arms import Run
 from embinit.report.document import add_sampling_noise
-from embinit.report.numbers import rerun
 from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
@@ -119,23 +116,6 @@ def test_a_tier_of_one_paper_leaves_the_others_claims_out(pytester):
     done.stderr.fnmatch_lines(["*unknown tier 'nana'*"])
 
 
-def test_an_installed_packages_claim_is_run_again_by_its_module(pytester, monkeypatch):
-    """Its file is outside of the root directory, where pytest has no path for it."""
-    installed = pytester.path / "installed"
-    (installed / "theirs").mkdir(parents=True)
-    (installed / "theirs/__init__.py").touch()
-    (installed / "theirs/test_mine.py").write_text(CLAIMS)
-    monkeypatch.setenv("PYTHONPATH", str(installed), prepend=os.pathsep)
-    home = pytester.mkdir("home")
-    monkeypatch.chdir(home)
-    (home / "pytest.ini").write_text("[pytest]\n")
-    pytester.runpytest_subprocess("--pyargs", "theirs", "--embinit-no-train")
-    [entry] = [one for one in verdicts(home)["claims"] if "wider" in one["id"]]
-    command = shlex.split(rerun(entry["nodeid"], entry["tier"]))
-    done = pytester.runpytest_subprocess(*command[1:], "--collect-only", "-q")
-    done.stdout.fnmatch_lines(["*test_wider*", "1 test collected*"])
-
-
 def numbers(document: dict) -> dict[str, list]:
     """What decides each claim, and to what it came."""
     return {
@@ -207,9 +187,7 @@ def told_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
-def test_a_project_without_claims_hardly_notices(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
-) -> None:
+def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers):
     """No name of ours lacks the prefix, and nothing is imported but what tells the options."""
     monkeypatch.delenv("PYTEST_PLUGINS")
     pytester.makeconftest(TELL)
@@ -228,7 +206,7 @@ def test_a_project_without_claims_hardly_notices(
     assert not (pytester.path / "reports").exists()
 
 
-def test_short_names_are_there_where_they_are_asked_for(pytester: pytest.Pytester) -> None:
+def test_short_names_are_there_where_they_are_asked_for(pytester):
     """All of them or a few; the prefixed names stay, and the rest remain the project's."""
     pytester.makepyfile("def test_trivial():\n    pass\n")
     every = ("--tier=micro", "--embinit-seeds=3", "--seeds=2", "--no-train", "--store=here")
@@ -245,55 +223,6 @@ def test_short_names_are_there_where_they_are_asked_for(pytester: pytest.Pyteste
     done = pytester.runpytest_inprocess("--tier=micro")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*unrecognized arguments: --tier=micro*"])
-
-
-def test_a_short_name_that_is_taken_is_told(pytester: pytest.Pytester) -> None:
-    """Whoever asks for all of them learns which one another plugin has."""
-    pytester.makepyfile(theirs="def pytest_addoption(parser):\n    parser.addoption('--device')\n")
-    pytester.makeini("[pytest]\nembinit_short_options = all\n")
-    pytester.syspathinsert()
-    done = pytester.runpytest_subprocess("-p", "theirs")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["ERROR: embinit_short_options asks for --device, which another*"])
-
-
-BESIDE = {
-    "pytest_playwright": ("--device", "iPhone 13"),
-    "pytest_randomly": ("--randomly-seed", "7"),
-    "pytest_cov": ("--cov=claims", "--cov-report=term"),
-    "pytest_timeout": ("--timeout", "300"),
-}
-SIGNS = {
-    "pytest_randomly": "*randomly-seed=7*",
-    "pytest_cov": "*claims*test_mine.py*",
-    "pytest_timeout": "timeout: 300*",
-}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("plugin", BESIDE)
-def test_claims_are_judged_beside_other_plugins(
-    pytester: pytest.Pytester,
-    monkeypatch: pytest.MonkeyPatch,
-    plugin: str,
-    store: Path,
-    judged: dict,
-) -> None:
-    """Their options keep their meaning, and ours theirs: the verdicts are the same with each."""
-    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
-        monkeypatch.delenv(name)
-    write_claims(pytester.path)
-    # Coverage would meet one that measures this test.
-    whole = plugin == "pytest_cov"
-    run = pytester.runpytest_subprocess if whole else pytester.runpytest_inprocess
-    ours = ("--embinit-seeds=2", "--embinit-device=cpu", f"--embinit-store={store}")
-    done = run("claims", *BESIDE[plugin], *ours)
-    document = verdicts(pytester.path)
-    assert numbers(document) == numbers({"claims": judged.values()})
-    assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
-    assert done.ret in (0, 1)
-    if plugin in SIGNS:
-        done.stdout.fnmatch_lines([SIGNS[plugin]])
 
 
 OWN_OPTIONS = """
@@ -319,9 +248,7 @@ def test_theirs(experiment, pytestconfig):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_a_projects_own_options_stay_its_own(
-    pytester: pytest.Pytester, workers: tuple[str, ...], store: Path, judged: dict
-) -> None:
+def test_a_projects_own_options_stay_its_own(pytester, workers, store, judged):
     """Though they are called as our short names are, and a fixture as our claims' parameter."""
     pytester.makeconftest(OWN_OPTIONS)
     pytester.makepyfile(test_theirs=OWN_TEST)
@@ -352,8 +279,8 @@ def pytest_runtest_logreport(report):
 
 
 def test_a_controller_without_options_learns_of_claims_from_its_workers(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, judged: dict
-) -> None:
+    pytester, monkeypatch, judged
+):
     """It collects nothing, yet verdicts and report come, and every run is counted."""
     monkeypatch.setenv("CI", "")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the worker that runs this test
@@ -373,19 +300,7 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     assert not [*(pytester.path / ".embinit/store/sessions").glob("plan-*")]
 
 
-def test_workers_that_tx_starts_report_their_claims(
-    pytester: pytest.Pytester, store: Path, judged: dict
-) -> None:
-    """pytest-xdist is started by --tx without -n too; the controller writes the report."""
-    write_claims(pytester.path)
-    ours = ("--embinit-seeds=2", f"--embinit-store={store}")
-    pytester.runpytest_inprocess("claims", "--dist", "load", "--tx", "2*popen", *ours)
-    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})
-
-
-def test_judge_decides_as_the_plugin_does(
-    pytester: pytest.Pytester, store: Path, judged: dict
-) -> None:
+def test_judge_decides_as_the_plugin_does(pytester, store, judged):
     """The same entry to the last number, from the same runs, of which none is made again."""
     write_claims(pytester.path)
     pytester.runpytest_inprocess("claims", "--embinit-seeds=2", f"--embinit-store={store}")
@@ -394,14 +309,14 @@ def test_judge_decides_as_the_plugin_does(
     assert {entry["id"]: entry for entry in document["claims"]} == json.loads(json.dumps(judged))
 
 
-def test_judge_needs_no_pytest() -> None:
+def test_judge_needs_no_pytest():
     """It is for notebooks and scripts too."""
     code = "import sys\nfrom embinit import Session, Store, judge\nprint('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_judge_says_what_it_lacks(store: Path) -> None:
+def test_judge_says_what_it_lacks(store):
     """A claim alone says neither where nor with what."""
 
     def no_claim(experiment):
@@ -414,94 +329,3 @@ def test_judge_says_what_it_lacks(store: Path) -> None:
         judge(no_claim, session=session)
     with pytest.raises(InputError, match="no_claim is no claim; decorate it: @claim"):
         judge(no_claim, experiments("micro")[0], session)
-
-
-BROKEN = """
-
-@stated("broken"){}
-def test_broken(experiment):
-    other = experiment["xavier"]
-    assert {}
-"""
-BUDGET = """
-
-from embinit_papers import chung2021
-
-
-def open_vocabulary(tier):
-    [one, *_] = chung2021.experiments(tier)
-    return [replace(one, data=replace(one.data, most_words=None))]
-
-
-@claim(  # here
-    "mine/finding/broken", says="b", family=MINE, experiments={}, equal="finetuning"
-)
-def test_broken(experiment):
-    assert experiment["normal"] < experiment["normal"].on_other_seeds()
-"""
-FAMILY = """
-
-OTHER = Family("mine/other", {"paper": 1})
-
-
-@claim("mine/other/broken", says="b", family=OTHER, experiments=small)  # here
-def test_broken(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
-"""
-EXPERIMENTS = """
-
-def deeper(tier):
-    return [one.with_model(depth=3) for one in small(tier)]  # here
-
-
-@claim("mine/finding/broken", says="b", family=MINE, experiments=deeper)
-def test_broken(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
-"""
-
-
-def asserting(what: str) -> str:
-    return BROKEN.format("", f"{what}  # here")
-
-
-@pytest.mark.parametrize(
-    ("broken", "said", "workers"),
-    [
-        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", ""),
-        (asserting('experiment["xavir"] < other'), "unknown init 'xavir': did you mean", "-n1"),
-        (asserting('not experiment["pretrained"] < other'), "state it without 'not'", ""),
-        (
-            asserting('experiment["pretrained"].measured_by("blue") < other'),
-            "unknown measure 'blue': did you mean 'bleu'?",
-            "",
-        ),
-        (asserting("other.bleu < other"), "AttributeError: 'Quantity' object has no attrib", ""),
-        (BROKEN.format("  # here", "1 < 2"), "test_broken asserts no comparison of arms", ""),
-        (BUDGET.format("open_vocabulary"), "must fix its vocabulary by most_words", ""),
-        (BUDGET.format("small"), "'training' counts no parameters at 'finetuning'", ""),
-        (FAMILY, "family 'mine/other' has no size for tier 'micro'", ""),
-        (EXPERIMENTS, "a model has no 'depth'; it has dim, heads, layers", ""),
-    ],
-    ids=[
-        "arm", "arm of a worker", "not", "measure", "attribute", "nothing", "vocabulary", "phase",
-        "family", "experiments",
-    ],
-)  # fmt: skip
-def test_a_claim_that_cannot_be_read_fails_alone(
-    pytester: pytest.Pytester, store: Path, judged: dict, broken: str, said: str, workers: str
-) -> None:
-    """One line names the file, the line and the fault; the file's other claims are decided."""
-    text = CLAIMS + broken
-    write_claims(pytester.path, text)
-    given = ("--embinit-seeds=2", f"--embinit-store={store}")
-    done = pytester.runpytest_inprocess("claims", *filter(None, [workers]), *given)
-    lines = enumerate(text.splitlines(), start=1)
-    [line] = [number for number, one in lines if one.endswith("# here")]
-    place = f"claims/test_mine.py:{line}: "
-    found = [one for one in done.outlines if one.startswith(place)]
-    assert len(found) == 1, done.stdout.str()
-    assert said in found[0]
-    assert "INTERNALERROR" not in done.stdout.str()
-    assert "Traceback" not in done.stdout.str()
-    assert done.ret == pytest.ExitCode.INTERNAL_ERROR
-    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})

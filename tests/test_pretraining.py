@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
 from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
 from embinit.lab.data.sources.base import SOURCES
-from embinit.lab.data.tasks.base import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
@@ -39,7 +37,7 @@ from embinit.lab.table_pretraining.masked_language_model import (
     train_masked_language_model,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
-from embinit.lab.table_pretraining.runs import check, fingerprint, pretrain
+from embinit.lab.table_pretraining.runs import pretrain
 from embinit.lab.table_pretraining.skip_gram import (
     train_fasttext,
     train_word2vec,
@@ -73,7 +71,7 @@ texts = st.lists(
 
 @some
 @given(texts, st.integers(1, 12))
-def test_cooccurrences_equal_a_naive_count(sentences: list[str], window: int) -> None:
+def test_cooccurrences_equal_a_naive_count(sentences, window):
     """Summing by distance over the whole corpus is a double loop over the words of a sentence."""
     corpus = Corpus.read(sentences)
     naive = torch.zeros(len(corpus.words), len(corpus.words), dtype=torch.float64)
@@ -88,7 +86,7 @@ def test_cooccurrences_equal_a_naive_count(sentences: list[str], window: int) ->
 
 @some
 @given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**31))
-def test_glove_loss_equals_a_naive_double_loop(size: int, dim: int, seed: int) -> None:
+def test_glove_loss_equals_a_naive_double_loop(size, dim, seed):
     """Equation 8 written out pair by pair; pairs that never occur have weight 0."""
     generator = torch.Generator().manual_seed(seed)
     parameters = GloveParameters.start(size, dim, generator)
@@ -105,7 +103,7 @@ def test_glove_loss_equals_a_naive_double_loop(size: int, dim: int, seed: int) -
     assert loss(parameters, counts).item() == pytest.approx(naive, rel=1e-4)
 
 
-def test_glove_steps_follow_the_gradient_of_its_loss() -> None:
+def test_glove_steps_follow_the_gradient_of_its_loss():
     """From AdaGrad's squares of 1, a first step on a pair is -rate x half the loss's gradient."""
     from embinit.lab.table_pretraining.glove import RATE, _step, weights
 
@@ -139,7 +137,7 @@ def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     assert elsewhere == b"".join(table.values.numpy().tobytes() for table in here)
 
 
-def test_fasttext_words_share_their_grams() -> None:
+def test_fasttext_words_share_their_grams():
     """A word's vector has those of its n-grams: words with one stem are alike from the start."""
     stems = ["kadobe", "misuto", "perila", "golunu"]
     sentences = [f"{stem}{end}" for stem in stems for end in ("ra", "si")] * 3
@@ -153,7 +151,7 @@ def test_fasttext_words_share_their_grams() -> None:
     assert alike[same].min() > alike[other].max()
 
 
-def test_each_direction_knows_only_what_it_has_read() -> None:
+def test_each_direction_knows_only_what_it_has_read():
     """A word's change reaches what is guessed behind it, and on the way back what is before it."""
     torch.manual_seed(0)
     model = TwoWayLanguageModel(("ab", "cd", "ef"), 8)
@@ -163,22 +161,9 @@ def test_each_direction_knows_only_what_it_has_read() -> None:
         assert changed.tolist() == [position > read for position in range(5)]
 
 
-def test_gradients_reach_every_weight_of_the_two_way_model() -> None:
-    """Characters, each convolution, both highways, projection, both readers and the output."""
-    from embinit.lab.table_pretraining.two_way_language_model import _loss
-
-    torch.manual_seed(0)
-    corpus = Corpus.read(unlabelled(20))
-    model = TwoWayLanguageModel(corpus.words, 8)
-    torch.autograd.backward(_loss(model, corpus.ids))
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-
-
 @some
 @given(st.integers(2, 300), st.integers(0, 2**31))
-def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
+def test_cut_spans_lose_nothing(length, seed):
     """Each sentinel stands in both halves, so putting the spans back gives the text again."""
     first = 1000
     tokens = list(range(length))
@@ -197,7 +182,7 @@ def test_cut_spans_lose_nothing(length: int, seed: int) -> None:
 
 @some
 @given(st.integers(0, 2**31), st.integers(2, 500))
-def test_masking_keeps_what_it_does_not_ask_for(seed: int, size: int) -> None:
+def test_masking_keeps_what_it_does_not_ask_for(seed, size):
     """What is not chosen is seen as it was; what is chosen is the target; padding is neither."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(size + 1, (8, 12), generator=generator)
@@ -209,7 +194,7 @@ def test_masking_keeps_what_it_does_not_ask_for(seed: int, size: int) -> None:
     assert not (seen[asked] == size).any()
 
 
-def test_share_that_is_masked() -> None:
+def test_share_that_is_masked():
     """15 % are asked for, of which 80 % hidden, 10 % other words and 10 % left; 5 sigma bounds."""
     size, ids = 1000, torch.arange(1000).repeat(200, 1)
     seen, targets = mask_tokens(ids, size, torch.Generator().manual_seed(0))
@@ -222,7 +207,7 @@ def test_share_that_is_masked() -> None:
 
 
 @pytest.mark.parametrize("both_ways", [True, False])
-def test_relative_buckets_equal_the_library_s(both_ways: bool) -> None:
+def test_relative_buckets_equal_the_library_s(both_ways):
     """An outside oracle: the T5 of the transformers package."""
     t5 = pytest.importorskip("transformers.models.t5.modeling_t5")
     distance = torch.arange(150)[None, :] - torch.arange(140)[:, None]
@@ -242,7 +227,7 @@ def test_relative_buckets_equal_the_library_s(both_ways: bool) -> None:
     ],
     ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
 )
-def test_training_depends_on_its_seed_alone(train) -> None:
+def test_training_depends_on_its_seed_alone(train):
     """Each training forks torch's generator, and so neither sees nor leaves global randomness."""
     corpus = Corpus.read(unlabelled(100))
     torch.manual_seed(54321)
@@ -272,7 +257,7 @@ def stepped(optimizer: str, scale: float, steps: int = 1) -> float:
 
 @some
 @given(st.floats(0.05, 20.0), st.sampled_from([1, 150]))
-def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float, steps: int) -> None:
+def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     """Adafactor's steps are proportional to the table; but for the table's they still are."""
     usual = stepped("adafactor", 1, steps)
     assert stepped("adafactor", scale, steps) == pytest.approx(scale * usual, rel=1e-3)
@@ -282,7 +267,7 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale: float, steps: i
 
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
-def test_a_table_starts_as_wide_as_asked(train) -> None:
+def test_a_table_starts_as_wide_as_asked(train):
     """One step at no rate leaves the start as it is: a normal of that sigma."""
     corpus = Corpus.read(unlabelled(1000))
     table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
@@ -310,7 +295,7 @@ def recipe(family: str, seed: int = 0, **changes):
     ],
     ids=str,
 )
-def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, changes) -> None:
+def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes):
     """The spec's settings reach the trainer, and the table that comes out is measured."""
     run = recipe(family, seed=3, **changes)
     train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
@@ -327,20 +312,7 @@ def test_a_pretraining_run_is_the_training_that_makes_the_assets(family: str, ch
         assert usual.sigma != table.sigma
 
 
-def test_bad_recipes_are_refused_by_name() -> None:
-    """Before anything is trained."""
-    for run, said in (
-        (recipe("t5", objective="prophecy"), "unknown objective 'prophecy'; known are span"),
-        (recipe("t5", optimizer="adamx"), "unknown optimizer 'adamx': did you mean 'adamw'"),
-    ):
-        with pytest.raises(InputError, match=said):
-            check(run)
-    run = recipe("bert")
-    with pytest.raises(InputError, match="so many sentences of micro-text"):
-        fingerprint(run.changed(data=replace(run.recipe.data, cut=Cut())))
-
-
-def test_corpus_orders_words_and_pads_behind() -> None:
+def test_corpus_orders_words_and_pads_behind():
     """Falling counts, ties by spelling; a corpus without words is nobody's."""
     corpus = Corpus.read(["b a b", "c"])
     assert corpus.words == ("b", "a", "c")
@@ -349,15 +321,7 @@ def test_corpus_orders_words_and_pads_behind() -> None:
         Corpus.read([" "])
 
 
-def test_batches_pass_over_every_sentence() -> None:
-    """A pass is a permutation, whatever the batch size; batches may span two passes."""
-    corpus = Corpus.read([f"w{number}" for number in range(10)])
-    batches = corpus.batches(4, 5, torch.Generator().manual_seed(0))
-    drawn = torch.cat([batch.flatten() for batch in batches]).tolist()
-    assert sorted(drawn[:10]) == sorted(drawn[10:]) == list(range(10))
-
-
-def test_tables_come_back_as_saved(tmp_path: Path) -> None:
+def test_tables_come_back_as_saved(tmp_path):
     """Words travel in the metadata; what is no table is refused by name."""
     path = tmp_path / "t.safetensors"
     table = TrainedTable(("x", "y"), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), {"seed": "7"})
@@ -374,7 +338,7 @@ def test_tables_come_back_as_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SOURCE_NAMES)
-def test_assets_are_what_their_record_says(name: str) -> None:
+def test_assets_are_what_their_record_says(name):
     """The shipped table covers the language, has the recorded sigma, and knows some synonyms."""
     source = SOURCES[name](None)
     words = [*synonym_groups(), "unheard-of"]
@@ -392,20 +356,10 @@ def test_assets_are_what_their_record_says(name: str) -> None:
     assert source.fingerprint() == SOURCES[name](None).fingerprint()
 
 
-def test_assets_differ_and_are_ordered_by_scale() -> None:
+def test_assets_differ_and_are_ordered_by_scale():
     """The three objectives' own scales, kept by full training."""
     sources = [SOURCES[name](None) for name in ("micro-bert", "micro-glove", "micro-t5")]
     sigmas = [source.table.sigma for source in sources]  # type: ignore[attr-defined]
     assert sigmas == sorted(sigmas)
     assert sigmas[0] < 0.2 < sigmas[1] < 0.6 < 1.0 <= sigmas[2]
     assert len({source.fingerprint() for source in sources}) == 3
-
-
-def test_assets_cover_the_tasks() -> None:
-    """The unlabelled text is of the same language, so every word of the tasks is in it."""
-    source = SOURCES["micro-glove"](None)
-    for name in ("translation", "sentiment", "sentiment-plain", "inference"):
-        name = f"micro-{name}"
-        train = TASKS[name].load(None, Cut(validation=0, test=0)).train
-        words = {word for e in train for word in f"{e.text} {e.pair}".split()}
-        assert source.lookup(sorted(words)).found.all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -14,10 +13,8 @@ from types import SimpleNamespace
 import pytest
 from _pytest._io import TerminalWriter
 
-from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
-from embinit.pytest_plugin.progress_line import BELOW, ERASE, Line
-from embinit.runs import progress
+from embinit.pytest_plugin.progress_line import ERASE, Line
 from embinit.runs.progress import (
     Heartbeat,
     ProgressMonitor,
@@ -26,86 +23,9 @@ from embinit.runs.progress import (
     heartbeats,
     sweep,
 )
-from embinit.runs.session import Session
-from embinit.runs.store import Store
-from embinit_papers.kim2024.experiments import experiments
 
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOBODY = 2**22 + 1
 """More than the largest number of a process."""
-
-CLAIMS = """
-from embinit import Family, claim, experiment, training
-
-
-@training(measures={"score": "points"})
-def fit(seed, arm):
-    raise AssertionError("conftest.py has its results")
-
-
-on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=5, most_seeds=5)
-MINE = Family("mine/finding", size=2)
-
-
-@claim("mine/finding/a", says="a", family=MINE, on=on)
-def test_a(arms):
-    assert arms["low"] < arms["high"]
-
-
-@claim("mine/finding/b", says="b", family=MINE, on=on)
-def test_b(arms):
-    assert arms["low"] > arms["high"]
-"""
-
-CONFTEST = """
-# A run takes until the line was seen, and then it has a score.
-import contextlib
-import json
-import os
-import sys
-import time
-from pathlib import Path
-
-from embinit.pytest_plugin import progress_line as progress
-from embinit.runs import progress as state
-from embinit.runs.results import RunResult
-from embinit.runs.session import Session
-
-SHOWN = Path("shown")
-show = progress.Line.show
-
-
-def seen(self, state):
-    show(self, state)
-    SHOWN.write_text("")
-
-
-def ensure(self, runs):
-    names = sorted(path.name for path in (self.store.root / "sessions").glob("plan-*"))
-    told = {"parent": os.getppid(), "plans": names, "rich": "rich" in sys.modules}
-    Path(f"told-{os.getpid()}.json").write_text(json.dumps(told))
-    end = time.monotonic() + 60
-    while sys.argv[-1] == "wait" and not SHOWN.exists() and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def result(self, run):
-    return RunResult(run, {"score": 40.0 + run.seed % 2 + ('"high"' in run.recipe.arguments)})
-
-
-state.LOOK_SECONDS = 0.01
-progress.Line.show = seen
-Session.ensure, Session.result = ensure, result
-Session.with_helpers = lambda self: contextlib.nullcontext()
-
-
-def pytest_addoption(parser):
-    parser.addoption("--until", default="", help="wait: for the line")
-
-
-def pytest_configure(config):
-    sys.argv.append(config.getoption("until"))
-"""
 
 
 @pytest.fixture
@@ -322,84 +242,22 @@ def test_the_time_left_in_words(seconds, said):
     assert state.estimate == (said if seconds is None else f"{said} left")
 
 
-@pytest.mark.parametrize(
-    ("value", "quiet"), [(None, False), ("", False), ("false", False), ("true", True), ("1", True)]
-)
-def test_a_continuous_integration_job_is_told_seldom(monkeypatch, value, quiet):
+def test_a_continuous_integration_job_is_told_seldom(monkeypatch):
     """But not never: a job that is silent for long is taken for hung."""
-    monkeypatch.delenv("CI", raising=False)
-    if value is not None:
+    for value, seconds in (("", 30), ("false", 30), ("true", 300), ("1", 300)):
         monkeypatch.setenv("CI", value)
-    assert progress_line.quiet() is quiet
-    assert progress_line._seconds() == (300 if quiet else 30)
-
-
-def test_rich_is_imported_where_it_is_used_alone():
-    """Not by whoever imports embinit, nor by a pytest that trains nothing."""
-    code = "import sys, embinit, embinit.pytest_plugin\nassert 'rich' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_what_later_looks_may_take_is_told_without_reading_texts(tmp_path, monkeypatch):
-    """A run that failed, or whose file is missing, is left out and costs the others nothing."""
-
-    def failure(run):
-        if run.seed == 2:
-            raise InputError("a file is missing")
-        return "it failed" if run.seed == 1 else None
-
-    def problem(run):
-        raise AssertionError("its texts were read")
-
-    session = Session(Store(tmp_path), None, "cpu")
-    monkeypatch.setattr(session, "failure", failure)
-    monkeypatch.setattr(session, "problem", problem)
-    [one] = experiments("micro", ("glove",), ("sentiment",))
-    runs = [one.run("xavier", seed) for seed in range(4)]
-    progress.publish_expected_runs(session, os.getpid(), runs)
-    [told] = tmp_path.glob("sessions/later-*")
-    made = {str(session.store.path(session.key(runs[seed]))) for seed in (0, 3)}
-    assert json.loads(told.read_text()).keys() == made
-
-
-@pytest.fixture
-def suite(pytester):
-    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
-    pytester.makeconftest(CONFTEST)
-    pytester.makeini("[pytest]\n")
-    return pytester
-
-
-def test_a_session_tells_its_plan_under_its_own_name(suite):
-    """From every worker, to the controller alone; another session's stays, and ours are gone."""
-    sessions = suite.path / ".embinit/store/sessions"
-    sessions.mkdir(parents=True)
-    tell(sessions, f"plan-{os.getpid()}-1.json", {})
-    suite.runpytest_subprocess("claims", "-n", "2").assert_outcomes(xfailed=2)
-    told = [json.loads(path.read_text()) for path in suite.path.glob("told-*.json")]
-    assert told
-    for one in told:
-        mine = set(one["plans"]) - {f"plan-{os.getpid()}-1.json"}
-        assert mine
-        assert all(name.startswith(f"plan-{one['parent']}-") for name in mine)
-        assert not one["rich"]
-    assert [path.name for path in sessions.glob("plan-*")] == [f"plan-{os.getpid()}-1.json"]
-
-
-def resize(terminal, columns):
-    fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        assert progress_line._seconds() == seconds
 
 
 @pytest.fixture
 def terminal():
     """Both ends of a terminal of 80 columns."""
-    pty = pytest.importorskip("pty")
+    pty, fcntl, termios = map(pytest.importorskip, ("pty", "fcntl", "termios"))
     try:
         ours, theirs = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had: {error}")
-    resize(theirs, 80)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     yield ours, theirs
     os.close(ours)
 
@@ -412,55 +270,6 @@ def read(ours, file):
     while not written.endswith(b"\0"):
         written += os.read(ours, 65536)
     return written[:-1].decode()
-
-
-def on_a_terminal(suite, terminal, *arguments, **environment):
-    """What a session writes to a terminal, whole."""
-    ours, theirs = terminal
-    given = {name: value for name, value in os.environ.items() if name not in ("CI", "COLUMNS")}
-    session = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments],
-        cwd=suite.path,
-        env={**given, "TERM": "xterm", **environment},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    written = b""
-    with contextlib.suppress(OSError):  # Linux' way to say that nobody writes there any more
-        while part := os.read(ours, 65536):
-            written += part
-    assert session.wait() == 1, written.decode()  # two seeds decide nothing
-    return written.decode()
-
-
-LINE = re.compile(re.escape(BELOW).replace(r"\{\}", r"([^\r\n]*?)").replace("\n", "\r?\n"))
-
-
-@pytest.mark.parametrize("workers", ["0", "1"])
-def test_a_terminal_has_a_line_that_leaves_no_trace(suite, terminal, workers):
-    """Below pytest's, erased before pytest goes on; without it the output is as ever."""
-    written = on_a_terminal(suite, terminal, "-n", workers, "--until", "wait")
-    drawn = list(LINE.finditer(written))
-    assert drawn
-    for line in drawn:
-        said = COLOUR.sub("", line[1])
-        assert re.match(r"embinit .*━* +0 runs done, 0 running, 10 left, estimating$", said)
-        assert len(said) < 80
-        assert written[line.end() :].startswith(ERASE)
-    screen = COLOUR.sub("", LINE.sub("", written).replace(ERASE, ""))
-    assert "runs done" not in screen
-    assert "\x1b" not in screen
-    assert re.search(r"^(\S+ )?xx +\[100%\]", screen, re.MULTILINE)
-
-
-def test_a_quiet_job_has_no_line_though_it_has_a_terminal(suite, terminal):
-    """What reads its log may know no cursor."""
-    written = on_a_terminal(suite, terminal, CI="true")
-    assert "2 xfailed" in written
-    assert "runs done" not in written
-    assert ERASE not in written
 
 
 def test_the_line_waits_while_pytests_is_full(terminal):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -154,89 +152,6 @@ def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path
     assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
 
 
-def at_work(node: Any) -> tuple[list[int], list[int]]:
-    """The processes below this one that train just now: those of ``node``, and the others."""
-    above, busy = {}, []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            above[int(path.name)] = parent
-            if (path / "cmdline").read_bytes().startswith(b"ray::work"):
-                busy.append(int(path.name))
-        except (OSError, IndexError):
-            continue
-    raylet = node.all_processes["raylet"][0].process.pid
-    lines = {process: lineage(process, above) for process in busy}
-    ours = [process for process in busy if os.getpid() in lines[process]]
-    there = [process for process in ours if raylet in lines[process]]
-    return there, [process for process in ours if process not in there]
-
-
-def lineage(process: int, above: dict[int, int]) -> list[int]:
-    found = []
-    while process in above:
-        process = above[process]
-        found.append(process)
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-def test_what_is_lost_with_its_process_or_its_node_is_trained_again(cluster, local, tmp_path):
-    """A worker killed, and a whole node, both while they train: the same verdicts, stored once."""
-    there = suite(tmp_path)
-    (there / "conftest.py").write_text(WATCH)
-    seen: list[int] = []
-    third = cluster.add_node(**cluster.node_settings)
-    arguments = (*LOOKS, "-n", "2", RAY + cluster.address)
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
-    ):
-        wait_for(lambda: all(found := at_work(third)) and not seen.extend(found[1]))
-        os.kill(seen[0], signal.SIGKILL)
-        cluster.remove_node(third, allow_graceful=False)
-    far = document(there, session.returncode, (tmp_path / "log").read_text())
-    assert decided(far) == local
-    assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
-    assert len(puts(there)) == RUNS
-
-
-def test_a_cluster_that_loses_its_head_is_given_up(tmp_path):
-    """What was trained is stored, the report says which claims broke, the next session goes on."""
-    from ray.cluster_utils import Cluster
-
-    there = suite(tmp_path)
-    (there / "conftest.py").write_text(WATCH)
-    node = {"num_cpus": 1, "object_store_memory": ray_engine.OBJECT_BYTES}
-    made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-    try:
-        made.add_node(**node)
-        address = made.address
-        seeds = ("--embinit-seeds", "8")  # more cohorts than are handed out at once
-        arguments = (*seeds, "-n", "2", RAY + address)
-        with (
-            (tmp_path / "log").open("w") as log,
-            subprocess.Popen(command(*arguments), cwd=there, stdout=log, stderr=log) as session,
-        ):
-            wait_for(lambda: puts(there))
-            [head] = made.head_node.all_processes["gcs_server"]
-            os.kill(head.process.pid, signal.SIGKILL)
-    finally:
-        made.shutdown()
-    told = (tmp_path / "log").read_text()
-    assert session.returncode == 3, told
-    assert f"the head of the Ray cluster at {address} is lost; what was trained" in told
-    broken = json.loads((there / "reports/latest/verdicts.json").read_text())
-    assert [entry for entry in broken["claims"] if "is lost" in (entry["reason"] or "")]
-    stored = list(Store(there / ".embinit/store"))
-    assert sorted(puts(there)) == stored
-    (there / "conftest.py").unlink()
-    runs = run(there, *seeds)["session"]["runs"]
-    assert runs["wanted"] == 24
-    assert 0 < runs["stored"] == len(stored) < 24
-    assert runs["trained"] == 24 - len(stored)
-
-
 def test_a_cluster_without_a_gpu_is_told(cluster):
     """Tasks that need one would wait for ever."""
     with pytest.raises(InputError, match=r"^--embinit-device cuda: no node .* has a GPU"):
@@ -262,20 +177,6 @@ def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, share, places):
     on_cpu._resources = session._resources
     assert on_cpu.slots == 64
     assert "num_gpus" not in on_cpu._needs()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("--embinit-engine", "ray:127.0.0.1:1"), "*ray:127.0.0.1:1: no Ray cluster can be joi*"),
-        (("-o", "embinit_gpu_share=2"), "*embinit_gpu_share 2.0: it is above 0 and up to 1"),
-    ],
-)
-def test_what_cannot_be_joined_is_one_error(pytester, arguments, told):
-    """Before anything is collected, and with the mend."""
-    done = pytester.runpytest(*arguments, "--embinit-tier=micro")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines([f"ERROR: {told}"])
 
 
 def test_without_ray_its_name_is_told(pytester, monkeypatch):

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -136,13 +135,12 @@ def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
     assert decided(again) == decided(plain)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_progress_is_told_while_models_train(suite, workers):
+def test_progress_is_told_while_models_train(suite):
     """Into a file as on a terminal, though pytest captures what tests print."""
     often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.TELL_SECONDS = 0.05\n"
     suite.makeconftest(often)
     done = subprocess.run(
-        command("claims", "-k", "test_b", *workers),
+        command("claims", "-k", "test_b", "-n", "1"),
         cwd=suite.path,
         capture_output=True,
         text=True,
@@ -321,24 +319,6 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         assert narrow < 0.1 < 0.9 < wide
 
 
-def test_a_stored_run_says_nothing_of_the_others_data(tmp_path, monkeypatch):
-    """With one seed stored and the data gone, another seed is NOT RUN, not a crash."""
-    runs = small_runs(arms=("xavier",))
-    store = Store(tmp_path)
-    first = Session(store, None, "cpu")
-    first.set_plan(runs[:1])
-    first.ensure(runs[:1])
-
-    def gone(run, data_dir):
-        raise InputError("the data is gone")
-
-    monkeypatch.setattr("embinit.lab.tables.initial_tables.check", gone)
-    again = Session(store, None, "cpu")
-    assert again.problem(runs[0]) is None
-    assert again.problem(runs[1]) == "the data is gone"
-    assert again.result(runs[0]) is not None
-
-
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
     """One of its sources is missing, so its other arms would decide nothing."""
     path = suite.path / "claims/test_mine.py"
@@ -357,28 +337,6 @@ def elsewhere(experiment):
     assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
     assert "needs a data directory" in document["claims"][0]["reason"]
     assert not records(suite.path)
-
-
-def test_a_damaged_record_is_trained_again_where_warnings_are_errors(suite):
-    """The suite's own configuration may be as strict as embinit's."""
-    suite.makeini("[pytest]\nfilterwarnings = error\n")
-    whole = run(suite, "claims")
-    [path, *_] = records(suite.path)
-    path.write_text(path.read_text()[:-40])
-    again = run(suite, "claims")
-    assert decided(again) == decided(whole)
-    assert again["session"]["runs"]["trained"] == 1
-
-
-def test_missing_data_is_a_problem_and_trains_nothing(tmp_path):
-    """The reason names what is missing and where to put it."""
-    [one] = experiments("sample", ("glove",), ("sentiment",))
-    session = Session(Store(tmp_path / "store"), tmp_path, "cpu")
-    session.set_plan([one.run("xavier", 0)])
-    problem = session.problem(one.run("xavier", 0))
-    assert problem is not None
-    assert "sst2/train.tsv.gz" in problem
-    assert session.result(one.run("xavier", 0)) is None
 
 
 def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_path, monkeypatch):
@@ -434,33 +392,3 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
     assert main(["report", "--store", "nowhere"]) == 4
     assert "embinit: nowhere is no store of runs" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("tier", "device", "most"),
-    [
-        ("micro", "cpu", 16),
-        ("sample", "cpu", 5),
-        ("sample", "cuda", 48),
-        ("paper", "cuda:1", 48),
-    ],
-)
-def test_wide_models_train_in_small_cohorts_on_a_cpu(tmp_path, tier, device, most):
-    """There a core has work enough with a few, and their results land sooner."""
-    [one, *_] = experiments(tier, ("glove",), ("sentiment",))
-    session = Session(Store(tmp_path / "store"), None, device)
-    assert session.largest_cohort(one.run("xavier", 0)) == most
-
-
-def test_a_process_keeps_its_slot_of_a_gpu(tmp_path, monkeypatch):
-    """It keeps memory there, too. All of a GPU's slots are counted, whoever asks for them."""
-    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 9)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    store, held = Store(tmp_path / "store"), Counter()
-    sessions = [Session(store, None, device) for device in ("cuda", "cuda:1") * 9]
-    for session in sessions:
-        with session._slot() as device:
-            held[device] += 1
-        with session._slot() as again:
-            assert again == device
-    assert held == {"cuda:0": 4, "cuda:1": 4, None: 10}

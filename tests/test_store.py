@@ -261,22 +261,6 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     pytest.fail("the lock outlived its holder")
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"), [(errno.ENOLCK, InputError), (errno.ENOSPC, OutputError)]
-)
-def test_a_lock_that_cannot_be_taken_is_one_clear_error(tmp_path, monkeypatch, code, kind):
-    """Network file systems have none, and a full disk has no room for one."""
-    store = Store(tmp_path)
-
-    def refuse(*_, **__):
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
-    with pytest.raises(InputError, match=r"can't be locked.*on a local disk") as told:
-        store.try_lock("a").__enter__()
-    assert type(told.value) is kind
-
-
 def test_stores_are_merged_and_compared(tmp_path):
     """What one lacks it takes; what both have is compared, and its own kept."""
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
@@ -299,11 +283,6 @@ def test_stores_are_merged_and_compared(tmp_path):
     with pytest.warns(DamagedWarning):
         third.take(there)
     assert [*third] == ["aa1", "ab2", "ab3"]
-
-
-def test_what_is_written_can_be_read_by_others(store):
-    """A report on a server, a store that two people share."""
-    assert store.path("ab12").stat().st_mode & 0o777 == 0o644
 
 
 def test_verify_reads_every_record_and_changes_nothing(store, capsys):

@@ -53,20 +53,17 @@ from embinit.specs import RunSpec
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
 
+def spec_of(input_width: int, output_width: int | None) -> ModelSpec:
+    """A model whose output table is the input table where it has no width."""
+    return ModelSpec(
+        DIM, HEADS, LAYERS, INNER, norm_after_sum=True, activation="gelu",
+        input_width=input_width, output_width=output_width, coupled=output_width is None,
+    )  # fmt: skip
+
+
 def masked_model(input_width: int, output_width: int | None) -> MaskedLanguageModel:
     generator = torch.Generator().manual_seed(4)
-    spec = ModelSpec(
-        DIM,
-        HEADS,
-        LAYERS,
-        INNER,
-        norm_after_sum=True,
-        activation="gelu",
-        input_width=input_width,
-        output_width=output_width,
-        coupled=output_width is None,
-    )
-    shape = ModelShape(spec, WORDS, learned_positions=LENGTH)
+    shape = ModelShape(spec_of(input_width, output_width), WORDS, learned_positions=LENGTH)
     embedding = shape.embedding(
         tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
         multipliers=torch.ones(RUNS),
@@ -174,17 +171,7 @@ def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(input_width, output):
 def test_parameters_are_counted_as_theirs_are(input_width, output):
     """But for the two token types, which our models lack; fine-tuning has the encoder alone."""
     theirs = theirs_of(masked_model(input_width, output), 0)
-    spec = ModelSpec(
-        DIM,
-        HEADS,
-        LAYERS,
-        INNER,
-        norm_after_sum=True,
-        input_width=input_width,
-        output_width=output,
-        coupled=output is None,
-    )
-    counts = count_parameters(spec, WORDS, LENGTH)
+    counts = count_parameters(spec_of(input_width, output), WORDS, LENGTH)
     assert counts.pretraining == theirs.num_parameters() - 2 * input_width
     body = theirs.base_model
     assert counts.finetuning == sum(p.numel() for p in body.parameters()) - 2 * input_width
@@ -491,30 +478,6 @@ def test_validation_hides_the_same_words_in_every_epoch():
     assert torch.equal(first, second)
 
 
-def test_every_task_goes_on_from_the_pre_trained_encoder(monkeypatch):
-    """What fine-tuning is given is what pre-training left, whichever task comes first."""
-    left, given = [], []
-    honest = Pretraining.run
-
-    def run(self, progress):
-        honest(self, progress)
-        left.append(self.model.encoder.encoder_embedding.table.detach().clone())
-
-    class Spied(CohortTraining):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            given.append(self.model.encoder_embedding.table.detach().clone())
-
-    monkeypatch.setattr(Pretraining, "run", run)
-    monkeypatch.setattr("embinit.lab.transfer.cohorts.CohortTraining", Spied)
-    first = TRANSFER.tasks[0]
-    two = replace(TRANSFER, tasks=(first, replace(first, role="again")))
-    [result] = train(Cohort((run_of(0, training=two),)))
-    assert len(given) == 2
-    assert all(torch.equal(one, left[0]) for one in given)
-    assert result.measures["again_accuracy"] == result.measures["sentiment_accuracy"]
-
-
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
     """Of no epochs there is the loss at the start: a guess among the vocabulary's words."""
     none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))
@@ -525,23 +488,6 @@ def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
     losses = taught.curves["masked_loss"]
     assert len(losses) == 6
     assert losses[-1] < losses[0] - 0.3 < math.log(200)
-
-
-def test_a_run_that_breaks_in_pre_training_ends_alone(monkeypatch):
-    runs = (run_of(0), run_of(0, "xavier"))
-    honest = Pretraining.run
-
-    def spoiled(self, progress):
-        honest(self, progress)
-        losses = self.curves.validation_loss
-        losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
-
-    healthy = train(Cohort(runs))
-    monkeypatch.setattr(Pretraining, "run", spoiled)
-    broken, other = train(Cohort(runs))
-    assert "pre-training" in broken.failure
-    assert "sentiment_accuracy" not in broken.measures
-    assert other.measures == healthy[1].measures
 
 
 def test_bad_specs_are_named_before_anything_trains():
@@ -692,27 +638,3 @@ def test_one_broken_time_breaks_the_run_alone(monkeypatch):
     assert "sentiment_accuracy" not in broken.measures
     assert "sentiment_accuracy_by_time" not in broken.curves
     assert other.measures == healthy[1].measures
-
-
-def test_fine_tunings_that_memory_is_too_little_for_are_stacked_by_fewer(monkeypatch):
-    """A stack of all times fails, halves of it do, and nothing is pre-trained again."""
-    [task] = TRANSFER.tasks
-    recipe = replace(TRANSFER, tasks=(replace(task, times=4),))
-    [expected] = train(Cohort((run_of(training=recipe),)))
-    sizes, pretrained = [], []
-    honest, begin = CohortTraining.run, Pretraining.run
-
-    def run(self, progress):
-        sizes.append(self.runs)
-        if self.runs > 1:
-            raise MemoryError
-        return honest(self, progress)
-
-    monkeypatch.setattr(CohortTraining, "run", run)
-    monkeypatch.setattr(
-        Pretraining, "run", lambda self, told: (pretrained.append(1), begin(self, told))[1]
-    )
-    [found] = train(Cohort((run_of(training=recipe),)))
-    assert sizes == [4, 2, 1, 1, 1, 1]
-    assert pretrained == [1]
-    assert (found.measures, found.curves) == (expected.measures, expected.curves)

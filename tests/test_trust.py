@@ -44,12 +44,10 @@ def things(monkeypatch):
         made = [metadata.EntryPoint(name, value, "mine.things") for name, value in points]
         monkeypatch.setattr(registry.metadata, "entry_points", lambda group: made)
         registry._points.cache_clear()
-        registry._every_point.cache_clear()
         return Registry("thing", "mine.things")
 
     yield of
     registry._points.cache_clear()
-    registry._every_point.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import re
 import pytest
 
 from embinit.report.summary import summarise
-from embinit.report.verdict_table import clean
 from embinit.report.verdict_table import verdict_lines as lines_of
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
@@ -26,20 +25,12 @@ def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exa
 
 def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **changes):
     return {
-        "id": name,
-        "verdict": verdict,
-        "control": False,
-        "as_expected": None,
-        "expects": None,
-        "paper": "mine",
-        "statement": "It is so",
-        "task": None,
-        "family": "mine/finding",
-        "family_says": "Mine: a finding",
-        "reason": "",
+        "id": name, "verdict": verdict, "control": False, "as_expected": None, "expects": None,
+        "paper": "mine", "statement": "It is so", "task": None, "family": "mine/finding",
+        "family_says": "Mine: a finding", "reason": "",
         "comparisons": comparisons or (comparison(verdict),),
         **changes,
-    }
+    }  # fmt: skip
 
 
 def control(verdict, expects):
@@ -86,26 +77,6 @@ def test_one_line_a_claim_where_the_terminal_is_wide_enough():
     assert narrow[place + 1].split() == ["UNDECIDED", *MEANS, "-12.1", "BLEU", "p", "0.0040"]
     assert all(len(line) <= 60 for line in narrow if line != LONG)
     assert "\n".join(verdict_lines(claims, [], None, False)).isascii()
-
-
-def test_a_third_partys_text_is_neither_markup_nor_control():
-    """Brackets are brackets; no escape sequence and no line break of theirs gets through."""
-    hostile = "[bold]a[/] :smile: [link=x]\x1b[31m\x1b]0;t\x07\r\nb\x9b2J\u202e"
-    seen = "[bold]a[/] :smile: [link=x][31m]0;t  b2J"
-    claims = [
-        entry(f"1/{hostile}", family_says=hostile),
-        entry("2", "UNDECIDED", comparison("UNDECIDED", unit=hostile)),
-        absent("3", hostile),
-    ]
-    audits = [{**AUDIT, "id": f"4/{hostile}"}]
-    for width in (80, None):
-        lines = verdict_lines(claims, audits, width, False)
-        text = "\n".join(lines)
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
-        assert {f"1/{seen}", f"4/{seen}"} <= {line[: len(seen) + 2] for line in lines}
-        assert text.count(seen) == 5
-        assert f"NOT RUN (1): {seen}" in lines
-    assert clean(hostile) == seen
 
 
 def test_controls_are_marked_and_what_misbehaves_stands_out():
@@ -187,10 +158,3 @@ def test_families_stand_in_the_reports_order():
         "claim", "mine/finding-1", "mine/finding-1/a", "mine/finding/control", "mine/table-1",
         "mine/table-1/a", "mine/beyond", "mine/beyond/a", "Printed", "mine/audit/sums",
     ]  # fmt: skip
-
-
-def test_there_is_colour_where_it_is_wanted_alone():
-    """pytest knows whether."""
-    claims = [entry("a")]
-    assert not COLOUR.search("\n".join(verdict_lines(claims, [], 160, False)))
-    assert "\x1b[32mSUPPORTED" in "\n".join(verdict_lines(claims, [], None, True))

@@ -66,10 +66,8 @@ class Code:
         walk = _Walk(frozenset(filter(None, map(_package, roots))))
         for root in roots:
             walk.add(root)
-        libraries, unseen, opaque = (
-            tuple(sorted(each)) for each in (walk.libraries, walk.unseen, walk.opaque)
-        )
-        return cls(tuple(walk.texts), libraries, unseen, opaque)
+        found = (tuple(sorted(each)) for each in (walk.libraries, walk.unseen, walk.opaque))
+        return cls(tuple(walk.texts), *found)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -221,13 +219,11 @@ class _Walk:
 
     def _add_state(self, kind: type, state: Any) -> None:
         """Attributes, but for documentation and what is worked out from others once asked for."""
+        cached = functools.cached_property
         for part in state if isinstance(state, tuple) and len(state) == 2 else (state,):
             if isinstance(part, dict):
-                part = {
-                    name: each
-                    for name, each in part.items()
-                    if name != "__doc__" and not _is_cached(kind, name)
-                }
+                hidden = [n for n in part if isinstance(inspect.getattr_static(kind, n, 0), cached)]
+                part = {n: each for n, each in part.items() if n not in ("__doc__", *hidden)}
             self.add(part)
 
     def _add_opaque(self, value: Any) -> None:
@@ -337,8 +333,8 @@ class _Walk:
         """What a function names: its defaults, what it closes over, its module's names."""
         self.add(function.__defaults__)
         self.add(function.__kwdefaults__)
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
+        closed = function.__closure__ or ()
+        for name, cell in zip(function.__code__.co_freevars, closed, strict=True):
             try:
                 content = cell.cell_contents
             except ValueError:
@@ -392,10 +388,6 @@ def _reduced(value: Any) -> Any:
         return str, (str(value.dtype), tuple(value.shape), buffer)
     reduce = copyreg.dispatch_table.get(kind)
     return value.__reduce_ex__(5) if reduce is None else reduce(value)
-
-
-def _is_cached(kind: type, name: str) -> bool:
-    return isinstance(inspect.getattr_static(kind, name, None), functools.cached_property)
 
 
 def _order(value: Any) -> str:
@@ -528,15 +520,12 @@ def _text(nodes: list[ast.expr]) -> str:
 
 def _called(decorator: ast.expr) -> str:
     call = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
+    return _dotted(call).rpartition(".")[2]
 
 
 def _is_text(statement: ast.AST) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    value = getattr(statement, "value", None) if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _names_in(tree: ast.AST) -> list[str]:

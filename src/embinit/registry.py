@@ -118,8 +118,8 @@ class Registry(Generic[T]):
     def module(self, name: str) -> str | None:
         """The module that an object comes from, which is not loaded; None where none has it."""
         name = self._base(name)
-        point = _points(self._group).get(name)
-        return self._homes.get(name) if point is None else point.module
+        points = _points(self._group).get(name)
+        return points[0].module if points else self._homes.get(name)
 
     def _knows(self, name: str) -> bool:
         return name in self._entries or name in _points(self._group)
@@ -129,9 +129,12 @@ class Registry(Generic[T]):
         return name if self._knows(name) else split_world(name)[0]
 
     def _load_entry_point(self, name: str) -> None:
-        if (point := _points(self._group).get(name)) is None:
+        if not (points := _points(self._group).get(name)):
             return
+        point = points[0]
         self._refuse_points(name, point.module)
+        what = f"{self._noun} {name!r} is {point.value} of {_owner(point)}, which"
+        mend = "update that package, or uninstall it"
         try:
             entry = point.load()
         except InputError:
@@ -139,20 +142,15 @@ class Registry(Generic[T]):
         except Exception as error:
             if isinstance(error, ModuleNotFoundError) and lacking_models(error) is not None:
                 raise  # the extra's name is told where it is known who needs it
-            raise InputError(
-                f"{self._noun} {name!r} is {point.value} of {_owner(point)}, which can't be loaded "
-                f"({type(error).__name__}: {error}); update that package, or uninstall it"
-            ) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(f"{what} can't be loaded ({reason}); {mend}") from error
         if type(entry) in (bool, int, float, str, bytes, type(None)):
-            raise InputError(
-                f"{self._noun} {name!r} is {point.value} of {_owner(point)}, which is {entry!r:.60}"
-                f" and no {self._noun}; update that package, or uninstall it"
-            )
+            raise InputError(f"{what} is {entry!r:.60} and no {self._noun}; {mend}")
         self._keep(name, entry, point.module)
 
     def _refuse_points(self, name: str, home: str) -> None:
         """Refuses a name that packages give to different objects, since either may be meant."""
-        points = _every_point(self._group).get(name, ())
+        points = _points(self._group).get(name, ())
         others = [point for point in points if point.module != home]
         if others:
             owners = sorted({_owner(point) for point in others})
@@ -203,13 +201,7 @@ def _caller() -> str:
 
 
 @functools.cache
-def _points(group: str) -> dict[str, metadata.EntryPoint]:
-    """A group's entry points by name."""
-    return {name: points[0] for name, points in _every_point(group).items()}
-
-
-@functools.cache
-def _every_point(group: str) -> Mapping[str, Sequence[metadata.EntryPoint]]:
+def _points(group: str) -> Mapping[str, Sequence[metadata.EntryPoint]]:
     """A group's entry points by name, each once; read once, since that takes some 50 ms."""
     every: dict[str, list[metadata.EntryPoint]] = collections.defaultdict(list)
     for point in metadata.entry_points(group=group):

@@ -91,7 +91,7 @@ GENERALITY = Family(
 
 FINDINGS = (
     Finding(
-        "A narrow input table, its parameters reinvested in layers, beats a shared table",
+        "Shrinking the input embeddings to add layers beats sharing one table",
         (
             "chung2021/reinvestment/above-coupled",
             "chung2021/reinvestment/transfers-above-coupled",

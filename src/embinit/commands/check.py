@@ -80,11 +80,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _refuse_older(document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
-    """Refuses the document of a session that began before ``--since``.
-
-    Raises:
-        InputError: It did, or its start is no time.
-    """
+    """Refuses the document of a session that began before ``--since``, or at no time."""
     started = document["session"]["started"]
     try:
         seconds = datetime.datetime.fromisoformat(started).timestamp()

@@ -132,11 +132,7 @@ CURVE = ("last", "area", "reach")
 
 
 def _refuse(parsed: argparse.Namespace, why: str, *options: str) -> None:
-    """Refuses options that mean nothing here.
-
-    Raises:
-        InputError: One is given.
-    """
+    """Refuses options that mean nothing here."""
     for name in options:
         if getattr(parsed, name) is not None and getattr(parsed, name) is not False:
             raise InputError(f"{why}: leave --{name} out")

@@ -27,14 +27,7 @@ COMMANDS: Registry[Callable[[Any], None]] = Registry("command", "embinit.command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; an error is one line.
-
-    Args:
-        arguments: The arguments without the program's name; None means those of the process.
-
-    Returns:
-        The exit status, one of ``embinit.errors.Status``.
-    """
+    """Runs the command line, the process's by default, and returns an ``embinit.errors.Status``."""
     try:
         status = _run(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -95,14 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _parser(asked: str) -> Parser:
-    """The parser of the commands, with the entry point's one that is asked for, or all.
-
-    Args:
-        asked: The command's name; "" for all.
-
-    Raises:
-        InputError: The command's module can't be loaded.
-    """
+    """The parser of the commands, with the entry points' one that is asked for, or all for ""."""
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -15,16 +15,9 @@ from embinit.options import CONCLUDED
 
 
 def run_pytest(arguments: Sequence[str]) -> int:
-    """Runs pytest; a signal is its to answer, which writes its report and ends.
+    """Runs pytest and returns its status, which is never 0 where no session came to its end.
 
-    Args:
-        arguments: The arguments of pytest.
-
-    Returns:
-        pytest's status. It is never 0 where no session came to its end.
-
-    Raises:
-        OutputError: No temporary folder can be made.
+    A signal is pytest's to answer, which writes its report and ends.
     """
     try:
         temporary = tempfile.TemporaryDirectory(prefix="embinit-")

@@ -107,17 +107,21 @@ def totals(summary: Entry) -> list[str]:
     told = [", ".join(f"{number} {name}" for name, number in summary["verdicts"].items())]
     told += [f"{number} of the SUPPORTED {words}" for words, number in summary["qualified"].items()]
     told.append(controls_in_words(summary["controls"]))
-    if any(summary["audits"].values()):
-        counts = (f"{number} {name}" for name, number in summary["audits"].items())
-        told.append(f"audits {', '.join(counts)}")
+    if checked := sum(summary["audits"].values()):
+        consistent = summary["audits"]["CONSISTENT"]
+        told.append(f"{consistent} of {checked} checks of printed numbers are consistent")
     return told
 
 
 def controls_in_words(controls: Mapping[str, int]) -> str:
     """How many controls came out as expected, and how many say nothing."""
     known = controls["as_expected"] + controls["not_as_expected"]
-    silent = {name: controls[name] for name in ("not_run", "undecided", "too_weak")}
-    told = [f"{number} more {name.replace('_', ' ')}" for name, number in silent.items() if number]
+    words = {
+        "not_run": "not run",
+        "undecided": "undecided",
+        "too_weak": "with too few seeds to tell",
+    }
+    told = [f"{controls[name]} more {said}" for name, said in words.items() if controls[name]]
     if not known and not told:
         return "no controls"
     return ", ".join([f"controls {controls['as_expected']} of {known} as expected", *told])

@@ -50,8 +50,7 @@ class Arms:
     def pairs(self, arm: str, other: str) -> Pairs | None:
         """The numbers of the seeds that two arms have in common, in the first arm's order.
 
-        Returns:
-            None where a run names no seed, or fewer than two seeds are common.
+        None where a run names no seed, or fewer than two seeds are common.
         """
         ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
         common = [seed for seed in ours if seed in theirs]
@@ -66,11 +65,7 @@ class Arms:
 
 
 def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
-    """Groups scores by the names of their arms.
-
-    Raises:
-        InputError: An arm has one seed twice, or more runs than anybody makes.
-    """
+    """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
     scores: dict[str, list[Score]] = {}
     met: dict[tuple[str, str], str] = {}
     for told, score in named:
@@ -93,11 +88,7 @@ def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
 
 
 def number(text: str, place: str, what: str = "") -> float:
-    """The text of a score, such as ``val_bpb``, as a number.
-
-    Raises:
-        InputError: It is no number, or not a finite one.
-    """
+    """A score's text as a number; InputError where it is no finite one. ``what`` is its name."""
     told = f"{place}: {what + ' is ' if what else ''}{text.strip()[:40]!r}"
     try:
         value = float("_" if "_" in text else text)
@@ -107,11 +98,7 @@ def number(text: str, place: str, what: str = "") -> float:
 
 
 def finite(value: float, told: str) -> float:
-    """A score that can be compared; ``told`` is what it is and where, for the message.
-
-    Raises:
-        InputError: It is not finite, or too large.
-    """
+    """A score; InputError if it isn't finite or is too large, with ``told``: what and where."""
     if not math.isfinite(value):
         raise InputError(
             f"{told}: a run that diverged counts against its arm, and is not left out; discard the "
@@ -123,11 +110,7 @@ def finite(value: float, told: str) -> float:
 
 
 def from_words(words: Sequence[str]) -> Arms:
-    """The arms of ``base=3.2791,3.2776 new=3.2754,3.2756``.
-
-    Raises:
-        InputError: A word is no such arm.
-    """
+    """The arms of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
     named: list[tuple[str, Score]] = []
     for word in words:
         arm, equals, text = word.partition("=")
@@ -140,8 +123,6 @@ def from_words(words: Sequence[str]) -> Arms:
         parts = text.split(",")
         if not text.strip() or any(not part.strip() for part in parts):
             raise InputError(f"the arm {arm!r} lacks a number: {word[:60]!r}")
-        named += [
-            (arm, Score(number(part, f"{arm}, number {index}"), f"{arm}, number {index}"))
-            for index, part in enumerate(parts, start=1)
-        ]
+        places = [f"{arm}, number {index}" for index in range(1, len(parts) + 1)]
+        named += [(arm, Score(number(*each), each[1])) for each in zip(parts, places, strict=True)]
     return arms_of(named)

@@ -39,13 +39,7 @@ _REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$
 
 
 def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = True) -> Arms:
-    """The arms of a folder of runs.
-
-    Args:
-        root: The folder.
-        metric: The metric's name, such as ``eval/loss``; Trainer's ``eval_loss`` is the same.
-        reading_of: Reads a run's number off its points.
-        paired: Whether seeds pair runs at all.
+    """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too.
 
     Raises:
         InputError: No run is there, a log can't be read, or a run lacks the metric.
@@ -87,11 +81,7 @@ def _runs(root: Path) -> dict[Path, Path]:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """All files below a folder.
-
-    Raises:
-        InputError: A folder can't be read, which may hold runs.
-    """
+    """All files below a folder; InputError where a folder, which may hold runs, can't be read."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")

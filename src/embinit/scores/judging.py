@@ -52,12 +52,9 @@ USUAL = ("base", "baseline", "control")
 class Plan:
     """How arms are judged: fixed before the numbers are looked at.
 
-    Attributes:
-        lower: Whether lower numbers are better.
-        margin: The smallest difference that matters, in the metric's unit; 0 for none.
-        alpha: The chance that any of the trials is kept though it is no better.
-        trials: How many arms share alpha, of other sessions too; None for those at hand.
-        most: How many runs of an arm the last look has.
+    ``margin`` is the smallest difference that matters, in the metric's unit; 0 for none. ``alpha``
+    is the chance that any of the trials is kept though it is no better. ``trials`` arms share it,
+    of other sessions too; None for those at hand. The last look has ``most`` runs of an arm.
     """
 
     lower: bool
@@ -73,19 +70,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Judged:
-    """An arm that was judged against the baseline.
+    """An arm that was judged against the baseline, by its numbers and the baseline's.
 
-    Attributes:
-        arm: Its name.
-        baseline: The baseline's.
-        values: Its numbers; those of the seeds that pair it, where they do.
-        of_baseline: The baseline's.
-        paired: Whether seeds pair them.
-        outcome: The comparison's numbers; None where one number an arm tells nothing.
-        looks: The looks that were planned.
-        chance: The chance that the last look keeps it, were the numbers so far true; None where one
-            number an arm tells nothing.
-        alone: The places of runs that no seed pairs, where others are paired.
+    Where seeds pair runs, ``values`` are those of common seeds, and ``alone`` has the places of the
+    others. ``chance`` is that of being kept by the last look, were the numbers so far true. Where
+    each arm has one number, there is neither ``outcome`` nor ``chance``.
     """
 
     arm: str
@@ -157,17 +146,13 @@ class Judged:
 def judge(
     arms: Arms, plan: Plan, baseline: str | None = None, noise: Sequence[float] = ()
 ) -> list[Judged]:
-    """Judges each arm against the baseline.
+    """Judges each arm against the baseline: by default the arm that is called so, or the first.
 
-    Args:
-        arms: The arms.
-        plan: How.
-        baseline: The baseline's name; by default the one that is called so, or the first. It may be
-            left out where there is noise, whose runs are it then.
-        noise: Runs of the baseline that were made before, to measure its noise.
+    ``noise`` has runs of the baseline that were made before, to measure its noise. They are the
+    baseline where no arm is.
 
     Raises:
-        InputError: There is no arm beside the baseline, no such arm, or the plan can't be.
+        InputError: There is no arm but the baseline, no such arm, or the plan can't be.
     """
     fewest = 2 if noise else FEWEST_SEEDS
     _require_possible(plan, fewest)

@@ -26,14 +26,9 @@ Row = tuple[int, Mapping[str, str]]
 def read(
     path: Path, by: str | None, metric: str | None, seed: str | None = None, paired: bool = True
 ) -> Arms:
-    """The arms of a table.
+    """The arms of a table: CSV, TSV, or JSON lines by its suffix.
 
-    Args:
-        path: The file: CSV, TSV, or JSON lines by its suffix.
-        by: The columns that tell arms apart, separated by commas.
-        metric: The column of the score.
-        seed: The column of the seed; by default the one that is called so.
-        paired: Whether seeds pair runs at all.
+    Commas separate the columns of ``by``. The column of the seed is by default the one called so.
 
     Raises:
         InputError: The file can't be read, it lacks a column, or a score is no number.
@@ -76,11 +71,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _columns(path: Path) -> list[str]:
-    """The names of the columns.
-
-    Raises:
-        InputError: There are none, or two have one name.
-    """
+    """The names of the columns; InputError where there are none, or two have one name."""
     if path.suffix in JSON_LINES:
         columns = list(dict.fromkeys(name for _, row in _json_rows(path) for name in row))
     else:
@@ -117,11 +108,7 @@ def _seed_column(columns: Sequence[str]) -> str | None:
 
 
 def opened(path: Path) -> Any:
-    """The file as text, in UTF-8 or, where it says so, in UTF-16.
-
-    Raises:
-        InputError: It is no regular file.
-    """
+    """The file as text, in UTF-8 or, where it says so, in UTF-16; InputError if it is no file."""
     with regular(path, MEND).open("rb") as file:
         start = file.read(2)
     utf_16 = start in (b"\xff\xfe", b"\xfe\xff")
@@ -172,11 +159,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
 
 
 def _once(place: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names stand once each.
-
-    Raises:
-        InputError: One stands twice.
-    """
+    """An object's entries; InputError where a name stands twice."""
     names = [name for name, _ in pairs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"{place} has {twice[0]!r} twice; keep one")

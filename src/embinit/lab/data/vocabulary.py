@@ -37,7 +37,7 @@ class Vocabulary:
         most: int | None = None,
         special: tuple[str, ...] = SPECIAL_WORDS,
     ) -> Vocabulary:
-        """Keeps frequent words, by falling count, ties alphabetical; ``most`` words in all."""
+        """Keeps frequent words by falling count, then by alphabet; ``most`` counts special ones."""
         counted = Counter(word for sentence in sentences for word in sentence)
         for word in special:
             counted.pop(word, None)

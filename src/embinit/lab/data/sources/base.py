@@ -18,22 +18,22 @@ from embinit.runs.coverage import Coverage
 
 @dataclass(frozen=True)
 class Vectors:
-    """The vectors that a source has for a vocabulary of N words.
-
-    Attributes:
-        values: The vectors, float32; zero in rows without one.
-        found: True in rows with a vector.
-    """
+    """The float32 vectors of a vocabulary of N words; rows that aren't found are zero."""
 
     values: Float[Tensor, "N D"]
     found: Bool[Tensor, "N"]
 
-    def coverage(self, counts: Sequence[int]) -> Coverage:
-        """The coverage of the training text.
+    @classmethod
+    def of_rows(cls, table: Float[Tensor, "V D"], rows: Sequence[int]) -> Vectors:
+        """The rows of a table; a negative number is that of a word without a vector."""
+        index = torch.tensor(rows, dtype=torch.int64)
+        found = index >= 0
+        values = torch.zeros(len(index), table.shape[1])
+        values[found] = table[index[found]].float()
+        return cls(values, found)
 
-        Args:
-            counts: How often each of the N words occurs there; 0 for special words.
-        """
+    def coverage(self, counts: Sequence[int]) -> Coverage:
+        """The coverage of a text in which each word occurs so often; special words have 0."""
         occurrences = torch.as_tensor(counts)
         occurs = occurrences > 0
         return Coverage(
@@ -67,14 +67,7 @@ class Source(Protocol):
         """A digest that changes when the vectors change. It is part of a run's key."""
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """Looks words up.
-
-        Args:
-            words: N words.
-            language: The language of the words. A source of one language ignores it.
-
-        Returns:
-            The vectors in the order of the words.
+        """The vectors of N words, in their order. A source of one language ignores ``language``.
 
         Raises:
             InputError: The source's files are missing or broken.
@@ -83,29 +76,19 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class ByLanguage:
-    """A source that is composed of one source per language.
-
-    Attributes:
-        name: The name in specs.
-        parts: The source of each language.
-
-    Raises:
-        InputError: The parts differ in width or in tokenizer.
-    """
+    """A source composed of one per language; InputError if they differ in width or tokenizer."""
 
     name: str
     parts: Mapping[str, Source]
 
     def __post_init__(self) -> None:
         """Checks that the parts fit each other."""
-        for attribute, values in (
-            ("width", {language: part.dim for language, part in self.parts.items()}),
-            ("tokenizer", {language: part.tokenizer for language, part in self.parts.items()}),
-        ):
+        for noun, attribute in (("width", "dim"), ("tokenizer", "tokenizer")):
+            values = {language: getattr(part, attribute) for language, part in self.parts.items()}
             if len(set(values.values())) != 1:
                 listed = ", ".join(f"{language}: {value}" for language, value in values.items())
                 raise InputError(
-                    f"source {self.name!r} has more than one {attribute} ({listed}); "
+                    f"source {self.name!r} has more than one {noun} ({listed}); "
                     "put vectors of one there"
                 )
 
@@ -129,11 +112,7 @@ class ByLanguage:
         return "/".join(f"{name}:{part.fingerprint()}" for name, part in self.parts.items())
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words`` from the part for ``language``.
-
-        Raises:
-            InputError: There is no part for the language.
-        """
+        """The vectors of ``words`` from the part for ``language``, or an InputError."""
         if language is None or language not in self.parts:
             raise InputError(
                 f"source {self.name!r} has no vectors for language {language}; "
@@ -150,10 +129,7 @@ SourceFactory = Callable[[Path | None], Source]
 class SourceEntry:
     """A registered factory of a source, whose languages are known before any file is there.
 
-    Attributes:
-        make: Makes the source from the data directory.
-        languages: The languages that the source covers.
-        in_world: Gives the entry of the same source in another world; None where there are none.
+    ``in_world`` gives the entry of the same source in another world; None where there are none.
     """
 
     make: SourceFactory
@@ -161,11 +137,7 @@ class SourceEntry:
     in_world: Callable[[int], SourceEntry] | None = None
 
     def __call__(self, data_dir: Path | None) -> Source:
-        """Makes the source, from the data directory if one is named.
-
-        Raises:
-            InputError: The source's files are missing.
-        """
+        """Makes the source; InputError where its files are missing."""
         return self.make(data_dir)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -33,13 +32,7 @@ WIDTHS = ("hidden_size", "d_model", "n_embd")
 
 @dataclass(frozen=True)
 class HuggingFaceTable:
-    """The input embedding table of a model.
-
-    Attributes:
-        name: The name in specs.
-        location: A directory, or the model's id on the Hub.
-        languages: The languages that the model covers.
-    """
+    """The input embedding table of a model, by its directory or its id on the Hub."""
 
     name: str
     location: str
@@ -56,32 +49,22 @@ class HuggingFaceTable:
 
     @cached_property
     def dim(self) -> int:
-        """D, from the model's configuration.
-
-        Raises:
-            InputError: There is no configuration, or it names no width.
-        """
-        config = self._model.config
-        path = self._model.path("config.json")
-        for key in WIDTHS:
-            if key in config:
-                width = config[key]
-                if type(width) is not int or not 0 < width <= MOST_DIM:
-                    raise InputError(
-                        f"{path}: {key} is {str(width)[:60]}, which is no width; "
-                        "fetch the model again"
-                    )
-                return width
-        raise InputError(
-            f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
-        )
+        """D, from the model's configuration; InputError where it names none."""
+        config, path = self._model.config, self._model.path("config.json")
+        key = next((key for key in WIDTHS if key in config), None)
+        if key is None:
+            raise InputError(
+                f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
+            )
+        width = config[key]
+        if type(width) is not int or not 0 < width <= MOST_DIM:
+            raise InputError(
+                f"{path}: {key} is {str(width)[:60]}, which is no width; fetch the model again"
+            )
+        return width
 
     def check(self) -> None:
-        """Looks at the configuration and at the names of the tensors, in little time.
-
-        Raises:
-            InputError: The model is broken, or has no table.
-        """
+        """Looks at the configuration and the tensors' names; InputError if the model is broken."""
         self._key()
         _ = self.dim
 
@@ -103,27 +86,23 @@ class HuggingFaceTable:
                 f"{self.location}: the table is {table.shape[1]} wide and config.json says "
                 f"{self.dim}; put the files of one model there"
             )
-        rows = torch.tensor([ids.get(word, -1) for word in words], dtype=torch.int64)
-        if len(rows) and int(rows.max()) >= len(table):
-            word = words[int(rows.argmax())]
+        rows = [ids.get(word, -1) for word in words]
+        if (last := max(rows, default=-1)) >= len(table):
             raise InputError(
                 f"{self.location}: the table has {len(table)} rows, and the tokenizer's id of "
-                f"{word[:60]!r} is {int(rows.max())}; put the files of one model there"
+                f"{words[rows.index(last)][:60]!r} is {last}; put the files of one model there"
             )
-        found = rows >= 0
-        values = torch.zeros(len(words), table.shape[1])
-        values[found] = table[rows[found]].float()
-        bad = (~values.isfinite().all(dim=1)).nonzero().flatten().tolist()
-        if bad:
+        vectors = Vectors.of_rows(table, rows)
+        if bad := (~vectors.values.isfinite().all(dim=1)).nonzero().tolist():
             raise InputError(
-                f"{self.location}: the vector of {words[bad[0]][:60]!r} is not finite; fetch the "
-                "weights again"
+                f"{self.location}: the vector of {words[bad[0][0]][:60]!r} is not finite; fetch "
+                "the weights again"
             )
-        return Vectors(values, found)
+        return vectors
 
     @cached_property
     def table(self) -> Float[Tensor, "V D"]:
-        """The whole table, in the precision that it is stored in. V is the model's vocabulary.
+        """The whole table, in its stored precision; V is the size of the model's vocabulary.
 
         Raises:
             InputError: The weights can't be read, or no single tensor is an input embedding.
@@ -152,31 +131,26 @@ class HuggingFaceTable:
         )
 
 
-def _model(name: str, directory: str, hub: str, *languages: str) -> SourceEntry:
+def _register(name: str, directory: str, hub: str, *languages: str) -> None:
+    covered = frozenset(languages)
+
     def make(data_dir: Path | None) -> Source:
         if data_dir is None:
-            return HuggingFaceTable(name, hub, frozenset(languages))
+            return HuggingFaceTable(name, hub, covered)
         path = data_dir / "vectors" / directory
         if not path.is_dir():
             raise InputError(
                 f"source {name!r} is missing: put the files of {hub} into {path}, or name another "
                 "directory with --embinit-data-dir or EMBINIT_DATA"
             )
-        return HuggingFaceTable(name, str(path), frozenset(languages))
+        return HuggingFaceTable(name, str(path), covered)
 
-    return SourceEntry(make, frozenset(languages))
+    SOURCES.register(name, SourceEntry(make, covered))
 
 
-for _name, _directory, _hub, _languages in (
-    ("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", ("en",)),
-    ("bert", "bert-base-uncased", "google-bert/bert-base-uncased", ("en",)),
-    (
-        "mbert",
-        "bert-base-multilingual-cased",
-        "google-bert/bert-base-multilingual-cased",
-        ("en", "de"),
-    ),
-    ("t5", "t5-small", "google-t5/t5-small", ("en",)),
-    ("mt5", "mt5-base", "google/mt5-base", ("en", "de")),
-):
-    SOURCES.register(_name, _model(_name, _directory, _hub, *_languages))
+MBERT = "bert-base-multilingual-cased"
+_register("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", "en")
+_register("bert", "bert-base-uncased", "google-bert/bert-base-uncased", "en")
+_register("mbert", MBERT, f"google-bert/{MBERT}", "en", "de")
+_register("t5", "t5-small", "google-t5/t5-small", "en")
+_register("mt5", "mt5-base", "google/mt5-base", "en", "de")

@@ -18,8 +18,6 @@ from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 
-import torch
-
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest, world_set
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
@@ -29,10 +27,9 @@ from embinit.registry import at_world, split_world
 
 @dataclass(frozen=True)
 class MicrocosmSource:
-    """A table that was trained on the made language's unlabelled text.
+    """A table that was trained on the synthetic language's unlabelled text.
 
-    Attributes:
-        name: The name in specs, and of the file; it has the number of the world if that isn't 0.
+    Its name is that of its file, with the number of the world if that isn't 0.
     """
 
     name: str
@@ -54,11 +51,7 @@ class MicrocosmSource:
 
     @property
     def table(self) -> TrainedTable:
-        """The words, their vectors, and the record of their training.
-
-        Raises:
-            InputError: The table is missing, cut, or of another language.
-        """
+        """The words, their vectors and their training; InputError as in ``load_world_table``."""
         return _table(self.name, _path(self.name))
 
     def fingerprint(self) -> str:
@@ -67,13 +60,8 @@ class MicrocosmSource:
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, in their order. ``language`` is ignored."""
-        table = self.table
-        index = {word: row for row, word in enumerate(table.words)}
-        rows = torch.tensor([index.get(word, -1) for word in words], dtype=torch.int64)
-        found = rows >= 0
-        values = torch.zeros(len(words), self.dim)
-        values[found] = table.values[rows[found]]
-        return Vectors(values, found)
+        index = {word: row for row, word in enumerate(self.table.words)}
+        return Vectors.of_rows(self.table.values, [index.get(word, -1) for word in words])
 
 
 def worlds_directory() -> Path:
@@ -82,11 +70,7 @@ def worlds_directory() -> Path:
 
 
 def table_path(name: str) -> Path:
-    """The file of a table: the shipped one, else that in ``worlds_directory``, there or not.
-
-    Args:
-        name: The source's name.
-    """
+    """The file of a source's table: the shipped one, else that in ``worlds_directory``."""
     assets, file = Path(str(resources.files("embinit.lab.data") / "assets")), f"{name}.safetensors"
     if not split_world(name)[1]:
         return assets / file
@@ -95,11 +79,7 @@ def table_path(name: str) -> Path:
 
 
 def make_missing(maker: Callable[[str], None] | None) -> None:
-    """Has the tables of free worlds made where they are missing and first read.
-
-    Args:
-        maker: Makes a source's table in ``worlds_directory``; None has a missing one refused.
-    """
+    """Has a source's missing table of a free world made by ``maker``; None refuses it instead."""
     global _maker
     _maker = maker
 
@@ -115,11 +95,7 @@ def _path(name: str) -> Path:
 
 
 def load_world_table(name: str, path: Path) -> TrainedTable:
-    """Reads a table, which must be of the language that its name says.
-
-    Args:
-        name: The source's name.
-        path: The file.
+    """Reads a source's table, which must be of the language that the name says.
 
     Raises:
         InputError: The table is missing, cut, or of another language.

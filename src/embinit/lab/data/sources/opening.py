@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.files.reading import reading, regular
 from embinit.files.writing import find
 from embinit.lab.data.sources.arrays import ArrayVectors
 from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
@@ -27,21 +26,16 @@ def open_source(
     one, else in word2vec's binary format. A file .npz holds arrays. Any other file holds text
     vectors.
 
-    Args:
-        name: The name in specs.
-        path: The directory or file.
-        languages: The languages that the source covers.
-
     Raises:
         InputError: The path does not exist.
     """
-    mend = "name a file of vectors, or the directory of a Hugging Face model"
-    with reading(f"source {name!r}: {path}", mend):
-        if path.is_dir():
-            return HuggingFaceTable(name, str(path), languages)
-        if not path.exists():
-            raise InputError(f"source {name!r}: {path} doesn't exist; {mend}")
-    regular(path, mend)
+    if path.is_dir():
+        return HuggingFaceTable(name, str(path), languages)
+    if not path.exists():
+        raise InputError(
+            f"source {name!r}: {path} doesn't exist; name a file of vectors, or the directory of a "
+            "Hugging Face model"
+        )
     if path.suffix == ".npz":
         return ArrayVectors(name, path, languages)
     if path.name.endswith((".bin", ".bin.gz")):
@@ -70,12 +64,7 @@ def is_named_here(name: str) -> bool:
 
 @dataclass(frozen=True)
 class NamedSource:
-    """A source by its path; a call defines it in the process.
-
-    Attributes:
-        name: The name in specs.
-        path: The file or directory.
-    """
+    """A source by its path; a call registers it in the process."""
 
     name: str
     path: Path
@@ -86,23 +75,13 @@ class NamedSource:
 
 
 def named_source(given: str) -> NamedSource:
-    """The source of a pair ``NAME=PATH``.
-
-    Raises:
-        InputError: ``given`` has another form, or there is no such path, or no vectors there.
-    """
+    """The source of a pair ``NAME=PATH``; InputError for another form or a broken source."""
     name, _, path = given.partition("=")
     if not name or not path:
         raise InputError(f"--embinit-source {given}: write NAME=PATH, as in glove=glove.txt")
     absolute = Path(path).expanduser().absolute()
-    if not absolute.exists():
-        raise InputError(
-            f"--embinit-source {given}: {absolute} doesn't exist; name a file of vectors, or the "
-            "directory of a Hugging Face model"
-        )
-    source = open_source(name, absolute)
     try:
-        source.check()
+        open_source(name, absolute).check()
     except InputError as error:
         raise InputError(f"--embinit-source {given}: {error}") from None
     return NamedSource(name, absolute)

@@ -15,6 +15,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,26 +28,21 @@ from embinit.files.writing import digest, open_lines, with_progress
 from embinit.lab.data.sources.base import Vectors
 
 FIRST_LINES = 20
+MEND = "mend or leave out the line"
 _NUMERIC = b"0123456789 .eE+-"
 # A word may hold spaces, but a number after one belongs to a vector: the row is too wide, or two
 # files were joined without a line's end between them. GloVe 840B has no such word.
 _TOO_WIDE = re.compile(rb" [-+]?\.?\d")
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18}) *")
 _BOM = b"\xef\xbb\xbf"
-_NOT_IN_NUMBERS = b"_\t\n\v\f\r"
+# NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
+_NOT_IN_NUMBERS = re.compile(rb"[_\t\n\v\f\r]")
 _LITERAL = re.compile(rb"b(['\"]).*\1")
 
 
 @dataclass(frozen=True)
 class WordVectors(abc.ABC):
-    """Word vectors in a file of any format: N words of width D.
-
-    Attributes:
-        name: The name in specs.
-        path: The file.
-        languages: The languages that the file covers.
-        tokenizer: The tokenizer whose words the file has.
-    """
+    """Word vectors in a file of any format: N words of width D."""
 
     name: str
     path: Path
@@ -63,9 +59,8 @@ class WordVectors(abc.ABC):
         """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
 
         Raises:
-            InputError: A line is broken, whether its word is wanted or not. The message has its
-                position. What isn't wanted is looked at but not computed, so that 1.2.3 or 1e400
-                may pass there.
+            InputError: A line is broken, whether its word is wanted or not; the message has its
+                position. Numbers that aren't wanted may pass as 1.2.3 or 1e400.
         """
 
     def fingerprint(self) -> str:
@@ -73,19 +68,11 @@ class WordVectors(abc.ABC):
         return digest(self.path)
 
     def check(self) -> None:
-        """Looks at the file's beginning, in little time.
-
-        Raises:
-            InputError: It is broken. What follows is read when words are looked up.
-        """
+        """Reads the file's beginning, in little time; InputError if it is broken."""
         next(self._read(()), None)
 
     def words(self, most: int) -> tuple[str, ...]:
-        """The words of the file's first ``most`` entries, each once.
-
-        Raises:
-            InputError: The file is broken.
-        """
+        """The words of the file's first ``most`` entries, each once; InputError if it is broken."""
         first = itertools.islice(self._read(()), most)
         return tuple(dict.fromkeys(word.decode() for word, _ in first))
 
@@ -93,8 +80,7 @@ class WordVectors(abc.ABC):
         """The vectors of ``words``. Of a word that the file has twice, the first counts.
 
         Raises:
-            InputError: The file is broken, at a wanted word or elsewhere. The message has the
-                position.
+            InputError: The file is broken, at a wanted word or elsewhere.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
         entries = self._read(wanted)
@@ -107,14 +93,23 @@ class WordVectors(abc.ABC):
                 found[row] = True
         return Vectors(values, found)
 
-    def _word(self, raw: bytes, position: str) -> str:
+    def _broken(self, place: object, reason: str) -> InputError:
+        """The error for a place in the file: the number of a line, or text such as ", byte 7"."""
+        return InputError(
+            f"{self.path}{f':{place}' if isinstance(place, int) else place}: {reason}"
+        )
+
+    def _text(self, raw: bytes, place: object) -> str:
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{self.path}{position}: the word is not UTF-8 ({error.reason}); "
-                "save the file as UTF-8"
-            ) from None
+            reason = f"the word is not UTF-8 ({error.reason}); save the file as UTF-8"
+            raise self._broken(place, reason) from None
+
+    def _require_finite(self, row: Any, raw: bytes, place: object, mend: str) -> None:
+        if not np.isfinite(row).all():
+            word = self._text(raw, place)[:60]
+            raise self._broken(place, f"word {word!r} has a NaN or an infinity; {mend}")
 
 
 class TextVectors(WordVectors):
@@ -131,28 +126,17 @@ class TextVectors(WordVectors):
         """
         fields = [line.count(b" ") for _, line in self._first]
         if not fields:
-            raise InputError(f"{self.path} is empty; fetch the vectors again")
-        if self._header is not None:
-            dim = self._header[1]
-            if dim == 0:
-                raise InputError(
-                    f"{self.path}:1: the header says that a vector has no numbers; fetch it again"
-                )
-            if fields[0] < dim:  # asked before anything of that width is held in memory
-                raise self._too_short(self._first[0][0], fields[0], dim)
-        else:
-            dim = min(fields)
+            raise self._broken("", "the file is empty; fetch the vectors again")
+        dim = self._header[1] if self._header else min(fields)
+        if self._header and fields[0] < dim:
+            raise self._too_short(self._first[0][0], fields[0], dim)
         if dim == 0:
-            number = self._first[fields.index(0)][0]
-            raise InputError(
-                f"{self.path}:{number}: no numbers; a line is a word and its numbers with a space "
-                "between each two: write it so, or fetch the file again"
-            )
+            number = self._first[fields.index(0)][0] if 0 in fields else 1
+            mend = "write a word and its numbers with a space between each two"
+            raise self._broken(number, f"no numbers; {mend}, or fetch the file again")
         if dim > MOST_DIM:
-            raise InputError(
-                f"{self.path}:1: {dim} numbers a word are more than the {MOST_DIM} that are read; "
-                "the file has lost its line ends, or holds no vectors: fetch it again"
-            )
+            reason = f"{dim} numbers a word are more than the {MOST_DIM} that are read"
+            raise self._broken(1, f"{reason}; the file has lost its line ends: fetch it again")
         return dim
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
@@ -164,17 +148,13 @@ class TextVectors(WordVectors):
             if len(fields) <= dim:
                 raise self._too_short(number, len(fields) - 1, dim)
             if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
-                raise InputError(
-                    f"{self.path}:{number}: more than the {dim} numbers that are due; "
-                    "the file is not of one width, or was joined of two: fetch it again"
-                )
+                reason = f"more than the {dim} numbers that are due"
+                mend = "the file is not of one width, or was joined of two: fetch it again"
+                raise self._broken(number, f"{reason}; {mend}")
             if b"  " in line:
-                raise InputError(
-                    f"{self.path}:{number}: two spaces where one is due, or a number is missing; "
-                    "mend or leave out the line"
-                )
+                raise self._broken(number, f"two spaces, or a number is missing; {MEND}")
             word = self._unquoted(fields[0], number) if literal else fields[0]
-            self._word(word, f":{number}")
+            self._text(word, number)
             count += 1
             if word in wanted:
                 yield word, self._numbers(fields, number)
@@ -183,10 +163,8 @@ class TextVectors(WordVectors):
                     self._numbers(fields, number)
                 yield word, None
         if header is not None and count != header[0]:
-            raise InputError(
-                f"{self.path}:1: the header says {header[0]} words, {count} follow; "
-                "the file is cut short or put together of several: fetch it again"
-            )
+            reason = f"the header says {header[0]} words, {count} follow"
+            raise self._broken(1, f"{reason}; the file is cut short or joined: fetch it again")
 
     @cached_property
     def _header(self) -> tuple[int, int] | None:
@@ -214,10 +192,8 @@ class TextVectors(WordVectors):
                 yield number, line.rstrip(b" ")
 
     def _too_short(self, number: int, numbers: int, due: int) -> InputError:
-        return InputError(
-            f"{self.path}:{number}: {numbers} numbers where {due} are due; "
-            "the file is cut short or not of one width: fetch it again"
-        )
+        mend = "the file is cut short or not of one width: fetch it again"
+        return self._broken(number, f"{numbers} numbers where {due} are due; {mend}")
 
     def _unquoted(self, raw: bytes, number: int) -> bytes:
         r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
@@ -226,28 +202,24 @@ class TextVectors(WordVectors):
         if _LITERAL.fullmatch(raw) and b"\\" not in raw:
             return raw[2:-1]
         try:
-            word = ast.literal_eval(self._word(raw, f":{number}"))
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            word = ast.literal_eval(text := self._text(raw, number))
+        except (ValueError, SyntaxError):
             word = None
         if not isinstance(word, bytes):
-            raise InputError(
-                f"{self.path}:{number}: {raw.decode()[:60]} is no bytes literal, as the file's "
-                "other words are; mend or leave out the line"
+            raise self._broken(
+                number, f"{text[:60]} is no bytes literal, as the file's other words are; {MEND}"
             )
         return word
 
     def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
-        entry = f"{self.path}:{number}: word {self._word(fields[0], f':{number}')[:60]!r}"
         try:
-            # NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
-            if len((tail := b" ".join(fields[1:])).translate(None, _NOT_IN_NUMBERS)) < len(tail):
+            if any(map(_NOT_IN_NUMBERS.search, fields[1:])):
                 raise ValueError
             with np.errstate(over="ignore"):
                 row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
-            raise InputError(
-                f"{entry} has something that is no number; mend or leave out the line"
-            ) from None
-        if not np.isfinite(row).all():
-            raise InputError(f"{entry} has a NaN or an infinity; mend or leave out the line")
+            word = self._text(fields[0], number)[:60]
+            reason = f"word {word!r} has something that is no number; {MEND}"
+            raise self._broken(number, reason) from None
+        self._require_finite(row, fields[0], number, MEND)
         return torch.from_numpy(row)

@@ -1,7 +1,7 @@
 """word2vec's binary format: a line ``N D``, then each word, a space and D float32.
 
 The numbers are little-endian, and a newline may follow them. A file is read in one streaming pass
-of constant memory.
+of constant memory, where gensim would hold the whole table.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM
-from embinit.files.writing import CHUNK, open_chunks, with_progress
+from embinit.files.writing import open_chunks, with_progress
 from embinit.lab.data.sources.text import WordVectors
 
-# A longer word is a sign of another format, and would be held in memory.
-MOST_WORD_BYTES = CHUNK
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})[ \r]*\n")
 
 
@@ -31,24 +29,16 @@ class Word2VecBinary(WordVectors):
 
     @property
     def dim(self) -> int:
-        """D, from the header.
-
-        Raises:
-            InputError: The file has no header of this format.
-        """
+        """D, from the header; InputError where the file has none of this format."""
         return self._header[1]
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
         """See the base class."""
         for offset, word, raw in with_progress(self.path, self._records(), "words"):
-            position = f", byte {offset}"
-            text = self._word(word, position)
+            place = f", byte {offset}"
+            self._text(word, place)
             row = np.frombuffer(raw, dtype="<f4")
-            if not np.isfinite(row).all():
-                raise InputError(
-                    f"{self.path}{position}: word {text!r} has a NaN or an infinity; "
-                    "fetch the file again"
-                )
+            self._require_finite(row, word, place, "fetch the file again")
             yield word, torch.from_numpy(row.astype(np.float32)) if word in wanted else None
 
     @cached_property
@@ -70,13 +60,7 @@ class Word2VecBinary(WordVectors):
         held, dropped = next(chunks), 0
         for number in range(count):
             while (end := held.find(b" ", at)) < 0 or len(held) <= end + 4 * dim:
-                if end < 0 and len(held) - at > MOST_WORD_BYTES:
-                    raise InputError(
-                        f"{self.path}, byte {dropped + at}: no word ends in the next "
-                        f"{MOST_WORD_BYTES} bytes; the file is broken: fetch it again"
-                    )
-                chunk = next(chunks, None)
-                if chunk is None:
+                if (chunk := next(chunks, None)) is None:
                     raise InputError(
                         f"{self.path}, byte {dropped + at}: the file ends in word {number + 1} of "
                         f"the {count} that its header says; it is cut short: fetch it again"
