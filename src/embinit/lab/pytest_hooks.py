@@ -142,11 +142,8 @@ def _make_tables(config: pytest.Config, wanted: Iterable[RunSpec]) -> None:
             continue
         base, _ = split_world(name)
         seconds = SECONDS[base.removeprefix(microcosm.PREFIX)]
-        _tell(config, f"table {number} of {len(lacking)}: {name}, about {seconds} s")
+        line = f"embinit: table {number} of {len(lacking)}: {name}, about {seconds} s"
+        # On the terminal, of a worker too.
+        with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(line, file=sys.stderr, flush=True)
         make_table(name)
-
-
-def _tell(config: pytest.Config, what: str) -> None:
-    """Writes a line to the terminal, of a worker too."""
-    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        print(f"embinit: {what}", file=sys.stderr, flush=True)

@@ -79,14 +79,6 @@ def weights(counts: Float[Tensor, "pairs"], x_max: float = X_MAX) -> Float[Tenso
     return (counts / x_max).clamp(max=1.0) ** ALPHA
 
 
-def loss(parameters: GloveParameters, counts: Float[Tensor, "N N"]) -> Float[Tensor, ""]:
-    """The loss of equation 8, summed over the pairs that occur."""
-    rows, columns = counts.nonzero(as_tuple=True)
-    occurring = counts[rows, columns]
-    errors = parameters.errors(rows, columns, occurring.log().float())
-    return (weights(occurring).float() * errors**2).sum()
-
-
 def train_glove(
     corpus: Corpus, dim: int = 64, epochs: int = 50, batch: int = 256, seed: int = 0
 ) -> TrainedTable:
