@@ -93,7 +93,7 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
         (without / "torch.py").write_text("raise ImportError('there is no torch here')\n")
     path = os.pathsep.join([str(without), str(ROOT / "src"), *installed(home)])
     small = SMALL.get(project, ())
-    command = ("-m", "embinit", "run", folder_of_claims(project), *small)
+    command = ("-m", "pytest", folder_of_claims(project), *small)
     ran = run(*command, cwd=home, PYTHONPATH=path)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
@@ -198,7 +198,7 @@ def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
     claims = home / "claims/test_curve.py"
     claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
-    ran = run("-m", "embinit", "run", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
+    ran = run("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
     verdicts = [each["verdict"] for each in document["claims"] if not each["control"]]
