@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
@@ -160,38 +160,19 @@ def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> 
     Raises:
         OSError: The file could not be written. ``path`` is as it was before.
     """
-    _replace({path: content}, durable)
-
-
-def write_together(directory: Path, contents: Mapping[str, str | bytes]) -> None:
-    """Writes several files of a directory, each atomically, in their order.
-
-    None is renamed before all are written: a full disk leaves all as they were.
-
-    Raises:
-        OSError: The files could not be written.
-    """
-    _replace({directory / name: content for name, content in contents.items()})
-
-
-def _replace(contents: Mapping[Path, str | bytes], durable: bool = True) -> None:
-    temporary: dict[Path, str] = {}
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        for path, content in contents.items():
-            handle, temporary[path] = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            with os.fdopen(handle, "wb") as file:
-                # Only its owner may read a temporary file. The renamed file is for others as well.
-                os.fchmod(handle, 0o644)
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                if durable:
-                    os.fsync(handle)
-        for path in contents:
-            os.replace(temporary[path], path)
+        with os.fdopen(handle, "wb") as file:
+            # Only its owner may read a temporary file. The renamed file is for others as well.
+            os.fchmod(handle, 0o644)
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            if durable:
+                os.fsync(handle)
+        os.replace(temporary, path)
     except BaseException:
-        for name in temporary.values():
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise
 
 
