@@ -6,7 +6,6 @@ paper by the first part of their id; one whose paper nobody registered is tested
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -177,27 +176,6 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
         if result.spec.seed < OTHER_SEEDS:
             arms.setdefault(result.spec.without_seed(), []).append(result)
     return arms
-
-
-def table_of_arms(
-    title: str,
-    head: Sequence[str],
-    arms: Mapping[str, Sequence[RunSpec | None]],
-    results: Mapping[RunSpec, Sequence[RunResult]],
-    what: Sequence[str | Measure],
-    decimals: int = 1,
-) -> PaperTable:
-    """A table of what arms measured; those that measured none of it have no row.
-
-    ``arms`` has for each label its specs at seed 0, one a column, ``what`` each column's measure.
-    """
-    rows = []
-    for label, runs in arms.items():
-        of_arms = [() if run is None else results.get(run, ()) for run in runs]
-        cells = tuple(map(mean_and_spread, of_arms, what, itertools.repeat(decimals)))
-        if set(cells) != {"–"}:
-            rows.append((label, *cells))
-    return PaperTable(title, tuple(head), tuple(rows))
 
 
 def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:
