@@ -284,6 +284,12 @@ def differing(*differences):
             r"hangs on seed 1, about \d seeds would decide",
         ),
         (
+            (1, -1, 1, -1, 0.1),
+            lambda raw, base: raw.within(1e-3) >= base,
+            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], p = 0\.\d+, 5 seeds, "
+            r"margin 0\.001, over 1000 needed; the smallest margin that 5 resolve is \d\.\d+",
+        ),
+        (
             (0.25,) * 5,
             lambda raw, base: raw.sigma.within(0.5).alike(0.5),
             r"GloVe ≈ 0\.5: SUPPORTED, difference \+0\.25, margin 0\.5",
@@ -304,6 +310,7 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
         decision = comparison.decide(differing(*[-1.0] * 5), 0.01)
         assert (decision.verdict, decision.outcome.p) == (Verdict.UNDECIDED, 1 / 32)
         assert not decision.outcome.exact
+        assert "difference -1 BLEU, p = 0.031, 5 seeds" in str(decision)
     wide = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
     assert (wide.verdict, wide.outcome.exact, wide.reason) == (Verdict.SUPPORTED, True, "")
 
@@ -826,11 +833,11 @@ def test_a_margin_that_noise_covers_tells_nothing(tmp_path):
     assert reads(small, Verdict.SUPPORTED).obstacle is None
     registered(3.0)
     assert re.match(
-        r"too coarse to tell: 20 seeds leave [12]\.\d+ % accuracy unknown, and the "
-        r"margin is 1$",
+        r"too coarse to tell: its margin is 1 % accuracy, and the smallest that 20 seeds resolve "
+        r"is [12]\.\d+$",
         reads(alike).obstacle,
     )
-    assert "unknown, and the margin is 1" in reads(same, Verdict.NO_EFFECT).obstacle
+    assert "its margin is 1 % accuracy" in reads(same, Verdict.NO_EFFECT).obstacle
     assert "the effect that must be found is 0.5" in reads(small, Verdict.SUPPORTED).obstacle
     assert reads(large, Verdict.SUPPORTED).obstacle is None
     registered(30.0)

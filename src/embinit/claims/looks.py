@@ -17,6 +17,7 @@ import numpy as np
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.run_checks import decided
 from embinit.errors import InputError
 from embinit.specs import RunSpec
 
@@ -134,7 +135,9 @@ def look(
             break
         ensure(runs)
         for index, comparison in looked_at.items():
-            decisions[index] = comparison.decide(lookup, alpha * this_look.share, len(comparisons))
+            decisions[index] = decided(
+                comparison, lookup, alpha * this_look.share, len(comparisons)
+            )
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[index] for index in range(len(comparisons))]

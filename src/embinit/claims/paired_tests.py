@@ -656,6 +656,12 @@ def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | N
     return low
 
 
+def rounded_up(value: float) -> float:
+    """A number above 0 with two significant digits, not below it."""
+    digits = 1 - math.floor(math.log10(value))
+    return round(math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
+
+
 def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:
     """Half of the interval that ``n`` seeds leave, in the metric's unit."""
     if n < fewest_seeds(spread):

@@ -7,7 +7,6 @@ that no claim uses. An arm against itself on other seeds is the file's control.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -106,10 +105,8 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
     """The control of a file: the arm on the right of the first readable test, against itself."""
 
     def test_control_a_a(seeds: Experiment) -> None:
-        known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]
-        if not known:
-            raise InputError("no test with seeds could be read, so there is no arm to control")
-        assert known[0].on_other_seeds() > known[0]
+        arm = _first_held_against(tests, seeds)
+        assert arm.on_other_seeds() > arm
 
     return SeedsClaim(
         f"{home}/{NAME}/control-an-arm-against-itself",
@@ -120,11 +117,20 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
     )(test_control_a_a)
 
 
-def _held_against(test: Callable[..., None], seeds: Experiment) -> Quantity | None:
-    """The arm that a test's first comparison holds another one against; None without one."""
-    with contextlib.suppress(Exception):
-        return held_against(comparisons_of(test, seeds)[0])
-    return None
+def _first_held_against(tests: Sequence[Callable[..., None]], seeds: Experiment) -> Quantity:
+    """The arm that a test's first comparison holds another one against, of the first with one.
+
+    Where tests skip in their bodies, and none has an arm, so does the control.
+    """
+    skipped: BaseException | None = None
+    for test in tests:
+        try:
+            return held_against(comparisons_of(test, seeds)[0])
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # pytest's outcomes are no Exceptions
+            skipped = skipped if isinstance(error, Exception) else error
+    raise skipped or InputError("no test with seeds could be read, so there is no arm to control")
 
 
 def _family(home: str) -> Family:

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embinit.claims.entries import TESTED
+from embinit.claims.run_checks import repeated_otherwise
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
 from embinit.report.baseline import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
-from embinit.runs.functions import other_versions, untrue_seeds
+from embinit.runs.functions import other_versions
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
@@ -75,7 +76,10 @@ def make_document(
         for key in runs
     )
     made = [run.result for run in runs.values()]
-    notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
+    notes = [*repeated_otherwise(made, on_cpu=False), *other_versions(made)]
+    asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
+    notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
+    locks = locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {
