@@ -47,7 +47,8 @@ def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> De
         return replace(decision, reason=said or "")
     if said is not None:
         return replace(decision, outcome=None, left=(), right=(), reason=said, failed=True)
-    if decision.left != decision.right or not comparison.left.trained:
+    arms = [*_terms(comparison.left), *_terms(comparison.right)]
+    if decision.left != decision.right or len(arms) < 2 or not comparison.left.trained:
         return decision
     outcome = replace(
         decision.outcome,

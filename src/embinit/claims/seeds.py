@@ -105,8 +105,10 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
     """The control of a file: the arm on the right of the first readable test, against itself."""
 
     def test_control_a_a(seeds: Experiment) -> None:
-        arm = _first_held_against(tests, seeds)
-        assert arm.on_other_seeds() > arm
+        known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]
+        if not known:
+            raise InputError("no test with seeds could be read, so there is no arm to control")
+        assert known[0].on_other_seeds() > known[0]
 
     return SeedsClaim(
         f"{home}/{NAME}/control-an-arm-against-itself",
@@ -117,20 +119,14 @@ def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[...,
     )(test_control_a_a)
 
 
-def _first_held_against(tests: Sequence[Callable[..., None]], seeds: Experiment) -> Quantity:
-    """The arm that a test's first comparison holds another one against, of the first with one.
-
-    Where tests skip in their bodies, and none has an arm, so does the control.
-    """
-    skipped: BaseException | None = None
-    for test in tests:
-        try:
-            return held_against(comparisons_of(test, seeds)[0])
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # pytest's outcomes are no Exceptions
-            skipped = skipped if isinstance(error, Exception) else error
-    raise skipped or InputError("no test with seeds could be read, so there is no arm to control")
+def _held_against(test: Callable[..., None], seeds: Experiment) -> Quantity | None:
+    """The arm that a test's first comparison holds another one against; None without one."""
+    try:
+        return held_against(comparisons_of(test, seeds)[0])
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a test that skips raises no Exception
+        return None
 
 
 def _family(home: str) -> Family:
