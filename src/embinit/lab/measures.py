@@ -1,7 +1,6 @@
 """The lab's measures, each an object that ``pyproject.toml`` registers.
 
-A metric that training does not record (F1, Matthews, chrF) is computed from a run's outputs and
-references, so no run has to be trained again for it.
+F1, Matthews and chrF are computed from a run's outputs, so that no run is trained again for them.
 """
 
 from __future__ import annotations

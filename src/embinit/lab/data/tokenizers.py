@@ -1,7 +1,7 @@
 """Tokenizers by name: white space for synthetic text, spaCy for words, a model's own for sub-words.
 
-The paper (section 4) tokenises text with spaCy for word vectors, and with the model's tokenizer
-for sub-word tables. spaCy's rules need no trained pipeline, so a blank language is enough.
+spaCy for word vectors and the model's tokenizer for sub-word tables are the paper's (section 4).
+spaCy's rules need no trained pipeline.
 """
 
 from __future__ import annotations

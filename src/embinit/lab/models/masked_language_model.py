@@ -1,10 +1,10 @@
 """A stacked masked language model: the stacked encoder with an output table on top.
 
-After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer to the output
-table's width, GELU, a norm, and the table's transpose with a bias. The output table is the input
-table (coupled) or one of its own, of a width of its own (decoupled), which fine-tuning throws away.
+After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer to the output table's
+width, GELU, a norm, and the table's transpose with a bias. The output table is the input table
+(coupled) or one of its own (decoupled), which fine-tuning throws away.
 
-Shapes are those of ``transformer``; K masked positions a sentence, O the output table's width.
+K masked positions a sentence, O the output table's width; other shapes are ``transformer``'s.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Parameter counts of encoders, from their specs alone.
+"""Parameter counts of encoders, from their specs alone, so that claims are collected without torch.
 
-Claims compare models of one budget, so parameters are counted where claims are collected. What
-embinit ships is counted by arithmetic, which loads no torch. A model with another package's
-attention or norm is built without values, and its parameters are counted.
+A model with another package's attention or norm is built without values, and counted.
 """
 
 from __future__ import annotations
@@ -18,10 +16,7 @@ _ATTENTION = ("plain", "rotary")
 
 
 def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """Parameter counts for a vocabulary of ``words`` tokens.
-
-    ``length`` is how many learned positions there are; 0 where positions are fixed.
-    """
+    """Parameter counts for ``words`` tokens and ``length`` learned positions (0 for fixed ones)."""
     known = model.attention in _ATTENTION and model.norm_position in _FINAL_NORMS
     if not known or model.dim % model.heads:
         from embinit.lab.models.masked_language_model import built_parameters
@@ -75,9 +70,8 @@ def parameters_of(run: ModelRun) -> Parameters:
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
     """A decoupled model with a narrower input table, whose freed parameters go into layers.
 
-    As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
-    fine-tuning it has as many parameters as ``model`` to within one step of that width, which is
-    2 D + 1 in each layer. InputError where not even one layer is freed.
+    As many whole layers as fit, the rest in all feed-forward widths: at fine-tuning it has as many
+    parameters as ``model`` to within 2 D + 1 a layer. InputError where not even one layer is freed.
     """
     narrow = replace(model, input_width=input_width, coupled=False)
     budget = count_parameters(model, words, length).finetuning

@@ -12,7 +12,7 @@ class Parameters(NamedTuple):
     """Parameter counts of one model, at pre-training and at fine-tuning.
 
     Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
-    layer, the same in all arms of a width, is counted in neither.
+    layer is counted in neither.
     """
 
     pretraining: int

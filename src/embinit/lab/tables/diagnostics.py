@@ -1,11 +1,8 @@
 """Diagnostics: measures of a table that need no training.
 
-After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean and
-sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2), and
-word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
-
-A table is (N, D). ``special`` is true in the rows that are left out; None means that there are
-none. Cosines are taken in blocks of rows, so that memory does not grow with N squared.
+After the paper: range, mean and sigma (Tables 2, 6 and 8), the positions' share of the encoder's
+input (Finding 2), and word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest
+neighbours. A table is (N, D); ``special`` is true in the rows that are left out.
 """
 
 from __future__ import annotations
@@ -29,10 +26,7 @@ BLOCK_VALUES = 2**24
 
 
 def table_statistics(table: Table, special: Mask | None = None) -> TableStatistics:
-    """Measures a table; InputError if it has no values outside its special rows.
-
-    Statistics of a table that holds a NaN, such as a diverged run's, are NaN and not an error.
-    """
+    """Measures a table, NaN where it holds one; InputError if it has no values to measure."""
     values = ordinary_rows(table.detach(), special).double()
     if values.numel() == 0:
         raise InputError(
@@ -66,7 +60,7 @@ def pe_share(table: Table, pe: Float[Tensor, "L D"], special: Mask | None = None
     """The PE's share of the variance of table + PE, from 0 to 1, where the two are independent.
 
     The table is as it meets the PE, after its multiplier. L should be the length of the sentences,
-    since the PE's variance depends on it. The share is 0 where neither varies.
+    which the PE's variance depends on. The share is 0 where neither varies.
     """
     pe_variance = table_statistics(pe).sigma ** 2
     table_variance = table_statistics(table, special).sigma ** 2
@@ -116,11 +110,9 @@ class AnalogyScore:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Reads analogies in the format of Mikolov et al.'s questions-words.txt.
+    """Reads analogies in the format of questions-words.txt: ``: section``, or four words a line.
 
-    A line is ``: section`` or four words. Empty lines don't count. InputError, with the line's
-    number, if a line is of neither form, a question precedes all sections, or there is no such
-    file.
+    InputError, with the line's number, if a line is neither or precedes all sections.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
@@ -158,8 +150,8 @@ def analogy_accuracy(
     """Answers analogies by 3CosAdd (Mikolov et al. 2013) from a table, whose rows are ``words``.
 
     The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
-    of unit rows. Rows of zeros are never an answer. ``lowercase`` puts the questions in lower case,
-    for uncased tables. InputError if words and rows don't fit, or no question is applicable.
+    of unit rows, and no row of zeros. ``lowercase`` is for uncased tables. InputError if words and
+    rows don't fit, or no question is applicable.
     """
     if len(words) != len(table) or len(set(words)) != len(words):
         raise InputError(
@@ -191,8 +183,8 @@ def analogy_accuracy(
 def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int[Tensor, "N {k}"]:
     """The ids of each row's ``k`` nearest other rows by cosine, nearest first.
 
-    Special rows are no row's neighbour, and their own neighbours are given as -1. InputError if
-    fewer than ``k`` other rows are left.
+    Special rows are no row's neighbour; their own neighbours are -1. InputError if fewer than ``k``
+    other rows are left.
     """
     ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
     if not 1 <= k < len(ordinary):
@@ -215,9 +207,8 @@ def neighbour_purity(
 ) -> float:
     """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
-    By chance it is about the size of a group over the number of rows. Rows of group -1 count
-    neither as rows nor as neighbours. InputError if ``groups`` does not fit the table, or fewer
-    than two rows are left.
+    Rows of group -1 count neither as rows nor as neighbours. InputError if ``groups`` does not fit
+    the table, or fewer than two rows are left.
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")
