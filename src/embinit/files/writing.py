@@ -11,13 +11,14 @@ import functools
 import gzip
 import hashlib
 import io
+import math
 import os
 import socket
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
@@ -207,3 +208,12 @@ def hub_reachable() -> bool:
     except OSError:
         return False
     return True
+
+
+def without_nan(value: Any) -> Any:
+    """``value`` as strict JSON has it: None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): without_nan(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(content) for content in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
