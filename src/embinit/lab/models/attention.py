@@ -117,7 +117,7 @@ class Attention(nn.Module):
     def step(
         self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, batch: int
     ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
-        """A decoding step: a sentence's new token attends to itself and to ``past``, and joins it."""
+        """A decoding step: a sentence's new token joins ``past`` and attends to all of it."""
         start = 0 if past is None else past[0].shape[2]
         query = self.query(x, batch, start)
         key, value = self.keys_and_values(x, batch, start)
