@@ -153,8 +153,8 @@ EVALUATIONS = Named(
     {
         "analogies": Evaluation(
             words=_text_words,
-            score=lambda table, words, data_dir: (
-                analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+            score=lambda table, words, data_dir: analogy_accuracy(
+                table, words, read_questions(_questions(data_dir))
             ),
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),

@@ -13,8 +13,8 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.sizes import learned_positions
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics

@@ -26,8 +26,8 @@ from embinit.lab.models.layers import (
     no_dropout,
 )
 from embinit.lab.models.losses import OutputLayer
+from embinit.lab.models.sizes import Parameters, output_width
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import Parameters, output_width
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.randomness import stream

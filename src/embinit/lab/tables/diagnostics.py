@@ -8,7 +8,6 @@ neighbours. A table is (N, D); ``special`` is true in the rows that are left out
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -79,45 +78,18 @@ def random_positions(
     return pe[torch.randint(len(pe), (n,), generator=generator)]
 
 
-@dataclass(frozen=True)
-class Question:
-    """A word analogy: ``a`` is to ``b`` as ``c`` is to ``answer``."""
-
-    section: str
-    a: str
-    b: str
-    c: str
-    answer: str
-
-    @property
-    def words(self) -> tuple[str, str, str, str]:
-        """The four words in the file's order."""
-        return self.a, self.b, self.c, self.answer
-
-
-@dataclass(frozen=True)
-class AnalogyScore:
-    """Analogies: those answered right, those whose words are all in the table, and all."""
-
-    correct: int
-    applicable: int
-    total: int
-
-    @property
-    def accuracy(self) -> float:
-        """Right answers over applicable questions, 0 to 1."""
-        return self.correct / self.applicable
+Question = tuple[str, str, str, str]
+"""A word analogy: the first is to the second as the third is to the fourth."""
 
 
 def read_questions(path: Path) -> list[Question]:
     """Reads analogies in the format of questions-words.txt: ``: section``, or four words a line.
 
-    InputError, with the line's number, if a line is neither or precedes all sections.
+    InputError, with the line's number, if a line is neither.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
     questions: list[Question] = []
-    section = ""
     for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
         location = f"{path}:{number}"
         try:
@@ -125,49 +97,34 @@ def read_questions(path: Path) -> list[Question]:
         except UnicodeDecodeError as error:
             raise InputError(f"{location}: not UTF-8 ({error.reason}); convert the file") from None
         words = line.split()
-        if line.startswith(":"):
-            section = line[1:].strip()
-            if not section:
-                raise InputError(f"{location}: a section without a name; write ': name'")
-        elif words and not section:
-            raise InputError(f"{location}: a question before any section; put ': name' above it")
-        elif len(words) == 4:
-            questions.append(Question(section, *words))
-        elif words:
+        if line.startswith(":") or not words:
+            continue
+        if len(words) != 4:
             raise InputError(f"{location}: {len(words)} words, a question has 4; mend the line")
+        questions.append((words[0], words[1], words[2], words[3]))
     return questions
 
 
-def applicable(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
-    """The questions all of whose words are among ``words``. Case counts."""
-    known = set(words)
-    return [question for question in questions if known.issuperset(question.words)]
-
-
-def analogy_accuracy(
-    table: Table, words: Sequence[str], questions: Sequence[Question], lowercase: bool = False
-) -> AnalogyScore:
-    """Answers analogies by 3CosAdd (Mikolov et al. 2013) from a table, whose rows are ``words``.
+def analogy_accuracy(table: Table, words: Sequence[str], questions: Sequence[Question]) -> float:
+    """The share of analogies that 3CosAdd (Mikolov et al. 2013) answers from a table's ``words``.
 
     The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
-    of unit rows, and no row of zeros. ``lowercase`` is for uncased tables. InputError if words and
-    rows don't fit, or no question is applicable.
+    of unit rows, and no row of zeros. Questions with other words are left out, and case counts.
+    InputError if words and rows don't fit, or no question is left.
     """
     if len(words) != len(table) or len(set(words)) != len(words):
         raise InputError(
             f"{len(words)} words ({len(set(words))} different) for a table of {len(table)} rows; "
             "give each row one word of its own"
         )
-    if lowercase:
-        questions = [Question(q.section, *(word.lower() for word in q.words)) for q in questions]
-    asked = applicable(questions, words)
+    row = {word: index for index, word in enumerate(words)}
+    asked = [[row[word] for word in four] for four in questions if row.keys() >= set(four)]
     if not asked:
         raise InputError(
             f"none of {len(questions)} analogies has all its words among the table's {len(words)}; "
-            "check the case (lowercase=True for uncased tables)"
+            "check the case"
         )
-    row = {word: index for index, word in enumerate(words)}
-    ids = torch.tensor([[row[word] for word in q.words] for q in asked], device=table.device)
+    ids = torch.tensor(asked, device=table.device)
     units = _unit_rows(table)
     empty = units.norm(dim=1) == 0
     correct = 0
@@ -177,7 +134,7 @@ def analogy_accuracy(
         cosines[:, empty] = -torch.inf
         cosines.scatter_(1, ids[block, :3], -torch.inf)
         correct += int((cosines.argmax(dim=1) == answer).sum())
-    return AnalogyScore(correct, len(asked), len(questions))
+    return correct / len(asked)
 
 
 def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int[Tensor, "N {k}"]:

@@ -33,9 +33,8 @@ from embinit.lab.models.layer_probes import (
 )
 from embinit.lab.models.masked_language_model import MaskedModelShape
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.sizes import parameters_of, words_of
+from embinit.lab.models.sizes import learned_positions, output_width, parameters_of, words_of
 from embinit.lab.models.transformer import StackedTransformer
-from embinit.lab.models.widths import learned_positions, output_width
 from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
