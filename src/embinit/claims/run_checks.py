@@ -7,30 +7,18 @@ function that ignores its seed, or gives two numbers for one, breaks its claims 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from embinit.claims.comparisons import (
-    Comparison,
-    Decision,
-    Lookup,
-    Quantity,
-    RankCorrelation,
-    Term,
-)
+from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, RankCorrelation, Term
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
 from embinit.runs.results import AGAIN, RunResult
 from embinit.specs import FunctionRecipe, RunSpec
-
-MOST_NAMED = 3
-"""How many differing settings of two arms are named."""
 
 
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
@@ -74,12 +62,10 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str | None:
     }
     for one, other in itertools.combinations(arms.values(), 2):
         if all(_same(lookup(one.run(seed)), lookup(other.run(seed))) for seed in seeds):
-            names = [f"`{name}`" for name in _settings_apart(one.run(0), other.run(0))]
-            what = ", ".join(names[:MOST_NAMED]) or "what they differ in"
-            many = "do" if len(names) > 1 else "does"
+            apart = " and ".join(_arguments_apart(one.run(0), other.run(0)))
             return (
                 f"{one.label} and {other.label} gave the same results on each of {len(seeds)} "
-                f"seeds: {many} {what} reach the training?"
+                f"seeds: does {apart or 'what they differ in'} reach the training?"
             )
     return None
 
@@ -101,21 +87,12 @@ def _recorded(result: RunResult) -> tuple[object, ...]:
     return dict(result.measures), curves, result.failure
 
 
-def _settings_apart(one: RunSpec, other: RunSpec) -> list[str]:
-    """The names of the settings in which two runs differ."""
-    first, second = dict(_settings(one.recipe)), dict(_settings(other.recipe))
-    return [name for name in {**first, **second} if first.get(name) != second.get(name)]
-
-
-def _settings(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """The settings of a recipe: of a function its arguments, else its fields, in dots."""
-    if isinstance(value, FunctionRecipe):
-        yield from json.loads(value.arguments).items()
-    elif dataclasses.is_dataclass(value):
-        for each in dataclasses.fields(value):
-            yield from _settings(getattr(value, each.name), f"{name}.{each.name}".lstrip("."))
-    else:
-        yield name, value
+def _arguments_apart(*runs: RunSpec) -> list[str]:
+    """The names of the arguments in which two calls of a function differ."""
+    recipes = [run.recipe for run in runs]
+    given = [json.loads(each.arguments) for each in recipes if isinstance(each, FunctionRecipe)]
+    names = dict.fromkeys(itertools.chain(*given))
+    return [f"`{name}`" for name in names if len({str(each.get(name)) for each in given}) > 1]
 
 
 def seed_faults(results: Iterable[RunResult]) -> list[str]:
@@ -143,10 +120,6 @@ def seed_faults(results: Iterable[RunResult]) -> list[str]:
 
 def repeated_otherwise(results: Iterable[RunResult], on_cpu: bool) -> list[str]:
     """What came of runs that were made twice and differed, on CPUs or else on GPUs, a line each."""
-    told: Mapping[str, Any] = {
-        each.provenance[AGAIN]: None
-        for each in results
-        if each.provenance.get(AGAIN)
-        and str(each.provenance.get("device", "cpu")).startswith("cpu") == on_cpu
-    }
-    return [*told]
+    about = [each.provenance for each in results if each.provenance.get(AGAIN)]
+    places = [(str(each[AGAIN]), str(each.get("device", "cpu"))) for each in about]
+    return [*{told: None for told, place in places if place.startswith("cpu") == on_cpu}]
