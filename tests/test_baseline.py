@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 
 from embinit.report import load_schema
-from embinit.report.baseline import bless, changes, compact, read
+from embinit.report.baseline import Kind, compare
+from embinit.report.bless import bless, compact
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +82,7 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     assert sorted(path.name for path in to.iterdir()) == ["verdicts.json"]
     assert blessed["claims"] == without_keys(told)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
-    assert changes(told, blessed) == []
+    assert compare(told, blessed).in_words == "No changes since the baseline."
 
 
 def test_a_claim_that_stays_says_since_when_it_has_been_blessed(tmp_path):
@@ -149,17 +151,17 @@ def with_verdict(document, verdict, intervals):
 def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost):
     """Above zero and below the margin: which of the two is shown first hangs on rounding."""
     was = with_verdict(document, "SUPPORTED", before)
-    [change] = changes(with_verdict(document, "NO EFFECT", now), was)
-    assert change.lost == lost
-    [refuted] = changes(with_verdict(document, "REFUTED", now), was)
-    assert refuted.lost
+    [change] = compare(with_verdict(document, "NO EFFECT", now), was).changes
+    assert (change.kind is Kind.LOST) == lost
+    [refuted] = compare(with_verdict(document, "REFUTED", now), was).changes
+    assert refuted.kind is Kind.LOST
 
 
 @pytest.mark.parametrize("what", ["margin", "arms"])
 def test_the_same_effect_is_one_of_the_same_arms_and_margin(document, what):
     was = with_verdict(document, "SUPPORTED", [0.4, 3.1])
     now = with_verdict(document, "NO EFFECT", [-0.1, 4.1])
-    assert not changes(now, was)[0].lost
+    assert compare(now, was).changes[0].kind is Kind.MOVED
     [comparison] = now["claims"][0]["comparisons"]
     comparison[what] = 7.0 if what == "margin" else comparison[what] | {"left": "another"}
-    assert changes(now, was)[0].lost
+    assert compare(now, was).changes[0].kind is Kind.LOST

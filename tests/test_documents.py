@@ -14,7 +14,8 @@ import pytest
 from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
-from embinit.report import baseline, load_schema, write_report
+from embinit.report import load_schema, write_report
+from embinit.report.bless import bless
 from embinit.report.summary import summarise
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
@@ -83,7 +84,7 @@ def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
     assert main(["check", str(tmp_path / "verdicts.json")]) == Status.INTERRUPTED
     assert "the session is unfinished: interrupted by the keyboard" in capsys.readouterr().out
     with pytest.raises(InputError, match="not blessed: the session is unfinished"):
-        baseline.bless(tmp_path, tmp_path / "to")
+        bless(tmp_path, tmp_path / "to")
     assert write_report(SMALL, {}, tmp_path) == first
     before = contents(tmp_path)
     for document in (part, broke):
@@ -99,4 +100,4 @@ def test_controls_alone_are_not_blessed(tmp_path):
     alone = {**WHOLE, "claims": controls}
     write_report(alone | {"summary": summarise(alone)}, {}, tmp_path)
     with pytest.raises(InputError, match="not blessed: no claim but controls in"):
-        baseline.bless(tmp_path, tmp_path / "to")
+        bless(tmp_path, tmp_path / "to")

@@ -16,7 +16,8 @@ import pytest
 from builders import set_apart
 from embinit.commands.main import main
 from embinit.errors import Status
-from embinit.report import baseline, load_schema
+from embinit.report import load_schema
+from embinit.report.reading import unfinished
 from embinit.runs.functions import TRAININGS
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +102,7 @@ FAILS = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm):\n    raise OS
 def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     done, document = session(REFUTED)
     assert done.ret == Status.NOT_IN_ORDER
-    assert baseline.unfinished(document) == []
+    assert unfinished(document) == []
     assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
 
 
@@ -273,32 +274,18 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     compared = "--embinit-baseline=blessed.json"
     done, _ = session(fallen, compared)
     assert done.ret == Status.IN_ORDER
-    done.stdout.fnmatch_lines(["moved: * has a difference outside *, 4 margins from where it was*"])
+    done.stdout.fnmatch_lines(
+        ["moved: * has another difference outside *, 4 margins from where it was*"]
+    )
     for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
         told = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
         failing = ["--fail-on", f"moved{size}"]
         assert main(["check", *told, *failing]) == status
-        assert ("NOT IN ORDER: mine/f/good" in capsys.readouterr().out) == bool(status)
+        assert ("NOT IN ORDER: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
         assert main(["report", "--markdown", *told, *failing]) == 0
         summary = capsys.readouterr().out
         assert ("**Not in order:**" in summary) == bool(status)
         assert "4 margins from where it was" in summary
-
-
-def test_a_fall_fails_too_where_it_leaves_the_claim_undecided(session, pytester, capsys):
-    """UNDECIDED is no lost finding, but a difference that is gone has moved all the same."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
-    for claim in whole["claims"][1:]:  # the first stays decided, as it was
-        claim["verdict"] = "UNDECIDED"
-        for comparison in claim["comparisons"]:
-            comparison |= {"difference": 0.5, "interval": [-1.0, 2.0], "verdict": "UNDECIDED"}
-    (pytester.path / "now.json").write_text(json.dumps(whole))
-    told = ["check", "now.json", "--baseline", "blessed.json"]
-    assert main(told) == Status.IN_ORDER
-    assert main([*told, "--fail-on", "moved=7"]) == Status.NOT_IN_ORDER
-    assert main([*told, "--fail-on", "moved=9"]) == Status.IN_ORDER
-    assert "was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])

@@ -10,7 +10,7 @@ from embinit.claims.entries import TESTED
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
-from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
 from embinit.runs.functions import other_versions, untrue_seeds
@@ -33,6 +33,7 @@ class Circumstances:
         data_dir_given: Whether a directory with real data was named.
         seeds: The seeds of the one interim analysis that an option asks for; None without it.
         unfinished: Why it ended before each claim had its verdict; None if it did not.
+        asked_whole: The files, folders and modules all of whose claims were asked for.
     """
 
     tier: str
@@ -43,6 +44,7 @@ class Circumstances:
     data_dir_given: bool
     seeds: int | None = None
     unfinished: str | None = None
+    asked_whole: Sequence[str] = ()
 
 
 def make_document(
@@ -91,6 +93,7 @@ def make_document(
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
         "data_dir_given": circumstances.data_dir_given,
+        "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
