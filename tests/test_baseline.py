@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from embinit.report import load_schema
-from embinit.report.baseline import Kind, compare
+from embinit.report.baseline import FailOn, Kind, compare
 from embinit.report.bless import bless, compact
 from embinit.report.reading import read
 from embinit.report.summary import summarise
@@ -133,6 +133,133 @@ def with_verdict(document, verdict, intervals):
     comparison |= {"interval": intervals, "difference": mean, "margin": 6.0, "exact": False}
     claim |= {"verdict": verdict, "comparisons": [comparison]}
     return {"session": document["session"], "claims": [claim]}
+
+
+def changes(verdict, baseline, **changed):
+    """The changes of one claim that was SUPPORTED by 8 points, on 6 seeds, with a margin of 6.
+
+    ``baseline`` and ``changed`` are fields of its comparison before and now.
+    """
+    usual = {"difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False}
+    usual |= {"relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": ""}
+    usual |= {"verdict": "SUPPORTED", "left_values": [9.0], "right_values": [1.0]} | baseline
+    claim = {"id": "c", "nodeid": "f.py::c", "control": False, "expects": None, "reason": ""}
+    was = claim | {"verdict": "SUPPORTED", "comparisons": [usual]}
+    given = [] if verdict == "NOT RUN" else [usual | {"verdict": verdict} | changed]
+    now = claim | {"verdict": verdict, "comparisons": given}
+    session = {"session": {"tier": "micro"}}
+    return compare(session | {"claims": [now]}, session | {"claims": [was]}).changes
+
+
+OPEN = {"interval": [None, None]}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "baseline", "now", "kind", "said"),
+    [
+        ("SUPPORTED", {}, {}, None, ""),
+        ("SUPPORTED", {}, {"difference": 8.9, "interval": [0.1, 99.0]}, None, ""),
+        ("SUPPORTED", {}, {"difference": 2.0}, Kind.MOVED, "outside the interval that it had, 1 m"),
+        ("SUPPORTED", OPEN, {"difference": 2.0}, Kind.MOVED, "another difference than it had, 1 m"),
+        ("SUPPORTED", OPEN | {"margin": 0.0}, {"difference": 2.0}, Kind.MOVED, "than it had (a"),
+        ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
+        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, Kind.MOVED, "than it had"),
+        ("SUPPORTED", OPEN, {"difference": None}, Kind.MOVED, "than it had"),
+        ("SUPPORTED", {"difference": None, **OPEN}, {}, None, ""),
+        ("REFUTED", {}, {}, Kind.LOST, "was SUPPORTED and is REFUTED"),
+        ("NO EFFECT", {}, {}, Kind.LOST, "was SUPPORTED and is NO EFFECT"),
+        ("NOT RUN", {}, {}, Kind.LOST, "was SUPPORTED and is NOT RUN"),
+        ("UNDECIDED", {}, {}, Kind.WEAKENED, "was SUPPORTED and is UNDECIDED"),
+        ("UNDECIDED", {}, {"difference": 0.0, "interval": [-1.0, 1.0]}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, Kind.WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, Kind.WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {"difference": 0.0}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {}, Kind.WEAKENED, "UNDECIDED"),
+        ("SUPPORTED", {}, {"relation": ">="}, Kind.LOST, "relation >= in place of >"),
+        ("SUPPORTED", {}, {"metric": "chrf"}, Kind.LOST, "measure chrf in place of bleu"),
+        ("SUPPORTED", {}, {"margin": 1e9}, Kind.LOST, "margin 1000000000.0 in place of 6.0"),
+        ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
+        ("SUPPORTED", {"margin_measured": True}, {"margin": 5.0}, None, ""),
+        (
+            *("SUPPORTED", {"margin_measured": True}, {"margin": 5.0, "margin_measured": False}),
+            *(Kind.LOST, "margin 5.0 in place of 6.0"),
+        ),
+        (
+            *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
+            *(Kind.LOST, "states something else: arms a and 1.0 in place of a and b"),
+        ),
+    ],
+)
+def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
+    """What is lost, weakened or moved, in words; nothing where a claim is as it was."""
+    found = changes(verdict, baseline, **now)
+    assert [change.kind for change in found] == ([] if kind is None else [kind])
+    assert all(said in str(change) for change in found)
+
+
+def test_what_is_a_fault():
+    """What is lost; by options what is weakened, and what moved by more margins than so many."""
+    [weakened] = changes("UNDECIDED", {})
+    [moved] = changes("SUPPORTED", {}, difference=-4.0)
+    [lost] = changes("REFUTED", {}, difference=7.0)
+    for fail_on, faults in (
+        (FailOn(), [lost]),
+        (FailOn.of(None, strict=True), [lost, weakened]),
+        (FailOn.of("moved", strict=False), [lost, moved]),
+        (FailOn.of("moved=2", strict=True), [lost, weakened]),
+    ):
+        assert [each for each in (lost, weakened, moved) if fail_on.includes(each)] == faults
+
+
+@pytest.mark.parametrize("what", ["comparisons", "expects"])
+def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(document, what):
+    """But a control may state something else: that of ``seeds`` follows its file's first test."""
+    claim = with_verdict(document, "SUPPORTED", [7.0, 9.0])["claims"][0]
+    other = claim | {"control": True, "expects": "SUPPORTED"}
+    if what == "comparisons":
+        other = claim | {"comparisons": claim["comparisons"] * 2}
+    before, after = ({**document, "claims": [each]} for each in (claim, other))
+    for old, new in ((before, after), (after, before)):
+        [change] = compare(new, old).changes
+        assert change.kind is (Kind.MOVED if old["claims"][0]["control"] else Kind.LOST)
+        assert "states something else: " in str(change)
+
+
+@pytest.mark.parametrize(
+    ("session", "gone"),
+    [
+        ({}, False),  # of an older embinit
+        ({"asked_whole": []}, False),
+        ({"asked_whole": ["claims/b", "claims/a.py"]}, False),
+        ({"asked_whole": ["claims"]}, True),
+        ({"asked_whole": ["."]}, True),
+        ({"asked_whole": ["claims/b", "claims/a/test_a.py"]}, True),
+        ({"asked_whole": ["claims"], "unfinished": "interrupted"}, False),
+    ],
+)
+def test_a_claim_is_gone_where_its_file_was_asked_for_whole(document, session, gone):
+    """And else not asked for, which is counted; its verdict doesn't matter."""
+    claims = [{**claim, "nodeid": "claims/a/test_a.py::c"} for claim in document["claims"]]
+    claims = [claim for claim in claims if not claim["control"]][:3]
+    before = {**document, "claims": claims}
+    after = {"session": {"tier": document["session"]["tier"], **session}, "claims": claims[1:]}
+    since = compare(after, before)
+    assert [str(change).splitlines()[0] for change in since.changes] == (
+        [f"LOST: {claims[0]['id']} was {claims[0]['verdict']} and is gone"] if gone else []
+    )
+    words = "No changes in what was compared. 1 of the baseline's 3 claims was not asked for."
+    assert since.in_words == ("" if gone else words)
+
+
+def test_a_module_that_was_asked_for_has_its_claims(document):
+    """With ``--pyargs`` claims of an installed package are named by their modules."""
+    [claim] = with_verdict(document, "SUPPORTED", [7.0, 9.0])["claims"]
+    claim["nodeid"] = "papers.mine.test_a::c"
+    before = {**document, "claims": [claim]}
+    for asked, gone in (("papers.mine", 1), ("papers.mine.test_a", 1), ("papers.min", 0)):
+        session = {"tier": document["session"]["tier"], "asked_whole": [asked]}
+        assert len(compare({"session": session, "claims": []}, before).changes) == gone
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from builders import set_apart
 from embinit.commands.main import main
 from embinit.errors import Status
+from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.report import load_schema
 from embinit.report.reading import unfinished
 from embinit.runs.functions import TRAININGS
@@ -264,6 +266,104 @@ def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
     assert "could not import 'nowhere_at_all'" in document["skipped"][0]["reason"]
     lost = [line for line in done.outlines if line.startswith("LOST: mine/f/")]
     assert len(lost) == 3
+
+
+LAST = CLAIMS[CLAIMS.index('@claim("mine/f/last"') :]
+LOST_LAST = "LOST: mine/f/last[scores] was SUPPORTED and is gone"
+NOT_ASKED_FOR = "No changes in what was compared. 1 of the baseline's 3 claims was not asked for."
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status", "said"),
+    [
+        (CLAIMS, (), 0, "No changes since the baseline."),
+        (CLAIMS.replace(LAST, ""), (), 1, LOST_LAST),
+        (CLAIMS.replace(LAST, ""), ("-n", "1"), 1, LOST_LAST),
+        (CLAIMS.replace("mine/f/last", "mine/f/end"), (), 1, LOST_LAST),
+        ("def test_of_nothing():\n    pass", (), 1, LOST_LAST),
+        ("", (), 1, LOST_LAST),
+        (CLAIMS.replace(HOLDS, f"{HOLDS} * 2"), (), 3, "is ERROR"),
+        (
+            CLAIMS.replace(LAST, LAST.replace(" > ", " >= ")), (), 1,
+            "LOST: mine/f/last[scores] states something else: relation >= in place of >",
+        ),
+        (CLAIMS, ("-k", "not last"), 0, NOT_ASKED_FOR),
+        (CLAIMS.replace(LAST, ""), ("-k", "not last"), 0, NOT_ASKED_FOR),
+        (CLAIMS.replace(LAST, ""), ("--collect-only",), 0, ""),
+    ],
+)  # fmt: skip
+def test_what_is_gone_or_states_something_else_fails(
+    session, pytester, capsys, text, arguments, status, said
+):
+    """It was "no changes since the baseline", and status 0."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    done, _ = session(text, "--embinit-baseline=blessed.json", *arguments)
+    assert done.ret == status
+    assert said in done.stdout.str()
+    checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
+    if status != Status.BROKEN:  # what broke is in a folder of its own
+        assert main(checked) == status
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ((), ["."]),
+        (("claims",), ["claims"]),
+        (("claims/", "claims/test_mine.py"), ["claims", "claims/test_mine.py"]),
+        (("claims/test_mine.py::test_good", "claims/test_b.py"), ["claims/test_b.py"]),
+        (("--pyargs", "papers.mine"), ["papers.mine"]),
+        (("claims", "-k", "good"), []),
+        (("claims", "-m", "not slow"), []),
+        (("claims", "--deselect", "claims/test_mine.py::test_good"), []),
+        (("claims", "--ignore", "claims/test_mine.py"), []),
+        (("claims", "--lf"), []),
+        (("claims", "--sw"), []),
+        (("claims", "-x", "--ff", "-v"), ["claims"]),
+    ],
+)
+def test_what_was_asked_for_whole(pytester, arguments, asked):
+    """The files and folders of which no option leaves out a test."""
+    config = pytester.parseconfig(*arguments)
+    assert SessionOptions.asked_whole.fget(SimpleNamespace(config=config)) == asked
+
+
+@pytest.mark.parametrize(
+    ("changed", "strict", "status"),
+    [
+        ({"difference": 0.5, "interval": [-1.0, 2.0]}, (), 1),
+        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, (), 0),
+        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, ("--strict",), 1),
+        ({"difference": 5.0, "interval": [-1.0, 11.0]}, (), 0),
+        ({"difference": 5.0, "interval": [-1.0, 11.0]}, ("--strict",), 1),
+    ],
+)
+def test_a_finding_that_is_undecided_again_is_lost_or_weakened(
+    session, pytester, capsys, changed, strict, status
+):
+    """It was green whatever its effect was; the effect before was 8."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    whole["claims"][2]["verdict"] = "UNDECIDED"
+    whole["claims"][2]["comparisons"][0] |= {"verdict": "UNDECIDED", **changed}
+    (pytester.path / "now.json").write_text(json.dumps(whole))
+    assert main(["check", "now.json", "--baseline", "blessed.json", *strict]) == status
+    assert "other[scores] was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
+
+
+def test_a_later_session_that_broke_is_found(session, pytester, capsys):
+    """Its report is next to the whole one of before, which was in order and blessed."""
+    session()
+    assert session(FAILS)[0].ret == Status.BROKEN
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER
+    said = "a later session is not whole, reports/latest/unfinished/verdicts.json: "
+    assert f"NOT IN ORDER: {said}" in capsys.readouterr().out
+    assert main(["bless"]) == Status.UNUSABLE
+    assert f"not blessed: {said}" in capsys.readouterr().err
+    assert session()[0].ret == Status.IN_ORDER
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
 
 
 def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):

@@ -166,12 +166,10 @@ class SessionOptions:
         places = []
         for given in self.config.args:
             path = Path(os.path.abspath(called / given))
-            if "::" in given:
-                continue
-            if path.is_relative_to(root):
+            if self.config.option.pyargs and not path.exists():
+                places.append(given)  # a module
+            elif path.is_relative_to(root) and "::" not in given:
                 places.append(path.relative_to(root).as_posix())
-            if self.config.option.pyargs:
-                places.append(given)
         return places
 
     def definitions(self) -> list[Definition]:

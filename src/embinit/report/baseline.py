@@ -149,7 +149,7 @@ def _absent(old: Document, document: Document) -> Change | None:
 def _changes(old: Document, new: Document) -> list[Change]:
     """The changes of a claim that has a verdict now."""
     if restated := _restated(old, new):
-        kind = Kind.MOVED if new["control"] else Kind.LOST
+        kind = Kind.MOVED if old["control"] else Kind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
     pairs = zip(old["comparisons"], new["comparisons"], strict=False)
     moved = [(said, _margins(*pair)) for pair in pairs if (said := _moved(*pair))]
