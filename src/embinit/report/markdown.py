@@ -127,8 +127,7 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
             lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
         else:
             # A line of HTML is no Markdown, so its backslashes would be shown.
-            title = html.escape(clean(f"{says}: {_tally(entries)}"))
-            summary = f"<summary>{title}</summary>"
+            summary = f"<summary>{_in_html(f'{says}: {_tally(entries)}')}</summary>"
             lines += [f"<details>{summary}", "", *_table(entries), "", "</details>", ""]
     return lines
 
@@ -169,8 +168,11 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 def _plain(text: object) -> str:
     """``text`` on one line, of which nothing is read as Markdown, HTML, a mention or a link."""
+    return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", _in_html(text))
+
+
+def _in_html(text: object) -> str:
     escaped = html.escape(clean(text), quote=False)
     # GitHub makes links of bare addresses, where it sees "://" or "www." unescaped.
     escaped = escaped.replace("://", ":&#47;&#47;")
-    escaped = re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
-    return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", escaped)
+    return re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
