@@ -330,6 +330,19 @@ def test_what_was_asked_for_whole(pytester, arguments, asked):
     assert SessionOptions.asked_whole.fget(SimpleNamespace(config=config)) == asked
 
 
+def test_a_session_from_elsewhere_writes_below_pytests_root(pytester, monkeypatch):
+    """From / it wrote /.embinit and /reports. A path on the command line is relative to there."""
+    file = pytester.makepyfile("")
+    monkeypatch.chdir("/")
+    config = pytester.parseconfig(str(file), "--embinit-report-dir=here")
+    options = SimpleNamespace(
+        config=config, given={}, option=lambda name: getattr(config.option, f"embinit_{name}")
+    )
+    assert SessionOptions.path(options, "store") == pytester.path / ".embinit/store"
+    options.option = lambda name: "here"
+    assert SessionOptions.path(options, "report-dir") == Path("/here")
+
+
 @pytest.mark.parametrize(
     ("changed", "strict", "status"),
     [
