@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from pathlib import Path
 
 import jsonschema
@@ -123,32 +124,29 @@ def without_idle_controls(document):
     return {**document, "claims": claims}
 
 
-def with_verdict(document, verdict, intervals):
-    """The document with one claim alone, of a verdict, interval and margin of one comparison."""
-    ran = (c for c in document["claims"] if not c["control"] and c["comparisons"])
-    claim = json.loads(json.dumps(next(ran)))
-    [comparison, *_] = claim["comparisons"]
-    ends = [end for end in intervals if end is not None]
-    mean = sum(ends) / len(ends)
-    comparison |= {"interval": intervals, "difference": mean, "margin": 6.0, "exact": False}
-    claim |= {"verdict": verdict, "comparisons": [comparison]}
-    return {"session": document["session"], "claims": [claim]}
+CLAIM = {"id": "c", "nodeid": "f/a.py::c", "control": False, "expects": None, "reason": ""}
+COMPARISON = {
+    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False,
+    "relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": "",
+    "left_values": [9.0], "right_values": [1.0],
+}  # fmt: skip
+
+
+def made(*claims, **session):
+    """A document of claims."""
+    return {"session": {"tier": "micro", **session}, "claims": claims}
+
+
+def a_claim(verdict="SUPPORTED", **comparison):
+    """A claim with one comparison, SUPPORTED by 8 points on 6 seeds, with a margin of 6."""
+    given = [COMPARISON | {"verdict": verdict} | comparison] if verdict != "NOT RUN" else []
+    return CLAIM | {"verdict": verdict, "comparisons": given}
 
 
 def changes(verdict, baseline, **changed):
-    """The changes of one claim that was SUPPORTED by 8 points, on 6 seeds, with a margin of 6.
-
-    ``baseline`` and ``changed`` are fields of its comparison before and now.
-    """
-    usual = {"difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False}
-    usual |= {"relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": ""}
-    usual |= {"verdict": "SUPPORTED", "left_values": [9.0], "right_values": [1.0]} | baseline
-    claim = {"id": "c", "nodeid": "f.py::c", "control": False, "expects": None, "reason": ""}
-    was = claim | {"verdict": "SUPPORTED", "comparisons": [usual]}
-    given = [] if verdict == "NOT RUN" else [usual | {"verdict": verdict} | changed]
-    now = claim | {"verdict": verdict, "comparisons": given}
-    session = {"session": {"tier": "micro"}}
-    return compare(session | {"claims": [now]}, session | {"claims": [was]}).changes
+    """The changes of a claim; ``baseline`` and ``changed`` are its comparison's fields."""
+    now, was = a_claim(verdict, **{**baseline, **changed}), a_claim(**baseline)
+    return compare(made(now), made(was)).changes
 
 
 OPEN = {"interval": [None, None]}
@@ -212,54 +210,46 @@ def test_what_is_a_fault():
         assert [each for each in (lost, weakened, moved) if fail_on.includes(each)] == faults
 
 
-@pytest.mark.parametrize("what", ["comparisons", "expects"])
-def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(document, what):
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_claim() | {"comparisons": a_claim()["comparisons"] * 2},
+        a_claim() | {"control": True, "expects": "SUPPORTED"},
+    ],
+    ids=["comparisons", "control"],
+)
+def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
     """But a control may state something else: that of ``seeds`` follows its file's first test."""
-    claim = with_verdict(document, "SUPPORTED", [7.0, 9.0])["claims"][0]
-    other = claim | {"control": True, "expects": "SUPPORTED"}
-    if what == "comparisons":
-        other = claim | {"comparisons": claim["comparisons"] * 2}
-    before, after = ({**document, "claims": [each]} for each in (claim, other))
-    for old, new in ((before, after), (after, before)):
-        [change] = compare(new, old).changes
-        assert change.kind is (Kind.MOVED if old["claims"][0]["control"] else Kind.LOST)
+    for old, new in ((a_claim(), other), (other, a_claim())):
+        [change] = compare(made(new), made(old)).changes
+        assert change.kind is (Kind.MOVED if old["control"] else Kind.LOST)
         assert "states something else: " in str(change)
 
 
 @pytest.mark.parametrize(
-    ("session", "gone"),
+    ("nodeid", "session", "gone"),
     [
-        ({}, False),  # of an older embinit
-        ({"asked_whole": []}, False),
-        ({"asked_whole": ["claims/b", "claims/a.py"]}, False),
-        ({"asked_whole": ["claims"]}, True),
-        ({"asked_whole": ["."]}, True),
-        ({"asked_whole": ["claims/b", "claims/a/test_a.py"]}, True),
-        ({"asked_whole": ["claims"], "unfinished": "interrupted"}, False),
+        ("f/a.py::c", {}, False),  # of an older embinit
+        ("f/a.py::c", {"asked_whole": []}, False),
+        ("f/a.py::c", {"asked_whole": ["f/b", "a.py", "f/a"]}, False),
+        ("f/a.py::c", {"asked_whole": ["f"]}, True),
+        ("f/a.py::c", {"asked_whole": ["."]}, True),
+        ("f/a.py::c", {"asked_whole": ["f/b", "f/a.py"]}, True),
+        ("f/a.py::c", {"asked_whole": ["f"], "unfinished": "interrupted"}, False),
+        ("papers.mine.test_a::c", {"asked_whole": ["papers.mine"]}, True),
+        ("papers.mine.test_a::c", {"asked_whole": ["papers.min"]}, False),
     ],
 )
-def test_a_claim_is_gone_where_its_file_was_asked_for_whole(document, session, gone):
-    """And else not asked for, which is counted; its verdict doesn't matter."""
-    claims = [{**claim, "nodeid": "claims/a/test_a.py::c"} for claim in document["claims"]]
-    claims = [claim for claim in claims if not claim["control"]][:3]
-    before = {**document, "claims": claims}
-    after = {"session": {"tier": document["session"]["tier"], **session}, "claims": claims[1:]}
-    since = compare(after, before)
-    assert [str(change).splitlines()[0] for change in since.changes] == (
-        [f"LOST: {claims[0]['id']} was {claims[0]['verdict']} and is gone"] if gone else []
-    )
-    words = "No changes in what was compared. 1 of the baseline's 3 claims was not asked for."
+@pytest.mark.parametrize("verdict", ["SUPPORTED", "REFUTED", "NOT RUN"])
+def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gone, verdict):
+    """And else not asked for, which is counted."""
+    other = a_claim() | {"id": "d"}
+    before = made(a_claim(verdict) | {"nodeid": nodeid}, other)
+    since = compare(made(other, **session), before)
+    said = [str(change).splitlines()[0] for change in since.changes]
+    assert said == ([f"LOST: c was {verdict} and is gone"] if gone else [])
+    words = "No changes in what was compared. 1 of the baseline's 2 claims was not asked for."
     assert since.in_words == ("" if gone else words)
-
-
-def test_a_module_that_was_asked_for_has_its_claims(document):
-    """With ``--pyargs`` claims of an installed package are named by their modules."""
-    [claim] = with_verdict(document, "SUPPORTED", [7.0, 9.0])["claims"]
-    claim["nodeid"] = "papers.mine.test_a::c"
-    before = {**document, "claims": [claim]}
-    for asked, gone in (("papers.mine", 1), ("papers.mine.test_a", 1), ("papers.min", 0)):
-        session = {"tier": document["session"]["tier"], "asked_whole": [asked]}
-        assert len(compare({"session": session, "claims": []}, before).changes) == gone
 
 
 @pytest.mark.parametrize(
@@ -275,20 +265,11 @@ def test_a_module_that_was_asked_for_has_its_claims(document):
         ([-0.4, 3.1], [-0.1, 4.1], True),  # it was not shown to be there
     ],
 )
-def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost):
+def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
     """Above zero and below the margin: which of the two is shown first hangs on rounding."""
-    was = with_verdict(document, "SUPPORTED", before)
-    [change] = compare(with_verdict(document, "NO EFFECT", now), was).changes
-    assert (change.kind is Kind.LOST) == lost
-    [refuted] = compare(with_verdict(document, "REFUTED", now), was).changes
-    assert refuted.kind is Kind.LOST
-
-
-@pytest.mark.parametrize("what", ["margin", "arms"])
-def test_the_same_effect_is_one_of_the_same_arms_and_margin(document, what):
-    was = with_verdict(document, "SUPPORTED", [0.4, 3.1])
-    now = with_verdict(document, "NO EFFECT", [-0.1, 4.1])
-    assert compare(now, was).changes[0].kind is Kind.MOVED
-    [comparison] = now["claims"][0]["comparisons"]
-    comparison[what] = 7.0 if what == "margin" else comparison[what] | {"left": "another"}
-    assert compare(now, was).changes[0].kind is Kind.LOST
+    was, is_now = (
+        {"interval": each, "difference": statistics.mean(end for end in each if end is not None)}
+        for each in (before, now)
+    )
+    for verdict, kind in (("NO EFFECT", Kind.LOST if lost else Kind.MOVED), ("REFUTED", Kind.LOST)):
+        assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

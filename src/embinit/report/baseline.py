@@ -136,10 +136,12 @@ def _absent(old: Document, document: Document) -> Change | None:
                 now = f"{word} {entry.get('reason', '')}"
                 return Change(kind, f"was {old['verdict']} and is {word}", old, now)
     session, file = document["session"], file_of(old)
-    if session.get("unfinished") is not None or not any(
-        place in (".", file) or file.startswith((f"{place}/", f"{place}."))
+    end = "/" if file.endswith(".py") else "."  # of a module
+    whole = any(
+        place in (".", file) or file.startswith(place + end)
         for place in session.get("asked_whole", ())
-    ):
+    )
+    if session.get("unfinished") is not None or not whole:
         return None
     kind = Kind.LOST if guards or not old["control"] else Kind.MOVED
     now = f"no test of it was found in {file}"

@@ -24,20 +24,10 @@ ANYWAY = "embinit bless --anyway replaces it"
 def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> list[str]:
     """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
 
-    Args:
-        report: The folder that a session of claims wrote.
-        to: The baseline's folder; it is made if need be.
-        anyway: Whether to replace a baseline of another tier, or one with claims that the report
-            lacks, which nothing would guard any longer.
-        keep: Whether the replaced baseline's claims and audits stay that the report lacks.
-
-    Returns:
-        What was lost or weakened since the replaced baseline, in words.
-
-    Raises:
-        InputError: A control misbehaved or was not run, the session is unfinished, nothing was
-            decided, ``verdicts.json`` is missing, or the old baseline is not to be replaced.
-        OutputError: The baseline can't be written; it is as it was.
+    A baseline of another tier, or one with claims that the report lacks, is replaced ``anyway`` or
+    not at all; ``keep`` keeps those claims and their audits. Returns what was lost or weakened
+    since the replaced one, in words. InputError if the report is no sound one or the old baseline
+    is not to be replaced; OutputError if it can't be written, and is as it was.
     """
     document = read(report / "verdicts.json")
     lacking = [*unfinished(document), *unfinished_since(report / "verdicts.json", document)]
@@ -124,14 +114,12 @@ def compact(document: Document) -> str:
         {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
         for claim in document["claims"]
     ]
-    slim = {**document, "claims": claims}
-    members = []
-    for name, value in slim.items():
-        if isinstance(value, list) and value:
-            entries = ",\n".join(map(_one_line, value))
-            members.append(f"{_one_line(name)}: [\n{entries}\n]")
-        else:
-            members.append(f"{_one_line(name)}: {_one_line(value)}")
+    members = [
+        f"{_one_line(name)}: " + ("[\n" + ",\n".join(map(_one_line, value)) + "\n]")
+        if isinstance(value, list) and value
+        else f"{_one_line(name)}: {_one_line(value)}"
+        for name, value in {**document, "claims": claims}.items()
+    ]
     return "{\n" + ",\n".join(members) + "\n}\n"
 
 
