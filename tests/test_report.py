@@ -26,7 +26,6 @@ from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Paper, PaperTable, Tier
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import Run, gather, learning_curves
-from embinit.report.baseline import read
 from embinit.report.charts import Axis, forest
 from embinit.report.methods import methods
 from embinit.report.numbers import (
@@ -36,6 +35,7 @@ from embinit.report.numbers import (
     number,
     p_value,
 )
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 from embinit.report.verdicts import qualified, wanted
 from embinit.runs.results import RunResult

@@ -26,7 +26,7 @@ from embinit.claims.paired_tests import (
     smallest_effect,
     unknown_after,
 )
-from embinit.claims.pilot import own_noise_runs, within_own_noise
+from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults
 from embinit.errors import InputError
 from embinit.runs.session import Session, failure_reason
@@ -103,6 +103,10 @@ class Case:
         if self.obstacle or not self.experiment.measures_noise:
             return []
         return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
+
+    def measures_margin(self, comparison: Comparison) -> bool:
+        """Whether the margin of one of its comparisons is measured in the session."""
+        return self.experiment.measures_noise and not margin_given(comparison)
 
     def comparisons_seen(self, lookup: Lookup) -> tuple[Comparison, ...]:
         """Its comparisons, with the margins that its noise runs leave where they measure them."""

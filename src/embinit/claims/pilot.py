@@ -122,7 +122,7 @@ def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
 
 def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     """The runs that a margin is measured on: the right side's, or the left's of a number."""
-    if _margin_given(comparison):
+    if margin_given(comparison):
         return []
     side = held_against(comparison)
     return [run for seed in NOISE_SEEDS for run in side.runs_of(seed)]
@@ -130,7 +130,7 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """The comparison with the margin that was given, or else measured (or InputError)."""
-    if not (margin := _margin_given(comparison)):
+    if not (margin := margin_given(comparison)):
         side = held_against(comparison)
         found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
         values = {s: each for s, each in found.items() if each is not None and math.isfinite(each)}
@@ -146,7 +146,7 @@ def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     return comparison.with_margin(margin)
 
 
-def _margin_given(comparison: Comparison) -> float:
+def margin_given(comparison: Comparison) -> float:
     """The margin that either side was given; 0 for none."""
     return comparison.left.margin or comparison.right.margin
 

@@ -12,7 +12,6 @@ from embinit.claims.judging import Judgement, broken, judge
 from embinit.claims.paired_tests import Verdict
 from embinit.errors import OutputError, printable
 from embinit.papers import printed_for
-from embinit.pytest_plugin import STRICT
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.outcomes import read_again, settle, settle_audit
@@ -60,7 +59,7 @@ class Judging:
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)
         pyfuncitem.user_properties.extend(properties(entry))
-        settle(pyfuncitem, judgement, bool(self._options.config.getini(STRICT)))
+        settle(pyfuncitem, judgement, self._options.strict)
         return True
 
     @pytest.hookimpl(wrapper=True)

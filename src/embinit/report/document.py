@@ -11,7 +11,7 @@ from embinit.claims.run_checks import repeated_otherwise
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
-from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
 from embinit.runs.functions import other_versions
@@ -33,6 +33,7 @@ class Circumstances:
     data_dir_given: bool
     seeds: int | None = None  # of the one interim analysis that an option asks for
     unfinished: str | None = None  # why it ended before each claim had its verdict
+    asked_whole: Sequence[str] = ()  # files, folders and modules
 
 
 def make_document(
@@ -78,6 +79,7 @@ def make_document(
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
         "data_dir_given": circumstances.data_dir_given,
+        "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
