@@ -88,7 +88,6 @@ def p_of(differences, bound, side, spread=None, estimate=None):
 
 
 def test_a_mean_next_to_nothing_is_no_fault():
-    """Differences that all but cancel leave the claim open, without a warning."""
     spread = RegisteredSd(1.0, ENOUGH_REGISTERED)
     outcome = compare([0.0, 2.0, 0.0], [2.0, 0.0, 2.3e-308], Relation.BELOW, 0.01, spread=spread)
     assert outcome.verdict is Verdict.UNDECIDED
@@ -179,7 +178,6 @@ def test_alike_is_statsmodels_tost_where_nothing_is_skewed(pairs, margin):
     st.sampled_from([(Relation.BELOW, Relation.ABOVE), (Relation.NOT_BELOW, Relation.NOT_ABOVE)]),
 )
 def test_swapping_sides_turns_the_relation(pairs, margin, relations):
-    """left < right and right > left are one statement."""
     left, right = zip(*pairs, strict=True)
     one = compare(left, right, relations[0], 0.05, margin)
     other = compare(right, left, relations[1], 0.05, margin)
@@ -189,7 +187,6 @@ def test_swapping_sides_turns_the_relation(pairs, margin, relations):
 
 @given(PAIRS, st.randoms())
 def test_the_order_of_seeds_is_nothing(pairs, random):
-    """Seeds are exchangeable."""
     mixed = list(pairs)
     random.shuffle(mixed)
     one, other = (
@@ -215,7 +212,6 @@ def test_the_level_is_kept_at_five_seeds():
 
 
 def test_non_inferiority_forgives_the_margin_and_no_more():
-    """A loss inside the margin supports >=, one beyond it refutes it."""
     right = [50.0, 51.0, 52.0, 50.5, 49.0]
     near, far = ([value - loss for value in right] for loss in (0.5, 9.0))
     for values in (near, far):
@@ -232,7 +228,6 @@ def test_non_inferiority_forgives_the_margin_and_no_more():
 
 @given(PAIRS, st.floats(0.1, 20))
 def test_for_and_against_are_one_sided_ts(pairs, margin):
-    """Each relation's p and that of its opposite, of the differences at its bounds."""
     left, right = map(np.array, zip(*pairs, strict=True))
 
     def p(bound, side):
@@ -253,7 +248,6 @@ def test_for_and_against_are_one_sided_ts(pairs, margin):
 
 @given(PAIRS, st.floats(0.1, 20), st.sampled_from(list(Relation)), st.sampled_from([0.001, 0.1]))
 def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alpha):
-    """Mean, interval and power by numpy, scipy and statsmodels."""
     left, right = map(np.array, zip(*pairs, strict=True))
     outcome = compare(left, right, relation, alpha, margin)
     told = (outcome.n, outcome.level, outcome.margin, outcome.exact)
@@ -465,7 +459,6 @@ def test_a_rank_correlation_is_pearsons_of_the_ranks(pairs):
     ],
 )
 def test_what_cannot_be_compared_is_refused(left, right, said):
-    """One seed, unequal counts, no number."""
     with pytest.raises(InputError, match=said):
         compare(left, right, Relation.ABOVE, 0.05)
 
@@ -511,7 +504,6 @@ def test_no_effect_is_two_one_sided_tests(shift, margin):
 
 
 def test_a_difference_within_the_margin_has_no_effect():
-    """A clear one has; one of several comparisons has it at its part of the level alone."""
     left, right = [0.1, -0.2, 0.1, 0.0, 0.05, -0.1], [0.0] * 6
     outcome = compare(left, right, Relation.BELOW, 0.01, 1.0)
     assert outcome.verdict is Verdict.NO_EFFECT
@@ -522,7 +514,6 @@ def test_a_difference_within_the_margin_has_no_effect():
 
 
 def test_a_decision_stands_without_any_one_of_its_seeds():
-    """One seed that fails to train decides nothing by itself, and is named."""
     spread = RegisteredSd(1.0, 10)
     steady, jumpy = [-3.0, -3.2, -2.9, -3.1, -3.0], [0.1, -0.1, -14.0, 0.2, 0.0]
     assert compare(steady, [0.0] * 5, Relation.BELOW, 0.01, spread=spread).hangs_on is None
@@ -570,7 +561,6 @@ def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, s
 
 @given(st.floats(0.2, 1.0), st.integers(3, 12))
 def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
-    """Its degrees of freedom are those of the test, here as in statsmodels."""
     left = mean + np.array([-1.0, 1.0, 0.0])
     outcome = compare(
         left, [0.0] * 3, Relation.NOT_BELOW, 1e-4, 0.5, spread=RegisteredSd(1.0, seeds)
@@ -587,7 +577,6 @@ def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
 
 
 def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
-    """Best epochs that never vary are tied, however many seeds were registered."""
     outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=RegisteredSd(0.0, 10))
     assert (outcome.p, outcome.verdict) == (1 / 16, Verdict.SUPPORTED)
 

@@ -74,7 +74,6 @@ def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
 
 
 def test_a_changed_file_changes_the_fingerprint(made):
-    """So its runs are trained again."""
     before = TASKS["sst2"].fingerprint(made)
     with gzip.open(made / "sst2/dev.tsv.gz", "at") as file:
         file.write("1\tmore\n")
@@ -94,7 +93,6 @@ def test_a_changed_file_changes_the_fingerprint(made):
     ],
 )
 def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
-    """The thing, the place and the mend."""
     (made / name).write_bytes(gzip.compress(text))
     with pytest.raises(InputError, match=message):
         TASKS[task].load(made, Cut())

@@ -64,7 +64,6 @@ def test_the_init_leaves_weights_and_order_alone(init):
 
 
 def test_a_run_that_breaks_ends_alone(monkeypatch):
-    """A loss that is no number stays in its own run."""
     one = small("sentiment")
     runs = (one.run("xavier", 0), one.run("pretrained", 0))
     healthy = train(Cohort(runs))
@@ -118,8 +117,6 @@ def test_the_outputs_are_those_that_were_scored():
 
 
 def test_epochs_after_the_best_change_no_translation():
-    """The best epoch's parameters are kept, and those translate."""
-
     def trained(epochs):
         one = small("translation", epochs)
         steep = replace(one.training, lr=1e-2)
@@ -133,7 +130,6 @@ def test_epochs_after_the_best_change_no_translation():
 
 
 def test_a_run_tells_what_is_added_to_its_tables():
-    """The statistics of positions stand beside those of tables, where positions are added."""
     one = small("sentiment", 1)
     runs = (one.run("xavier", 0), one.without_positions().run("xavier", 0))
     with_positions, without = train(Cohort(runs))
@@ -204,7 +200,6 @@ def test_validation_bleu_is_followed_and_changes_nothing_else():
 
 
 def test_a_sigma_is_what_the_table_starts_with():
-    """The content of the init at another width; Xavier too."""
     one = small("sentiment", epochs=1).with_sigma(0.7)
     for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
         assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
@@ -212,7 +207,6 @@ def test_a_sigma_is_what_the_table_starts_with():
 
 
 def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
-    """Each step's rate is a straight line's; the measures are those of the last epoch."""
     rates = []
     honest = CohortTraining.step
 

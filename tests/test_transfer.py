@@ -204,7 +204,6 @@ def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, word
 
 
 def test_a_model_that_can_not_be_built_is_not_counted():
-    """It is refused in the words of the model. A coupled one has no output width."""
     with pytest.raises(InputError, match="not a multiple of 3 heads"):
         count_parameters(ModelSpec(16, 3, 1, 8), 20, 0)
     assert output_width(ModelSpec(16, 4, 1, 8)) == 16
@@ -437,7 +436,6 @@ def test_fine_tuning_starts_where_pre_training_ended():
 
 
 def test_a_renamed_module_is_no_fresh_start():
-    """A tensor that the model has under another name is never left as it was drawn."""
     kept = "encoder_layers.0.feed_forward.inner.weight"
     task = TRANSFER.tasks[0]
     tuned = run_of(0).changed(data=task.data, training=task.training)
@@ -479,7 +477,6 @@ def test_validation_hides_the_same_words_in_every_epoch():
 
 
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
-    """Of no epochs there is the loss at the start: a guess among the vocabulary's words."""
     none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))
     longer = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=6))
     [bare], [taught] = (train(Cohort((run_of(training=one),))) for one in (none, longer))
@@ -541,7 +538,6 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
 
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():
-    """Whatever it would have been later: the epoch is chosen in the first language."""
     losses = [torch.tensor([1.0])] * 2
     curves = Curves(
         train_loss=losses,
@@ -596,7 +592,6 @@ def test_fine_tuned_several_times_a_run_has_the_means():
 
 
 def test_times_are_the_same_however_many_are_stacked(monkeypatch):
-    """A large cohort fine-tunes fewer times at once."""
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=3),))
     cohort = Cohort((run_of(0, training=recipe), run_of(1, training=recipe)))

@@ -80,7 +80,6 @@ def test_no_world_is_of_two_sets(world):
 
 @given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), worlds)
 def test_a_name_carries_its_world(name, world):
-    """And world 0, which names had before there were others, adds nothing."""
     assert split_world(at_world(name, world)) == (name, world)
     assert split_world(at_world(name, 0)) == (name, 0)
     assert at_world(name, 0) == name
@@ -105,7 +104,6 @@ def test_only_what_is_made_has_worlds():
 
 
 def test_an_entry_in_a_world_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
-    """Where it comes from and the digest of its code, which are parts of a run's key."""
     assert "micro-verb@3" in TASKS
     assert "micro-verb@3" not in list(TASKS)
     assert TASKS.code("micro-verb@3") == TASKS.code("micro-verb") == ""
@@ -177,7 +175,6 @@ def make(*names: str, world: int = FREE, effort: float = 0.02) -> None:
 
 
 def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
-    """What is whole stays, what is cut or made otherwise is made again."""
     make("glove", "word2vec")
     assert "tables to make: 2\n" in capsys.readouterr().out
     glove, other = (
@@ -195,7 +192,6 @@ def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
 
 
 def test_a_world_s_table_knows_its_world():
-    """Half precision on disk, float32 when read, with what it was made of and how."""
     make("glove")
     read = source(f"micro-glove@{FREE}")
     table = read.table
@@ -252,7 +248,6 @@ def in_world(experiment: ModelExperiment, table: str, world: int) -> ModelExperi
 
 
 def test_runs_of_two_worlds_are_different_runs():
-    """By text and table; the run of a world can be made, and world 0 has the key that it had."""
     keys = set()
     for world in (FREE, 9004):
         make("glove", world=world)
@@ -317,7 +312,6 @@ def test_a_seed_has_a_world_that_all_its_arms_share(seed, registered):
 
 
 def test_more_seeds_than_worlds_are_refused():
-    """In a line with the worlds that there are."""
     experiment = on_worlds()
     for seed, words in (
         (20, "there are 20 worlds for claims, 9000 to 9019, and seed 20 wants"),
@@ -355,8 +349,6 @@ def test_claims_that_begin_later_take_the_seeds_behind(seed, first):
 
 
 def test_the_worlds_are_registered():
-    """A claim that is tested on others says so."""
-
     @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
     def test_it(arms: ModelExperiment) -> None:
         assert arms["pretrained"] < arms["xavier"]
