@@ -176,23 +176,16 @@ def test_alike_is_statsmodels_tost_where_nothing_is_skewed(pairs, margin):
     PAIRS,
     st.floats(0, 5),
     st.sampled_from([(Relation.BELOW, Relation.ABOVE), (Relation.NOT_BELOW, Relation.NOT_ABOVE)]),
+    st.sampled_from([Pairing.BY_SEED, Pairing.NONE]),
+    st.randoms(),
 )
-def test_swapping_sides_turns_the_relation(pairs, margin, relations):
-    left, right = zip(*pairs, strict=True)
-    one = compare(left, right, relations[0], 0.05, margin)
-    other = compare(right, left, relations[1], 0.05, margin)
+def test_sides_can_be_swapped_and_seeds_have_no_order(pairs, margin, relations, pairing, random):
+    mixed = random.sample(pairs, len(pairs))
+    (left, right), (last, first) = (zip(*these, strict=True) for these in (pairs, mixed))
+    one = compare(left, right, relations[0], 0.05, margin, pairing=pairing)
+    other = compare(first, last, relations[1], 0.05, margin, pairing=pairing)
     assert one.verdict is other.verdict
-    assert one.p == pytest.approx(other.p)
-
-
-@given(PAIRS, st.randoms())
-def test_the_order_of_seeds_is_nothing(pairs, random):
-    mixed = list(pairs)
-    random.shuffle(mixed)
-    one, other = (
-        compare(*zip(*these, strict=True), Relation.ABOVE, 0.05) for these in (pairs, mixed)
-    )
-    assert one.p == pytest.approx(other.p)
+    assert one.p == pytest.approx(other.p, abs=1e-9)
 
 
 def test_the_level_is_kept_at_five_seeds():
@@ -276,19 +269,6 @@ def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
     assert outcome.p == pytest.approx(p_of(small, 0, "greater"))
 
 
-def test_no_spread_is_a_comparison_of_numbers():
-    """Statistics of tables don't vary with the seed; a registered spread is left out."""
-
-    def fixed(left, relation, **given):
-        return compare([left] * 2, [1.0, 1.0], relation, 0.01, random=False, **given)
-
-    assert fixed(2.0, Relation.ABOVE, spread=RegisteredSd(9, 9)).verdict is Verdict.SUPPORTED
-    assert fixed(2.0, Relation.BELOW).verdict is Verdict.REFUTED
-    same = fixed(1.0, Relation.BELOW)
-    assert (same.verdict, same.exact) == (Verdict.NO_EFFECT, True)
-    assert fixed(1.0, Relation.ALIKE).verdict is Verdict.SUPPORTED
-
-
 @pytest.mark.parametrize(
     ("relation", "gap", "verdict", "p"),
     [
@@ -309,26 +289,9 @@ def test_numbers_beside_a_margin_of_a_half(relation, gap, verdict, p):
     assert outcome == Outcome(
         verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, None, None, None, exact=True
     )
-
-
-@pytest.mark.parametrize(
-    ("gap", "verdict", "p", "p_against", "needed"),
-    [
-        (0.25, Verdict.UNDECIDED, 1 / 16, 1.0, 7),
-        (0.0, Verdict.UNDECIDED, 1.0, 1.0, None),
-        (-0.25, Verdict.UNDECIDED, 1.0, 1 / 16, 7),
-    ],
-)
-def test_four_equal_signs_are_a_sixteenth(gap, verdict, p, p_against, needed):
-    """Nothing is known of how far the mean may lie; seven signs would be below a hundredth."""
-    outcome = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 0.01, 0.5)
-    everything = (-math.inf, math.inf)
-    assert outcome == Outcome(
-        verdict, 4, gap, everything, 0.98, 0.5, p, p_against, None, None, needed, exact=False
-    )
-    decided = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 1 / 16, 0.5)
-    assert (decided.verdict is Verdict.UNDECIDED) == (gap == 0)
-    assert decided.seeds_needed is None
+    noise = RegisteredSd(9, 9)  # is left out: statistics of tables don't vary with the seed
+    known = compare([1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False, spread=noise)
+    assert known.verdict is verdict
 
 
 @given(n=st.integers(2, 12), gap=st.sampled_from([-2.0, 0.0, 1.0]), shares=st.integers(1, 40))
@@ -336,8 +299,10 @@ def test_equal_differences_of_trained_runs_are_signs(n, gap, shares):
     """Best epochs are whole numbers; scipy's sign test says what n equal differences are worth."""
     alpha = 0.05 / shares
     outcome = compare([5.0 + gap] * n, [5.0] * n, Relation.ABOVE, alpha)
+    assert outcome.interval == (-math.inf, math.inf)
     if gap == 0:
         assert (outcome.verdict, outcome.seeds_needed) == (Verdict.UNDECIDED, None)
+        assert outcome.p == outcome.p_against == 1.0
         return
     p = stats.binomtest(n, n, 0.5, alternative="greater").pvalue
     assert (outcome.p if gap > 0 else outcome.p_against) == pytest.approx(p)
@@ -648,16 +613,6 @@ def test_against_measured_noise_it_is_students_t_where_the_noise_is_no_smaller(
     assume(np.var(left, ddof=1) >= np.var(noise, ddof=1) and not outcome.contradicted)
     theirs = stats.ttest_ind(left, noise, alternative="less")
     assert outcome.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-9)
-
-
-@given(SIDES, SIDES)
-def test_two_samples_are_symmetric_and_know_no_order(left, right):
-    one, other = (
-        compare(left, right, Relation.BELOW, 0.05, pairing=Pairing.NONE),
-        compare(right[::-1], left[::-1], Relation.ABOVE, 0.05, pairing=Pairing.NONE),
-    )
-    assert one.verdict is other.verdict
-    assert one.p == pytest.approx(other.p, abs=1e-9)
 
 
 def test_one_value_a_side_decides_nothing_and_says_so():
