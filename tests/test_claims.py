@@ -146,6 +146,7 @@ def test_a_claims_share_is_alpha_by_the_tiers_size():
 
 
 def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
+    """Findings are only trusted beside controls."""
     found = [entry for _, entry in collected()]
     assert len({entry.id for entry in found}) == len(found)
     of_chung = {entry.family.name for entry in found if entry.paper == "chung2021"}
