@@ -435,19 +435,21 @@ def test_a_rank_correlation_needs_its_pairs(arms):
     fewer = rank_correlation([pair] * 3).with_seeds(2)
     assert {fewer.seeds, *(side.seeds for each in fewer.pairs for side in each)} == {2}
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
-    for measures, rho in (
-        ({"bleu": 1.0}, None),
-        ({"sigma": 1.0}, None),
-        ({"bleu": 1.0, "sigma": 0.0}, None),
-        ({"bleu": 1.0, "sigma": 1.0}, 0.0),
-    ):
-        for init in ("pretrained", "xavier"):
+    whole = {"bleu": 1.0, "sigma": 1.0}
+    for init in ("pretrained", "xavier"):
+        without_width = None if init == "xavier" else 0.0
+        for bleu, sigma, rho in (
+            (1, None, None),
+            (None, 1, None),
+            (1, 0, without_width),
+            (1, 1, 0),
+        ):
+            given = {name: x for name, x in (("bleu", bleu), ("sigma", sigma)) if x is not None}
 
-            def lacking(run, init=init, measures=measures):
-                whole = {"bleu": 1.0, "sigma": 1.0}
-                return make_result(run, **(measures if run.recipe.table.init == init else whole))
+            def record(run, init=init, given=given):
+                return make_result(run, **(given if run.recipe.table.init == init else whole))
 
-            assert rank_correlation([pair] * 3).values(lacking) == [rho] * 5
+            assert rank_correlation([pair] * 3).values(record) == [rho] * 5
 
 
 def test_a_rank_correlation_is_no_difference(arms):
