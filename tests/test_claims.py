@@ -157,7 +157,6 @@ def test_claim_ids_are_unique_and_every_family_has_a_planted_falsehood():
 
 
 def test_the_page_of_claims_is_true():
-    """Each claim and audit stands once under the paper's part that it tests, and nothing else."""
     page = (ROOT / "claims/embinit_papers/README.md").read_text()
     page = page.split("\n## On real text")[0]
     parts = {part.split()[0]: part.splitlines() for part in page.split("\n### ")[1:]}
@@ -204,7 +203,6 @@ def test_a_claim_is_read_whole_without_a_run(arms):
 
 
 def test_a_claim_reaches_the_other_experiments_of_its_tier():
-    """Those on its task by their source, and all of them, from wherever it has gone."""
     every = experiments("micro", ("glove", "t5"))
     others = {one.source_role: one for one in every if one.role == "translation"}
     arms = others["glove"]
@@ -612,8 +610,6 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
     ],
 )
 def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
-    """It is the claim's own failure: its module is imported, and its other claims are tested."""
-
     @claim("mine/f/a", **({"says": "It holds", "family": MINE} | given))
     def test_it(arms):
         assert arms["high"] > arms["low"]

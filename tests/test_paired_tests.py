@@ -257,7 +257,6 @@ def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alph
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
-    """0.1 more than 1000 is not 0.1 more than 0.1 in floats; beside a million, 1e-7 is nothing."""
     right = np.array([0.1, 0.7, 1000.0])
     assert np.std((right + 0.1) - right) > 0
     rounded = compare(right + sign * 0.1, right, Relation.ABOVE, 0.01, random=False)
@@ -338,7 +337,6 @@ def test_the_chance_to_decide_is_the_power_at_what_was_seen(mean, n, share, rela
 
 
 def test_the_chance_to_decide_knows_the_registered_spread_and_equal_differences():
-    """Its degrees of freedom count; without a spread the number of seeds says it alone."""
     left, right = [0.2, 1.0, 0.5], [0.0] * 3
     alone, pooled = (
         compare(left, right, Relation.ABOVE, 0.001, 0.0, spread=spread)
@@ -397,7 +395,6 @@ def test_the_fewest_seeds_are_found(effect, alpha):
 
 
 def test_a_thousand_seeds_are_the_most():
-    """The effect that 1000 just show, and one a thousandth smaller."""
     effect = optimize.brentq(lambda effect: power_of(effect, 1000, 0.05) - 0.9, 0.01, 1)
     assert seeds_for(effect * (1 + 1e-5), 0.05) == 1000
     assert seeds_for(effect * (1 - 1e-3), 0.05) is None

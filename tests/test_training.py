@@ -167,21 +167,6 @@ def test_mismatched_accuracy_is_the_best_over_epochs(tmp_path):
     assert any(first != second for first, second in epochs)
 
 
-@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
-def test_other_tasks_are_measured_as_before(role):
-    """A test split of one's own is not enough: micro's tables have validation accuracy alone."""
-    one = small(role, epochs=1)
-    one = replace(one, data=replace(one.data, max_length=20, cut=Cut(100, 50, 50)))
-    [result] = train(Cohort((one.run("xavier", 0),)))
-    always = {"best_epoch", "validation_loss", "sigma", "pe_share"}
-    losses = {"train_loss", "validation_loss"}
-    if role == "translation":
-        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, losses)
-    else:
-        assert result.measures.keys() == always | {"accuracy"}
-        assert result.curves.keys() == losses | {"validation_accuracy"}
-
-
 def test_validation_bleu_is_followed_and_changes_nothing_else():
     """Figure 1's curve: one value an epoch; the same losses and test BLEU without it."""
     one = small("translation", epochs=3)

@@ -48,6 +48,7 @@ from embinit.lab.transfer.cohorts import check, fingerprint, train
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort
 from embinit.specs import RunSpec
+from test_model import copy_linear as linear
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -133,11 +134,6 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
             decoder.weight.copy_(model.output_table[run])
         decoder.bias.copy_(model.bias[run, 0])
     return theirs
-
-
-def linear(theirs: torch.nn.Linear, ours: torch.nn.Module, run: int) -> None:
-    theirs.weight.data.copy_(ours.weight[run].T)
-    theirs.bias.data.copy_(ours.bias[run, 0])
 
 
 def norm(theirs: torch.nn.LayerNorm, ours: torch.nn.Module, run: int) -> None:
@@ -410,7 +406,6 @@ def test_a_result_tells_all_that_claims_ask_of_it():
 
 
 def test_fine_tuning_starts_where_pre_training_ended():
-    """With the encoder as it was left, an output layer of its own, and no output table."""
     cohort = Cohort((run_of(0, output_width=40),))
     data = prepare(TEXT, None)
     pretraining = Pretraining(InitialState(cohort.runs, data, None), "cpu")
@@ -521,7 +516,6 @@ def test_sentences_are_means_over_words_whatever_the_batch():
 
 
 def test_a_run_is_the_same_from_prepared_files(tmp_path):
-    """Its name in the store, and what comes of it; the vocabulary's text has to be there too."""
     run = run_of(0, "pretrained", dim=64)
     writer = Writer(tmp_path)
     write(TEXT, ["micro-glove"], None, writer)
@@ -611,7 +605,6 @@ def test_seeds_that_fine_tunings_would_share_are_named():
 
 
 def test_one_broken_time_breaks_the_run_alone(monkeypatch):
-    """Its mean would be of fewer times or epochs than registered; the neighbour has its own."""
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=2),))
     runs = (run_of(0, training=recipe), run_of(1, training=recipe))

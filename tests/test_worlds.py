@@ -133,7 +133,6 @@ def test_two_worlds_have_other_words_preferences_and_streams(pair):
 @settings(max_examples=5)
 @given(worlds)
 def test_two_worlds_share_no_text(world):
-    """Neither the sentences that tables are trained on nor those of a task, in either language."""
     assert not set(unlabelled(300, world)) & set(unlabelled(300))
     there = replace(TASKS[f"micro-translation@{world}"], sizes=(100, 50, 50))
     here = TASKS["micro-translation"].load(None, Cut(100, 50, 50))
@@ -215,7 +214,6 @@ def test_a_world_s_table_knows_its_world():
     ids=["missing", "cut", "another language's"],
 )
 def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, damage, said):
-    """Before anything trains, from the table as from a run that reads it."""
     make("glove")
     damage(worlds_folder / f"micro-glove@{FREE}.safetensors")
     command = f"{said}.*`python -m embinit.lab.table_pretraining make --worlds {FREE} --only glove`"
@@ -228,7 +226,6 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, da
 
 
 def test_a_table_of_another_world_is_refused(worlds_folder):
-    """A file that was renamed, or a run that takes text of one world and a table of another."""
     make("glove")
     path = worlds_folder / f"micro-glove@{FREE}.safetensors"
     path.rename(worlds_folder / "micro-glove@9004.safetensors")
@@ -322,7 +319,6 @@ def test_more_seeds_than_worlds_are_refused():
 
 
 def test_an_arm_is_one_arm_in_all_worlds():
-    """By its recipe, its registered spread and its pace; it isn't that of the single language."""
     one, other, still = on_worlds(), on_worlds(9500), make_experiment()
     arms = [each.run("pretrained", seed) for each in (one, other) for seed in (0, 1)]
     assert len({run.without_seed() for run in arms}) == 1
@@ -371,7 +367,6 @@ def test_the_worlds_are_registered():
 
 
 def test_the_option_chooses_the_worlds(pytester):
-    """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
     config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
@@ -384,7 +379,6 @@ def test_the_option_chooses_the_worlds(pytester):
 
 
 def test_a_free_world_s_table_is_made_on_the_way(monkeypatch):
-    """Once, where a session asks for such worlds; a missing one of a kept set is refused still."""
     made: list[str] = []
 
     def maker(name: str) -> None:
