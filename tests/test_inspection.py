@@ -251,19 +251,16 @@ def test_shards_and_pytorchs_files_read_alike(stored, architecture, tmp_path):
     assert sorted(os.listdir(tmp_path / "mended")) == sorted(os.listdir(directory))
 
 
-def write_word2vec(path, words, table):
-    with path.open("wb") as file:
-        file.write(f"{len(words)} {table.shape[1]}\n".encode())
-        for word, row in zip(words, table.tolist(), strict=True):
-            file.write(word.encode() + b" " + struct.pack(f"<{len(row)}f", *row) + b"\n")
-    return path
-
-
-def write_text(path, words, table):
-    lines = [f"{len(words)} {table.shape[1]}"] if path.suffix == ".vec" else []
-    rows = zip(words, table.tolist(), strict=True)
-    lines += [f"{word} {' '.join(map(repr, row))}" for word, row in rows]
-    path.write_text("\n".join(lines) + "\n")
+def write(path, words, table):
+    """Text, with a header in a .vec, or word2vec's binary format in a .bin."""
+    header = b"" if path.suffix == ".txt" else f"{len(words)} {table.shape[1]}\n".encode()
+    binary = path.suffix == ".bin"
+    rows = (
+        struct.pack(f"<{len(row)}f", *row) if binary else " ".join(map(repr, row)).encode()
+        for row in table.tolist()
+    )
+    lines = (word.encode() + b" " + row + b"\n" for word, row in zip(words, rows, strict=True))
+    path.write_bytes(header + b"".join(lines))
     return path
 
 
@@ -273,7 +270,6 @@ ENTRIES = [f"word{number}" for number in range(120)]
 @pytest.mark.parametrize("form", ["glove.txt", "fasttext.vec", "word2vec.bin"])
 def test_faults_of_vector_files_are_found(form, tmp_path):
     """Text with and without header, and word2vec's binary: the words of odd rows are named."""
-    write = write_word2vec if form.endswith(".bin") else write_text
     table = 0.1 * NORMALS[:120, :24]
     assert names(inspect(write(tmp_path / form, ENTRIES, table))) == set()
     assert names(inspect(write(tmp_path / form, ENTRIES, table * 30))) == {"positions-drowned"}
@@ -291,11 +287,11 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
 def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
     """Its factor and its sigma agree: scaled so, nothing is found, and R is 0.3."""
     table = sigma * NORMALS[:120, :24] + 0.1 * sigma  # the mean row says nothing
-    before = inspect(write_text(tmp_path / "v.txt", ENTRIES, table)).finding("positions-drowned")
+    before = inspect(write(tmp_path / "v.txt", ENTRIES, table)).finding("positions-drowned")
     factor, due = map(
         float, re.search(r"by ([\d.]+), to R = 0.3 and sigma ([\d.]+)", before.mend).groups()
     )
-    after = inspect(write_text(tmp_path / "v.txt", ENTRIES, table * factor))
+    after = inspect(write(tmp_path / "v.txt", ENTRIES, table * factor))
     assert names(after) == set()
     ratio = after.facts["meaning to positions, as a Transformer's table"]
     assert ratio == pytest.approx(0.3, rel=0.1)  # of two digits
@@ -306,7 +302,7 @@ def test_the_document_fits_its_schema_and_the_text_its_lines(tmp_path):
     """Of a model with several faults, NaN included, of vectors, and of a sample of many rows."""
     directory = model_directory("t5", tmp_path)
     change(directory, **{TABLES["t5"]: put(3, 6, math.nan)}, config={"vocab_size": 9})
-    vectors = write_text(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
+    vectors = write(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
     for each in (inspect(directory, lr=1e-9), inspect(vectors), inspect(NORMALS)):
         document = json.loads(each.as_json())
         jsonschema.validate(document, SCHEMA)
