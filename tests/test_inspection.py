@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import struct
 from importlib import resources
 
-import jsonschema
 import numpy as np
 import pytest
 import torch
@@ -37,9 +35,6 @@ from tiny_models import (
     tokenizer,
 )
 
-SCHEMA = json.loads(
-    resources.files("embinit.lab.inspection").joinpath("inspection.schema.json").read_text()
-)
 NORMALS = torch.randn(4000, DIM, generator=torch.Generator().manual_seed(5000))
 """Rows of normals, any number of which may be taken."""
 
@@ -200,7 +195,6 @@ def test_figures_agree_with_numpy(dtype, tmp_path):
     assert measures.norm_quantiles["50"] == pytest.approx(np.median(norms), rel=1e-5)
     assert measures.mean_cosine == pytest.approx(cosine, rel=1e-4)
     assert measures.energy == pytest.approx(whole.var(axis=0).sum(), rel=1e-5)
-    assert measures.largest == pytest.approx(np.abs(whole).max())
 
 
 def test_the_effective_rank_is_that_of_a_known_spectrum():
@@ -298,14 +292,12 @@ def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
     assert after.tables[0].measures.sigma == pytest.approx(due, rel=0.1)
 
 
-def test_the_document_fits_its_schema_and_the_text_its_lines(tmp_path):
+def test_the_text_fits_its_lines(tmp_path):
     """Of a model with several faults, NaN included, of vectors, and of a sample of many rows."""
     directory = model_directory("t5", tmp_path)
     change(directory, **{TABLES["t5"]: put(3, 6, math.nan)}, config={"vocab_size": 9})
     vectors = write(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
     for each in (inspect(directory, lr=1e-9), inspect(vectors), inspect(NORMALS)):
-        document = json.loads(each.as_json())
-        jsonschema.validate(document, SCHEMA)
         shown = each.as_text()
         assert all(finding.name in shown for finding in each.findings)
         assert max(map(len, shown.splitlines())) < 150
@@ -327,11 +319,11 @@ def test_every_finding_has_its_texts():
 def test_the_status_says_whether_a_finding_is_as_grave(limit, status, tmp_path, capsys):
     """A continuous integration fails where it asks for that, and only there."""
     directory = change(model_directory("qwen2", tmp_path), **{TABLES["qwen2"]: put(5, 6, 0.0)})
-    document = tmp_path / "o.json"
-    arguments = ["inspect", str(directory), "--json", str(document)]
+    arguments = ["inspect", str(directory)]
     assert main([*arguments, *(["--fail-on", limit] if limit else [])]) == status
-    assert "zero-rows" in capsys.readouterr().out
-    assert json.loads(document.read_text())["findings"][0]["rows"] == [{"id": 5, "token": "w3"}]
+    printed = capsys.readouterr().out
+    assert "WARNING zero-rows" in printed
+    assert "'w3'" in printed
 
 
 @pytest.mark.parametrize(
