@@ -1,9 +1,9 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A look is an interim analysis of a group-sequential design, with twice the seeds of the one before.
-The schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
-Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look; the levels
-add up to more than the claim's share, and yet the chance that any look errs is that share.
+A look is an interim analysis of a group-sequential design, with twice the seeds of the one before,
+fixed before anything is trained. Alpha is spent by Lan and DeMets's function of Pocock's type
+(Biometrika 1983, 70:659): the levels add up to more than the claim's share, and yet the chance that
+any look errs is that share.
 """
 
 from __future__ import annotations

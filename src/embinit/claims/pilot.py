@@ -1,10 +1,10 @@
 """Pilot estimates on seeds that no claim uses: spreads and noise floors.
 
 The spread of a difference over seeds is kept under a digest of its arms' specs, weights and
-measures, without seeds: a setting that changes has none until it is measured again. The noise floor
-of an experiment is how far apart two trainings of its baseline come out; a margin is twice that
-arm's standard deviation, which two trainings of one model exceed in one case of six. Means of
-differences are not kept: nothing here tells how a claim would come out.
+measures: a setting that changes has none until it is measured again. An experiment's noise floor is
+how far apart two trainings of its baseline come out; a margin is twice that arm's standard
+deviation, which two trainings of one model exceed in one case of six. Means are not kept: nothing
+here says how a claim would come out.
 """
 
 from __future__ import annotations
