@@ -606,7 +606,7 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     monkeypatch.setattr(
         session.Session,
         "result",
-        lambda self, run: RunResult(run, {"sentiment_accuracy": 50.0 + (run.seed * 3) % 5}),
+        lambda self, run: RunResult(run, {"sentiment_accuracy": 50.0 + int(run.digest(), 16) % 5}),
     )
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")

@@ -89,8 +89,7 @@ def _recorded(result: RunResult) -> tuple[object, ...]:
 
 def _arguments_apart(*runs: RunSpec) -> list[str]:
     """The names of the arguments in which two calls of a function differ."""
-    recipes = [run.recipe for run in runs]
-    given = [json.loads(each.arguments) for each in recipes if isinstance(each, FunctionRecipe)]
+    given = [json.loads(getattr(run.recipe, "arguments", "{}")) for run in runs]
     names = dict.fromkeys(itertools.chain(*given))
     return [f"`{name}`" for name in names if len({str(each.get(name)) for each in given}) > 1]
 
@@ -101,7 +100,7 @@ def seed_faults(results: Iterable[RunResult]) -> list[str]:
     A function may give one arm's numbers exactly, but not those of every arm of a claim, unless it
     is declared deterministic.
     """
-    given = [each for each in results if isinstance(each.spec.recipe, FunctionRecipe)]
+    given = [each for each in results if each.spec.kind == FunctionRecipe.kind]
     told = [*repeated_otherwise(given, on_cpu=True)]
     seen: dict[str, dict[RunSpec, dict[int, object]]] = defaultdict(lambda: defaultdict(dict))
     for each in given:
