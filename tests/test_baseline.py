@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from pathlib import Path
@@ -150,6 +151,8 @@ def changes(verdict, baseline, **changed):
 
 
 OPEN = {"interval": [None, None]}
+INFINITE = (-math.inf, math.inf)
+"""The same before it is written."""
 
 
 @pytest.mark.parametrize(
@@ -174,6 +177,13 @@ OPEN = {"interval": [None, None]}
         ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, Kind.LOST, "UNDECIDED"),
         ("UNDECIDED", OPEN, {"difference": 0.0}, Kind.LOST, "UNDECIDED"),
         ("UNDECIDED", OPEN, {}, Kind.WEAKENED, "UNDECIDED"),
+        (
+            "UNDECIDED",
+            OPEN,
+            {"difference": 0.0, "interval": INFINITE},
+            Kind.LOST,
+            "[–, –], 6 seeds",
+        ),
         ("SUPPORTED", {}, {"relation": ">="}, Kind.LOST, "relation >= in place of >"),
         ("SUPPORTED", {}, {"metric": "chrf"}, Kind.LOST, "measure chrf in place of bleu"),
         ("SUPPORTED", {}, {"margin": 1e9}, Kind.LOST, "margin 1000000000.0 in place of 6.0"),

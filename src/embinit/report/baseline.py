@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from embinit.errors import InputError
+from embinit.files.writing import without_nan
 from embinit.report.reading import Document
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
@@ -106,7 +107,7 @@ def require_same_tier(document: Document, baseline: Document) -> None:
 def compare(document: Document, baseline: Document) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's."""
     require_same_tier(document, baseline)
-    now = {claim["id"]: claim for claim in document["claims"]}
+    now = {claim["id"]: without_nan(claim) for claim in document["claims"]}
     changes, left_out = [], []
     for old in baseline["claims"]:
         if old["id"] in now:
