@@ -170,7 +170,7 @@ def note_insensitive(claims: Sequence[dict[str, Any]]) -> None:
 
 
 def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(entry[name] for name in ("paper", "tier", "task", "metric"))
+    return tuple(entry[name] for name in ("paper", "tier", "task", "metric", "trained"))
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
