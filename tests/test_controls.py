@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_report import make_claim, make_control, make_document
 
 from embinit import Family, Verdict, claim, experiment, positive_control, training
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
@@ -13,6 +12,7 @@ from embinit.claims.judging import read as read_claim
 from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
 from embinit.report.verdicts import note_insensitive
+from test_report import make_claim, make_control, make_document
 
 MINE = Family("mine/f")
 
