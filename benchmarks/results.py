@@ -96,7 +96,7 @@ def _session(document: Document) -> str:
         rows.append(
             (
                 f"{number} of the claims and controls",
-                f"of an earlier session, blessed {when}, at `{revision}`",
+                f"of another session, blessed {when}, at `{revision}`",
             )
         )
     return _table(("of the session", "told"), rows)
