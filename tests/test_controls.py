@@ -9,6 +9,7 @@ from embinit import Family, Verdict, claim, experiment, positive_control, traini
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.judging import Case, Judgement
 from embinit.claims.judging import read as read_claim
+from embinit.report.baseline import wrong_controls
 from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
 from embinit.report.verdicts import note_insensitive
@@ -83,14 +84,21 @@ def test_p_values_of_arms_against_themselves_are_uniform_at_the_level_that_is_sa
     assert p_of_uniform(judgement(None, Verdict.UNDECIDED, ([1.0] * 6, [1.0] * 6)).decisions) == 0
 
 
+KNOWN = {"SUPPORTED": True, "UNDECIDED": None, "NO EFFECT": False}
+"""What a positive control's verdict says of it."""
+
+
 @pytest.mark.parametrize("verdict", ["UNDECIDED", "NO EFFECT", "REFUTED", "SUPPORTED"])
-@pytest.mark.parametrize("control", ["SUPPORTED", "UNDECIDED", "NO EFFECT"])
+@pytest.mark.parametrize("control", KNOWN)
 def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, control):
-    """In the document, on the terminal and in Markdown; another task's claim says nothing."""
+    """In the document, on the terminal and in Markdown; another task's claim says nothing.
+
+    Too few seeds for a control keep nobody from a baseline.
+    """
     claims = [
         make_claim("a", verdict),
         make_claim("b", verdict, id="mine/f/b", task="another"),
-        make_control("c", control, expects="SUPPORTED", as_expected=control == "SUPPORTED" or None),
+        make_control("c", control, expects="SUPPORTED", as_expected=KNOWN[control]),
     ]
     note_insensitive(claims)
     lacks = control != "SUPPORTED" and verdict in ("UNDECIDED", "NO EFFECT")
@@ -98,3 +106,4 @@ def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, con
     document = make_document(claims)
     for text in ("\n".join(verdict_lines(document, None, False)), as_markdown(document)):
         assert text.count("not sensitive") == lacks
+    assert bool(wrong_controls(document)) == (KNOWN[control] is False)

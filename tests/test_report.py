@@ -153,7 +153,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
 
 
 def make_control(name: str, verdict: str = "REFUTED", **fields: Any) -> dict[str, Any]:
-    """A planted falsehood, refuted as expected."""
+    """A false statement, refuted as expected."""
     known = {"control": True, "expects": "REFUTED", "as_expected": verdict == "REFUTED"}
     return make_claim(name, verdict, **(known | fields))
 

@@ -60,7 +60,7 @@ class Family:
         says: What its claims state together, for people.
         alpha: The level that its claims share.
         origin: Whose statements its claims are; needed where one says where its statement stands.
-        sees: Sets the margin and the planted effects of an experiment for this family's claims.
+        sees: Sets the margin of an experiment for this family's claims, and the effect to be found.
     """
 
     name: str
