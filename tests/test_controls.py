@@ -81,7 +81,9 @@ def test_p_values_of_arms_against_themselves_are_uniform_at_the_level_that_is_sa
     judged = judgement(Verdict.NO_EFFECT, Verdict.SUPPORTED, *shifted)
     assert judged.as_expected is False
     assert "5 p-values of arms against themselves" in judged.reason
-    assert p_of_uniform(judgement(None, Verdict.UNDECIDED, ([1.0] * 6, [1.0] * 6)).decisions) == 0
+    for fixed in (0.0, 1.0):
+        still = judgement(None, Verdict.UNDECIDED, ([fixed] * 6, [1.0] * 6))
+        assert p_of_uniform(still.decisions) == 0
 
 
 KNOWN = {"SUPPORTED": True, "UNDECIDED": None, "NO EFFECT": False}
