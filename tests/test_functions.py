@@ -12,7 +12,6 @@ import sys
 import time
 from dataclasses import replace
 from importlib import metadata
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

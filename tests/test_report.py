@@ -389,20 +389,14 @@ def test_methods_are_those_of_the_document(tier):
 
 def test_methods_of_a_session_without_registration_claim_none():
     """Neither a pooled standard deviation nor margins that were registered before the runs."""
-    text = " ".join(
-        methods(
-            make_document(
-                [
-                    make_claim(
-                        "a", comparisons=[make_comparison(relation=">=", spread=None, margin=2.0)]
-                    )
-                ]
-            )
-        )
-    )
+    compared = [make_comparison(relation=">=", spread=None, margin=2.0)]
+    claims = [
+        make_claim(origin, comparisons=compared, origin=origin) for origin in ("paper", "ours")
+    ]
+    text = " ".join(methods(make_document(claims)))
     assert "In 0 comparisons the standard deviation of the differences was pooled" in text
-    assert "1 of 1 comparisons ('not worse', 'alike') allow a margin, none of them with" in text
-    assert "0 of 1 claims were registered before their runs. 1: not registered." in text
+    assert "2 of 2 comparisons ('not worse', 'alike') allow a margin, none of them with" in text
+    assert "0 of 2 claims were registered before their runs. 2: not registered." in text
     assert "interim" not in text
 
 
