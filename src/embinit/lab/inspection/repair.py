@@ -8,6 +8,7 @@ the sound rows.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import tempfile
@@ -191,10 +192,10 @@ def _whole_directory(to: Path) -> Iterator[Path]:
     """A directory that becomes ``to`` at the end, or is removed after an error; InputError then."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError(f"{to} exists already; name a new directory")
-    where = {"dir": to.parent, "prefix": f".{to.name}.", "ignore_cleanup_errors": True}
+    made = functools.partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(**where) as directory:
+        with made(dir=to.parent, prefix=f".{to.name}.") as directory:
             yield Path(directory)
             os.chmod(directory, 0o755)
             os.replace(directory, to)
