@@ -131,9 +131,8 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             notes.append(f"waits for {shown['waits_for']} seeds")
         if shown["contradicted"]:
             notes.append("varies more than registered")
-    if verdict == "UNDECIDED" and claim["reason"]:
-        notes.append(clean(claim["reason"]))
-    elif NOT_SENSITIVE in claim["reason"]:
+        notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
+    if verdict == "NO EFFECT" and NOT_SENSITIVE in claim["reason"]:
         notes.append(NOT_SENSITIVE)
     return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
 
