@@ -90,9 +90,8 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
 def test_a_claim_that_stays_says_since_when_it_has_been_blessed(tmp_path):
     """Of its paper, where an earlier blessing had kept that; it stays so in the next one."""
     told = without_idle_controls(read(ROOT / "reports/reference/micro/verdicts.json"))
-    of_paper = {paper: [] for paper in ("kim2024", "chung2021")}
-    for claim in told["claims"]:
-        of_paper[claim["paper"]].append(claim)
+    papers = ("kim2024", "chung2021")
+    of_paper = {name: [c for c in told["claims"] if c["paper"] == name] for name in papers}
     one, other = (
         next(c for c in each if c["verdict"] != "NOT RUN" and not c["control"])
         for each in of_paper.values()
@@ -229,7 +228,7 @@ def test_what_is_a_fault():
     ids=["comparisons", "control"],
 )
 def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
-    """But a control may state something else: that of ``seeds`` follows its file's first test."""
+    """But a control may state something else."""
     for old, new in ((a_claim(), other), (other, a_claim())):
         [change] = compare(made(new), made(old)).changes
         assert change.kind is (Kind.MOVED if old["control"] else Kind.LOST)

@@ -9,7 +9,7 @@ from embinit import Family, Verdict, claim, experiment, positive_control, traini
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.judging import Case, Judgement
 from embinit.claims.judging import read as read_claim
-from embinit.report.baseline import wrong_controls
+from embinit.report.faults import wrong_controls
 from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
 from embinit.report.verdicts import note_insensitive
