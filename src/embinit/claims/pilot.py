@@ -47,8 +47,8 @@ def digest_of_content(content: object) -> str:
 
 
 def without_code(run: RunSpec) -> str:
-    """A run's spec as canonical text, without its seed and the digest of its code."""
-    return canonical(RunSpec(run.recipe.without_code(), seed=0).without_seed())
+    """A run's spec as canonical text, without its seed."""
+    return canonical(replace(run, seed=0).without_seed())
 
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
@@ -95,8 +95,9 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     """The weight of each arm of a quantity. An arm is named by its spec, seeds and measure."""
     weights: dict[str, float] = defaultdict(float)
     for term in quantity.terms:
-        spec = canonical(replace(term.run(0).without_seed(), seed=term.offset))
-        weights[f"{spec} {term.measure.name}"] += term.weight
+        run = term.run(0)
+        spec = canonical(replace(run.without_seed(), seed=term.offset))
+        weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
     return weights
 
 

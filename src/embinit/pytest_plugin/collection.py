@@ -231,7 +231,6 @@ class Collection:
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
-        broken += map(printable, power_summary.untracked_inputs(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]

@@ -54,7 +54,7 @@ class Judging:
         judgement = self._judge(pyfuncitem)
         self._looks.update()
         entry = claim_entry(
-            judgement, argument(pyfuncitem), self._training.session.key, printed_for
+            judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
         )
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)

@@ -13,7 +13,7 @@ from embinit.report.arms import Run
 from embinit.report.baseline import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
-from embinit.runs.functions import other_versions, untrue_seeds
+from embinit.runs.functions import other_versions, untraced, untrue_seeds
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
@@ -75,7 +75,7 @@ def make_document(
         for key in runs
     )
     made = [run.result for run in runs.values()]
-    notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
+    notes, locks = [*untraced(made), *untrue_seeds(made), *other_versions(made)], locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,6 +127,27 @@ class Store:
     def _path(self, key: str) -> str:
         return f"{self._runs}/{key[:2]}/{key}.json"
 
+    def names(self, key: str) -> list[str]:
+        """The names of the records of ``key`` by what they were made from, the newest first."""
+        folder = self._runs / key[:2]
+        try:
+            found = [each for each in os.scandir(folder) if each.name.startswith(f"{key}.")]
+            found = [each for each in found if each.name.endswith(".json")]
+            found.sort(key=lambda each: each.stat().st_mtime, reverse=True)
+        except FileNotFoundError:
+            return []
+        return [each.name.removesuffix(".json") for each in found if each.name != f"{key}.json"]
+
+    def secret(self) -> bytes:
+        """The key of keyed digests, made when it is first needed; only its owner reads it."""
+        path = self.root / "secret"
+        with contextlib.suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=self.root) as new:
+            if not path.exists():
+                new.write(os.urandom(32))
+                new.flush()
+                os.link(new.name, path)
+        return path.read_bytes()
+
     def __contains__(self, key: str) -> bool:
         """Whether there is a record of ``key``, damaged or not."""
         return os.path.exists(self._path(key))
@@ -233,7 +255,7 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-            self._failure(key).unlink(missing_ok=True)
+            self._failure(key.partition(".")[0]).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
