@@ -14,7 +14,6 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-
 SHIPPED = ("embinit", "embinit_papers", "embinit_studies")
 """The packages of one repository whose code has ``RESULTS_VERSION`` in the place of a digest."""
 

@@ -61,9 +61,7 @@ class PendingLook:
 
     def is_next(self, session: Session) -> bool:
         """Whether its new runs are as new as they were, so that it would come out the same."""
-        return not any(
-            session.is_stored(run) or session.problem(run) for run in self.costs
-        )
+        return not any(session.is_stored(run) or session.problem(run) for run in self.costs)
 
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:

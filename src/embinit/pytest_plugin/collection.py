@@ -41,6 +41,7 @@ from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.runs import progress
+from embinit.runs.functions import Surroundings
 from embinit.runs.machine import SESSION_ROOM, require_room
 from embinit.specs import RunSpec
 
@@ -162,6 +163,7 @@ class Collection:
             self._absent = len(absent)
             self._options.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
+        self._training.surroundings = Surroundings()
         wanted: list[list[RunSpec]] = []
         for item in items:
             if not isinstance(item, pytest.Function):

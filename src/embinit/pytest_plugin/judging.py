@@ -9,7 +9,7 @@ import pytest
 from embinit.claims.audit import Audit
 from embinit.claims.entries import claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
-from embinit.errors import OutputError, printable
+from embinit.errors import InputError, OutputError, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin import STRICT
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
@@ -18,6 +18,7 @@ from embinit.pytest_plugin.outcomes import settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
+from embinit.runs.functions import difference
 from embinit.runs.machine import require_room
 
 
@@ -77,12 +78,18 @@ class Judging:
         case = item.stash[CASE]
         try:
             require_room()
-            return judge(
+            session = self._training.session
+            judgement = judge(
                 case,
-                session=self._training.session,
+                session=session,
                 ensure=lambda runs: self._looks.ensure(case, runs),
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
+            runs = [run for each in judgement.decisions for run in each.comparison.runs()]
+            stored = [result for run in runs if (result := session.result(run)) is not None]
+            if (differs := difference(stored, session)) is not None:
+                return broken(case, InputError(differs))
+            return judgement
         except Exception as error:
             item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error)

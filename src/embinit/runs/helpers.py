@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from embinit.runs.trainers.processes import Surroundings, Trainers
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home, load_modules
+from embinit.runs.trainers.processes import Surroundings, Trainers
 from embinit.specs import RunSpec
 
 CODE = """

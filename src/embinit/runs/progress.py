@@ -146,7 +146,7 @@ class ProgressMonitor:
         self._folder, self._controller, self._clock = folder, controller, clock
         self._ends = math.inf if ends is None else ends
         self._cores = machine.cores() if cores is None else cores
-        self._looked = False
+        self._looked, self._began = False, math.inf
         self._watched: dict[int, _Watched] = {}
         self._seconds: dict[str, float] = {}
         self._costs: dict[str, float] = {}
@@ -158,10 +158,10 @@ class ProgressMonitor:
         plan = self._plan()
         if not plan:
             return None
-        stored = {path for path in plan if os.path.exists(path)}
+        stored = {path for path in plan if self._is_stored(path)}
         now, live = self._clock(), heartbeats(self._folder)
-        by_key = {Path(path).stem: path for path in plan}
-        self._watch(live, {Path(path).stem for path in stored}, by_key, plan, now)
+        by_key = {_key(path): path for path in plan}
+        self._watch(live, set(map(_key, stored)), by_key, plan, now)
         self._looked = True
         begun = {
             by_key[key]: mark.share for mark in live.values() for key in mark.runs if key in by_key
@@ -207,8 +207,21 @@ class ProgressMonitor:
         """The planned runs by path. Workers at a later look plan more than others."""
         plan: dict[str, Planned] = {}
         for path in self._folder.glob(f"plan-{self._controller}-*.json"):
+            self._began = min(self._began, _modified(path) or math.inf)
             plan |= _planned(path)
         return plan
+
+    def _is_stored(self, path: str) -> bool:
+        """Whether a run is stored, as its plan names it or under a name that was made since."""
+        if os.path.exists(path):
+            return True
+        with contextlib.suppress(FileNotFoundError):
+            folder, begins = os.path.dirname(path), f"{_key(path)}."
+            return any(
+                each.name.startswith(begins) and each.stat().st_mtime >= self._began
+                for each in os.scandir(folder)
+            )
+        return False
 
     def _later(self, plan: Mapping[str, Planned]) -> dict[str, Planned]:
         """The runs that are expected to join the plan; whoever told them last knows best."""
@@ -217,7 +230,7 @@ class ProgressMonitor:
         return {
             path: run
             for path, run in expected.items()
-            if path not in plan and not os.path.exists(path)
+            if path not in plan and not self._is_stored(path)
         }
 
     def _watch(
@@ -289,6 +302,10 @@ def _planned(path: Path) -> dict[str, Planned]:
         told = parse_json(path.read_bytes())
         return {run: Planned(float(cost), str(group)) for run, (cost, group) in told.items()}
     return {}
+
+
+def _key(path: str) -> str:
+    return os.path.basename(path).partition(".")[0]
 
 
 def _modified(path: Path) -> float:
@@ -395,7 +412,7 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
-        str(session.store.path(session.key(run))): (kind_of(run).cost(run), run.recipe.pace)
+        str(session.store.path(session.name_of(run))): (kind_of(run).cost(run), run.recipe.pace)
         for run in runs
     }
     with contextlib.suppress(OSError):

@@ -19,7 +19,6 @@ from pathlib import Path
 from embinit.code import is_own_file
 from embinit.errors import InputError, lacking_models
 from embinit.files.writing import write_atomically
-from embinit.runs.trainers.processes import Trainers
 from embinit.runs.helpers import Helper, Job
 from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of, own_code
 from embinit.runs.machine import (
@@ -33,6 +32,7 @@ from embinit.runs.modules import Home
 from embinit.runs.plan import plan
 from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import Store, run_key
+from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]

@@ -141,7 +141,10 @@ class Store:
     def secret(self) -> bytes:
         """The key of keyed digests, made when it is first needed; only its owner reads it."""
         path = self.root / "secret"
-        with contextlib.suppress(FileExistsError), tempfile.NamedTemporaryFile(dir=self.root) as new:
+        with (
+            contextlib.suppress(FileExistsError),
+            tempfile.NamedTemporaryFile(dir=self.root) as new,
+        ):
             if not path.exists():
                 new.write(os.urandom(32))
                 new.flush()

@@ -5,7 +5,7 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, make, untraced, untrue_seeds
+from embinit.runs.functions.calling import KIND, changed, make, untraced, untrue_seeds
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -14,6 +14,7 @@ from embinit.runs.functions.definition import (
     training,
     training_named,
 )
+from embinit.runs.functions.state import difference
 from embinit.runs.trainers.processes import RunFailed, Surroundings, Trainers
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Surroundings",
     "Trainers",
     "Training",
+    "changed",
+    "difference",
     "make",
     "other_versions",
     "plain_training",

@@ -7,6 +7,7 @@ compared, is left out of the result, which says so.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,16 +16,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.serving import NoNumber
-from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
 from embinit.runs.kinds import Cohort, Description, Kind, RunContext
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.structure import structured
+from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
+from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
+from embinit.runs.trainers.serving import NoNumber
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
     from embinit.runs.session import Session
+    from embinit.runs.store import Store
 
 LARGEST = 1e150
 """A measure beyond it has no square, and so no spread."""
@@ -58,7 +60,9 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     return RunResult(
         run,
         finite,
-        curves={k: values for k, values in called.curves.items() if all(map(math.isfinite, values))},
+        curves={
+            k: values for k, values in called.curves.items() if all(map(math.isfinite, values))
+        },
         failure="; ".join(wrong) or None,
         provenance=about | ({AGAIN: again} if context.twice else {}),
     )
@@ -187,6 +191,15 @@ def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
         ):
             told[f"{name} seems to ignore its seed: all seeds of an arm gave one number"] = None
     return list(told)
+
+
+def changed(result: RunResult, store: Store) -> str | None:
+    """What a stored run was made from and is another now; None for a run of no function."""
+    inputs = result.provenance.get(INPUTS)
+    if inputs is None:
+        return None
+    found = changes(inputs, Path(inputs["root"]), os.environ, store.secret(), None)
+    return next(found, "")
 
 
 def untraced(results: Iterable[RunResult]) -> list[str]:

@@ -16,12 +16,17 @@ def described(module: types.ModuleType) -> dict[str, str]:
     """What each global name of a module has, in words.
 
     Plain values count by value, functions by where they are written, classes by their functions and
-    plain values, other objects by their type. Modules are left out: they have names of their own.
+    plain values, other objects by their type. Modules have names of their own, and tests (to which
+    the plugin adds a control) train nothing.
     """
     return {
         name: _described(value)
         for name, value in list(vars(module).items())
-        if not name.startswith(("@", "__")) and not isinstance(value, types.ModuleType)
+        if not name.startswith(("@", "__"))
+        and not isinstance(value, types.ModuleType)
+        and not (
+            name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
+        )
     }
 
 

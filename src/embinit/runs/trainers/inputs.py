@@ -120,7 +120,9 @@ def recorded(
         "versions": dict(each.split(" ", 1) for each in versions),
         "declared": {told(str(path)): digest_declared(path) for path in declared},
         "untraced": [] if declared else traced["untraced"],
-        "state": {name: json.dumps(each, sort_keys=True) for name, each in traced["states"].items()},
+        "state": {
+            name: json.dumps(each, sort_keys=True) for name, each in traced["states"].items()
+        },
     }
 
 

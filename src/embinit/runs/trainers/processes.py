@@ -88,6 +88,13 @@ class Trainer:
             self.states = self._receive(self.home[0], lambda share: None, None)[1]
         return self.states
 
+    def state(self, module: str) -> dict[str, str]:
+        """The globals of one of the project's modules, as it is once it is imported."""
+        if module not in self.load():
+            self._connection.send(module)
+            self.states = self._receive(module, lambda share: None, None)[1]
+        return self.load().get(module, {})
+
     def call(
         self,
         name: str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import operator
 import os
@@ -17,9 +19,9 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError
-from embinit.runs.trainers.tracing import Tracer
 from embinit.runs.machine import end_with
 from embinit.runs.modules import load_module
+from embinit.runs.trainers.tracing import Tracer
 
 TELL_SECONDS = 0.05
 """How often the share that is done is sent."""
@@ -93,7 +95,9 @@ class _Seeds:
             module.manual_seed(self.seed)
 
 
-def serve(channel: int, path: list[str], argv: list[str], home: tuple[str, str], parent: int) -> None:
+def serve(
+    channel: int, path: list[str], argv: list[str], home: tuple[str, str], parent: int
+) -> None:
     """Loads a module and answers calls of its functions, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
     end_with(parent, group=True)
@@ -116,7 +120,12 @@ def serve(channel: int, path: list[str], argv: list[str], home: tuple[str, str],
         except EOFError:
             return
         tracer.active = True
-        connection.send(_answer(request, home, tracer, seeds, connection))
+        if isinstance(request, str):
+            with contextlib.suppress(Exception):
+                importlib.import_module(request)
+            connection.send(("ready", tracer.states))
+        else:
+            connection.send(_answer(request, home, tracer, seeds, connection))
 
 
 def _answer(request: Any, home: Any, tracer: Tracer, seeds: _Seeds, connection: Connection) -> Any:

@@ -44,6 +44,7 @@ READERS = frozenset({"safetensors", "h5py", "netCDF4", "tensorflow"}) | {
 TERMINAL = frozenset({"COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"})
 """Variables that decide no number where a library reads them."""
 
+
 class _Local(threading.local):
     """Whether a thread is within a hook, whose own reading is not noted."""
 
@@ -272,7 +273,11 @@ class Tracer:
         self._known = len(sys.modules)
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and is_own_file(file) and os.path.abspath(file) not in self._modules:
+            if (
+                isinstance(file, str)
+                and is_own_file(file)
+                and os.path.abspath(file) not in self._modules
+            ):
                 self._take(file)
 
     def ready(self) -> dict[str, dict[str, str]]:
@@ -371,7 +376,7 @@ class Tracer:
         return None
 
     def _watch_processes(self) -> None:
-        """multiprocessing's own way to start a process raises no event."""
+        """Multiprocessing's own way to start a process raises no event."""
         import _posixsubprocess
         import subprocess  # has its own name for it, and an event
 
@@ -419,7 +424,9 @@ class Tracer:
                 "files": files,
                 "folders": dict(self._folders),
                 "modules": {path: list(each[1:]) for path, each in self._modules.items()},
-                "variables": sorted(self.variables if self._before_all is None else self._before_all),
+                "variables": sorted(
+                    self.variables if self._before_all is None else self._before_all
+                ),
                 "imports": sorted(self._imports - self._own_packages()),
                 "untraced": list(self.untraced),
             }
