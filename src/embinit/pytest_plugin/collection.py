@@ -201,7 +201,7 @@ class Collection:
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )
-        if any(wanted):
+        if any(wanted) and not self._options.option("debug"):
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [
                 runs for runs in wanted if not any(map(self._training.session.problem, runs))

@@ -103,6 +103,8 @@ class Conclusion:
         """What is not in order; nothing is where nothing was to be judged."""
         if self._state.registering.is_asked_for:
             return []
+        if self._options.option("debug"):
+            return ["nothing is judged"]
         return baseline.faults(self._state.document(), self._options.blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -115,7 +117,7 @@ class Conclusion:
             try:
                 if self._state.registering.is_asked_for:
                     self._state.registering.write(terminalreporter)
-                elif self._state.reported:
+                elif self._state.reported and not self._options.option("debug"):
                     self._conclude(terminalreporter)
             except Exception as error:
                 if not (isinstance(error, OutputError) or is_unwritable(error)):

@@ -8,7 +8,7 @@ import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.entries import claim_entry, properties
-from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.judging import Case, Judgement, broken, judge
 from embinit.errors import InputError, OutputError, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin import STRICT
@@ -18,8 +18,9 @@ from embinit.pytest_plugin.outcomes import settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import difference
+from embinit.runs.functions import call_here, difference
 from embinit.runs.machine import require_room
+from embinit.specs import FunctionRecipe, RunSpec
 
 
 class Judging:
@@ -52,6 +53,8 @@ class Judging:
                 pyfuncitem, pyfuncitem.stash[CASE], self._training.session, self._training.ensure
             )
             return True
+        if self._options.option("debug"):
+            pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
         self._looks.update()
         entry = claim_entry(
@@ -72,6 +75,16 @@ class Judging:
         if ITEM_RESULT in item.stash:
             item.stash[ITEM_RESULT].attach(report)
         return report
+
+    def _called_here(self, case: Case) -> str:
+        """Makes the first run of each arm of a claim in this process, and says what came out."""
+        first: dict[RunSpec, RunSpec] = {}
+        for run in (run for each in case.comparisons for run in each.runs()):
+            if run.kind == FunctionRecipe.kind:
+                first.setdefault(run.without_seed(), run)
+        device = self._options.option("device")
+        scores = [f"{run.recipe.arm}: {call_here(run, device)}" for run in first.values()]
+        return printable(f"--embinit-debug judges and stores nothing; {'; '.join(scores)}")
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""

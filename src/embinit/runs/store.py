@@ -141,15 +141,14 @@ class Store:
     def secret(self) -> bytes:
         """The key of keyed digests, made when it is first needed; only its owner reads it."""
         path = self.root / "secret"
-        with (
-            contextlib.suppress(FileExistsError),
-            tempfile.NamedTemporaryFile(dir=self.root) as new,
-        ):
-            if not path.exists():
+        if self._write and not path.exists():
+            # Another process may make it meanwhile; whoever links first has made it.
+            new = tempfile.NamedTemporaryFile(dir=self.root)
+            with contextlib.suppress(FileExistsError), new:
                 new.write(os.urandom(32))
                 new.flush()
                 os.link(new.name, path)
-        return path.read_bytes()
+        return path.read_bytes() if path.exists() else b""
 
     def __contains__(self, key: str) -> bool:
         """Whether there is a record of ``key``, damaged or not."""

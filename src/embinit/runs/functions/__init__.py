@@ -5,7 +5,7 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, changed, make, untraced, untrue_seeds
+from embinit.runs.functions.calling import KIND, call_here, changed, make, untraced, untrue_seeds
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -24,6 +24,7 @@ __all__ = [
     "Surroundings",
     "Trainers",
     "Training",
+    "call_here",
     "changed",
     "difference",
     "make",

@@ -33,7 +33,7 @@ def root_of(home: tuple[str, str]) -> Path:
 
 
 def project_of(home: tuple[str, str]) -> Path:
-    """The folder of the project that a module is of: its root, or above it the first with a mark."""
+    """The folder of a module's project: its root, or above that the first with a mark."""
     root = root_of(home)
     above = (each for each in (root, *root.parents) if any((each / m).exists() for m in ROOT_MARKS))
     return next(above, root)

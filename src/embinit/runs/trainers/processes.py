@@ -83,7 +83,7 @@ class Trainer:
             )
 
     def load(self) -> dict[str, dict[str, str]]:
-        """The globals of the project's modules, once they are loaded; RunFailed where they can't."""
+        """The globals of the project's modules, once loaded; RunFailed where they can't be."""
         if self.states is None:
             self.states = self._receive(self.home[0], lambda share: None, None)[1]
         return self.states

@@ -70,7 +70,7 @@ def plain(answer: Any) -> Any:
     return NoNumber(type(answer).__name__) if number is None else number
 
 
-class _Seeds:
+class Seeds:
     """Seeds the global generators, and those of libraries as they are loaded."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ def serve(
     end_with(parent, group=True)
     connection = Connection(channel)
     sys.path[:], sys.argv[:] = path, argv
-    tracer, seeds = Tracer(home), _Seeds()
+    tracer, seeds = Tracer(home), Seeds()
     tracer.loaded = seeds.loaded
     tracer.start()
     try:
@@ -128,7 +128,7 @@ def serve(
             connection.send(_answer(request, home, tracer, seeds, connection))
 
 
-def _answer(request: Any, home: Any, tracer: Tracer, seeds: _Seeds, connection: Connection) -> Any:
+def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
     name, arguments, seed, passed = request
     told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
     given = {"seed": seed, "tell": told, **passed}
