@@ -143,7 +143,7 @@ class Store:
         path = self.root / "secret"
         if self._write and not path.exists():
             # Another process may make it meanwhile; whoever links first has made it.
-            new = tempfile.NamedTemporaryFile(dir=self.root)
+            new = tempfile.NamedTemporaryFile(dir=self.root)  # noqa: SIM115
             with contextlib.suppress(FileExistsError), new:
                 new.write(os.urandom(32))
                 new.flush()

@@ -25,17 +25,17 @@ from embinit.runs.trainers.inputs import (
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib", "/usr/share/zoneinfo/", "/lib/")
 """Folders of the operating system, whose files are no data."""
 
-HARMLESS = frozenset(
-    "lscpu ldconfig uname gcc cc c++ g++ ld file nvidia-smi rocm-smi getconf sysctl git which "
-    "objdump ptxas nvcc".split()
-)
+HARMLESS = frozenset({
+    "lscpu", "ldconfig", "uname", "gcc", "cc", "c++", "g++", "ld", "file", "nvidia-smi",
+    "rocm-smi", "getconf", "sysctl", "git", "which", "objdump", "ptxas", "nvcc",
+})  # fmt: skip
 """Programs by which libraries look at the machine."""
 
-NATIVE = frozenset(
-    "pyarrow polars lxml cv2 fasttext duckdb lmdb rasterio netCDF4 tables fastparquet xgboost "
-    "lightgbm sentencepiece tokenizers decord tensorstore torchaudio soundfile osgeo fiona zarr "
-    "kaldiio".split()
-)
+NATIVE = frozenset({
+    "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
+    "tables", "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
+    "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
+})  # fmt: skip
 """Libraries that open files by themselves, unseen, where the project imports them."""
 
 READERS = frozenset({"safetensors", "h5py", "netCDF4", "tensorflow"}) | {
