@@ -73,7 +73,8 @@ class Project:
     def close(self):
         for session in self._sessions:
             session.trainers.end()
-        sys.modules.pop("mine", None)
+        for name in ("mine", "helper", "optional"):
+            sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -241,9 +242,10 @@ class TestMore: pass
     assert digest_of_source(source, tests=False) != digest_of_source(changed_, tests=False)
 
 
-def test_variables_count_and_their_values_are_nowhere(project):
+def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
     """Those that the project reads, also by a library's or the standard library's code."""
     project.environ["TOKEN"] = "s3cr3t-value"
+    monkeypatch.setenv("TOKEN", "")
     run = project.module("T = os.environ['TOKEN']", "v = float('OTHER' in os.environ)")
     result = project.train(run)
     assert set(result.provenance["inputs"]["variables"]) == {"TOKEN", "OTHER"}

@@ -8,7 +8,7 @@ from embinit import Family, a_a, claim, experiment, falsehood, training
 SCRIPT = Path(__file__).with_name("train.awk")
 
 
-@training(measures={"accuracy": "% accuracy"}, files=["train.awk"])
+@training(measures={"accuracy": "% accuracy"}, inputs=["train.awk"])
 def by_awk(seed, shift, rate=0.5, steps=300):
     """The script is a file of its own, so it is named: what it holds is in the runs' keys."""
     settings = {"seed": seed + 1, "shift": shift, "rate": rate, "steps": steps}

@@ -25,6 +25,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd
 from embinit.errors import InputError
+from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical

@@ -71,12 +71,16 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
 
 def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
     trainers: Trainers = context.trainers or _TRAINERS
-    given = {"device": context.device, "tell": None}
-    passed = {name: given[name] for name in known.told() if name != "seed"}
     trainer = trainers.of(known.home, context.device, alone=known.process)
     try:
         return trainer.call(
-            known.name, run.recipe.arguments, run.seed, passed, context.progress, known.timeout
+            known.name,
+            run.recipe.arguments,
+            run.seed,
+            context.device,
+            [*known.told()],
+            context.progress,
+            known.timeout,
         )
     finally:
         if known.process or trainer.process.poll() is not None:

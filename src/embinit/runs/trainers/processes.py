@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from typing import Any, NamedTuple
@@ -100,7 +100,8 @@ class Trainer:
         name: str,
         arguments: str,
         seed: int,
-        given: Mapping[str, Any],
+        device: str,
+        taken: Sequence[str],
         progress: Callable[[float], None],
         timeout: float | None,
     ) -> Answer:
@@ -110,7 +111,7 @@ class Trainer:
             os.ftruncate(self._output.fileno(), 0)
             os.lseek(self._output.fileno(), 0, os.SEEK_SET)
         with contextlib.suppress(OSError):  # it has ended, which receiving says
-            self._connection.send((name, arguments, seed, given))
+            self._connection.send((name, arguments, seed, device, taken))
         _, *answer = self._receive(name, progress, timeout)
         return Answer(*answer)
 
@@ -122,7 +123,8 @@ class Trainer:
             try:
                 message = self._connection.recv() if self._connection.poll(POLL_SECONDS) else None
             except (EOFError, OSError):
-                raise self._failed(f"{name}'s process ended with {self._status()}") from None
+                reason = f"{name}'s process ended with {self._status()}"
+                raise self._failed(reason, ended=True) from None
             now = time.monotonic()
             taken, last = taken + min(now - last, LONGEST_POLL), now
             if message is None or message[0] == "share":
@@ -141,11 +143,11 @@ class Trainer:
             return self.process.wait(10)
         return 0
 
-    def _failed(self, reason: str, details: str = "") -> RunFailed:
+    def _failed(self, reason: str, details: str = "", ended: bool = False) -> RunFailed:
         size = os.fstat(self._output.fileno()).st_size
         last = os.pread(self._output.fileno(), LAST_BYTES, max(size - LAST_BYTES, 0))
         printed = last.decode(errors="replace").strip()
-        if not details and printed:
+        if ended and printed:
             reason += f": {printed.splitlines()[-1][:300]}"
         error = RunFailed(reason)
         for note in (details, printed and f"its last output:\n{printed}"):

@@ -129,19 +129,16 @@ def serve(
 
 
 def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
-    name, arguments, seed, passed = request
+    name, arguments, seed, device, taken = request
     told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
-    given = {"seed": seed, "tell": told, **passed}
+    passed = {"seed": seed, "tell": told, "device": device}
     kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
     try:
         function = _function(name, home)
         seeds.set(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            names = request[3].keys()
-            answer = function(
-                **{key: given[key] for key in ("seed", *names)}, **json.loads(arguments)
-            )
+            answer = function(**{each: passed[each] for each in taken}, **json.loads(arguments))
         result: Any = ("done", plain(answer), told.curves)
     except BaseException as error:
         result = ("failed", _reason(name, error), "".join(traceback.format_exception(error)))
