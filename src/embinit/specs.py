@@ -67,11 +67,13 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 class FunctionRecipe(Recipe):
     """The call of a user's function (see ``runs.functions``).
 
-    ``arguments`` is canonical JSON without the seed. What it reads is in its runs' records.
+    ``arguments`` is canonical JSON without the seed, ``files`` has the names of declared inputs.
+    What it reads is in its runs' records.
     """
 
     function: str
     arguments: str
+    files: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "function"
 
@@ -93,7 +95,7 @@ class FunctionRecipe(Recipe):
         return {
             "data": data | {"min_freq": 2, "max_length": 64},
             "model": None,
-            "training": {**dataclasses.asdict(self), "code": "", "files": ()},
+            "training": {**dataclasses.asdict(self), "code": ""},
             "table": {"init": "", "source": None, "trained": True},
             "positions": {"kind": "none", "multiplier": "one", "pe_scale": "one"},
         }

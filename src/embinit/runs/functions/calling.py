@@ -107,7 +107,7 @@ class FunctionKind(Kind[FunctionRecipe]):
     def recipe_of(self, layout: Mapping[str, Any]) -> FunctionRecipe:
         """The recipe, which is the layout's ``training``."""
         plain = dict(layout["training"])
-        if plain.pop("code", "") or plain.pop("files", ()) or plain.pop("versions", ()):
+        if plain.pop("code", "") or plain.pop("versions", ()):
             raise InputError("an older version of embinit made it, and it says nothing of inputs")
         recipe: FunctionRecipe = structured(FunctionRecipe, plain)
         return recipe

@@ -125,7 +125,7 @@ class Training:
             if each.default is not each.empty and each.name not in GIVEN and _is_plain(each.default)
         }
         text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
-        return FunctionRecipe(self.name, text)
+        return FunctionRecipe(self.name, text, tuple(path.name for path in self.inputs))
 
 
 TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings")
