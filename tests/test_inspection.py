@@ -183,19 +183,6 @@ def test_adams_step_is_compared_with_sigma(lr, fault, tmp_path):
     assert steps == pytest.approx(inspection.tables[0].measures.sigma / lr)
 
 
-def test_a_text_says_which_odd_rows_are_used(tmp_path):
-    """What a text uses stays as grave as it is; what it lacks is lighter by one step."""
-    directory = change(model_directory("llama", tmp_path), **{TABLES["llama"]: put(5, 7, 0.0)})
-    text = tmp_path / "text.txt"
-    for words, used, severity in (
-        ("w3 w7 w3\nw3 w9 w10\n", {5: 3}, "warning"),
-        ("w100 w101\n", {}, "note"),
-    ):
-        text.write_text(words)
-        found = inspect(directory, text=text).finding("zero-rows")
-        assert (found.used, found.severity) == (used, severity)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_figures_agree_with_numpy(dtype, tmp_path):
     """The pass in blocks gives what the whole table gives, in any stored type."""
@@ -293,14 +280,11 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
     again = [*ENTRIES[:-1], "word0"]
     assert names(inspect(write(tmp_path / form, again, table))) == {"words-twice"}
     table[3], table[8] = 0, table[7] * 1.001
-    (tmp_path / "text").write_text("Word3 word4 other\nword3\n")
-    inspection = inspect(write(tmp_path / form, ENTRIES, table), text=tmp_path / "text")
+    inspection = inspect(write(tmp_path / form, ENTRIES, table))
     assert inspection.kind == "vectors"
     assert names(inspection) == {"zero-rows", "rows-alike"}
-    assert inspection.finding("zero-rows").used == {3: 2}
     assert inspection.finding("rows-alike").rows == (7, 8)
     assert "'word3'" in inspection.finding("zero-rows").what
-    assert inspection.facts["of them with a vector"] == 3
 
 
 @pytest.mark.parametrize("sigma", [0.3, 4.0])
@@ -322,10 +306,8 @@ def test_the_document_fits_its_schema_and_the_text_its_lines(tmp_path):
     """Of a model with several faults, NaN included, of vectors, and of a sample of many rows."""
     directory = model_directory("t5", tmp_path)
     change(directory, **{TABLES["t5"]: put(3, 6, math.nan)}, config={"vocab_size": 9})
-    text = tmp_path / "text"
-    text.write_text("w1 w2")
     vectors = write_text(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
-    for each in (inspect(directory, text=text, lr=1e-9), inspect(vectors), inspect(NORMALS)):
+    for each in (inspect(directory, lr=1e-9), inspect(vectors), inspect(NORMALS)):
         document = json.loads(each.as_json())
         jsonschema.validate(document, SCHEMA)
         shown = each.as_text()

@@ -27,9 +27,8 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.losses import NOTHING
 from embinit.lab.models.masked_language_model import MaskedLanguageModel, built_parameters
 from embinit.lab.models.masking import mask_tokens
-from embinit.lab.models.sizes import count_parameters, parameters_of, reinvested
+from embinit.lab.models.sizes import count_parameters, output_width, parameters_of, reinvested
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import output_width
 from embinit.lab.specs import (
     Cut,
     DataSpec,

@@ -188,23 +188,14 @@ def compare(
     spread: RegisteredSd | None = None,
     pairing: Pairing = Pairing.BY_SEED,
 ) -> Outcome:
-    """Decides ``left relation right`` from values, by default paired by seed.
+    """Decides ``left relation right`` from values, by default one a seed and paired by it.
 
-    Args:
-        left: One value a seed.
-        right: The other side's values, seed by seed where they are paired.
-        relation: The stated relation of left to right.
-        alpha: The level at which the statement is SUPPORTED.
-        margin: At least 0, in the metric's unit. It widens ``<=``, ``>=`` and ``~``; ``<`` and
-            ``>`` test against 0 and have NO EFFECT where the difference is smaller.
-        random: Whether the values depend on the seed, even if all differences are equal.
-        alpha_against: The level at which it is REFUTED or has NO EFFECT; by default ``alpha``.
-        spread: The registered spread of these differences; None leaves them to their own.
-        pairing: What pairs the values. Without pairs the spread is that of the difference of two
-            runs: the noise of one times the root of 2.
-
-    Raises:
-        InputError: Too few values, pairs of different lengths, or a value that is not finite.
+    At ``alpha`` the statement is SUPPORTED, at ``alpha_against`` (by default the same) REFUTED or
+    has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
+    ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
+    depend on the seed, even if all differences are equal. Without pairs a registered ``spread`` is
+    that of the difference of two runs. InputError for too few values, pairs of different lengths,
+    or a value that is not finite.
     """
     sample = (
         Paired.of(left, right)
@@ -638,10 +629,10 @@ def _tied(
 
 
 def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | None:
-    """The fewest seeds that show an effect with 90 % power.
+    """The fewest seeds that show an effect, in sds of the difference, with 90 % power.
 
-    The effect is counted in standard deviations of the difference. None where it is not above 0 or
-    needs over 1000 seeds. The test is by default one without a registered spread.
+    None where it is not above 0 or needs over 1000 seeds. The test is by default one without a
+    registered spread.
     """
     test = test or _Test.of(None)
     if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:

@@ -17,13 +17,9 @@ def add_inspect(commands: Any) -> None:
         help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
     )
     inspect.add_argument(
-        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
-    )
-    inspect.add_argument(
         "--tensor", help="the input table's name, where it can't be found by itself"
     )
     inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
-    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
     inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
     inspect.add_argument(
         "--repair",
@@ -46,7 +42,7 @@ def _inspect(parsed: argparse.Namespace) -> int:
     from embinit.lab.inspection import inspect
     from embinit.lab.inspection.repair import repair
 
-    options = {name: getattr(parsed, name) for name in ("tokenizer", "tensor", "lr", "text")}
+    options = {name: getattr(parsed, name) for name in ("tensor", "lr")}
     inspection = inspect(parsed.path, **options)
     print(inspection.as_text())
     if parsed.json:

@@ -42,13 +42,8 @@ def as_markdown(
 ) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers.
 
-    Args:
-        document: The verdicts document.
-        baseline: The one that it is compared with; None compares with nothing.
-        moved: By how many margins a difference may move from the baseline's; None for any move.
-
-    Raises:
-        InputError: The two are of different tiers.
+    A difference may move from the ``baseline``'s by ``moved`` margins. InputError if the two
+    documents are of different tiers.
     """
     session = document["session"]
     since = [] if baseline is None else changes(document, baseline)
@@ -81,12 +76,7 @@ def as_markdown(
 
 
 def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
-    """The findings of each paper as a table: their outcomes on each kind of data.
-
-    Args:
-        documents: Verdicts documents, one a tier.
-        short: Whether to leave out the numbers of the median effect.
-    """
+    """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
     claims = [{each["id"]: each for each in one["claims"]} for one in documents]
     lines = []
     for table in tables(documents):

@@ -1,8 +1,8 @@
 """The measures of a table, taken in one pass over its rows.
 
 A pass keeps a handful of numbers a row (its norm, its share along the common direction, and its
-projections on a few random directions, by which rows that are alike are found) and one block of
-rows. The spectrum is that of a sample of rows, since the whole one takes N times D squared steps.
+projections on a few random directions) and one block of rows. The spectrum is that of a sample of
+rows, since the whole one takes N times D squared steps.
 """
 
 from __future__ import annotations
@@ -54,50 +54,31 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowMeasures:
-    """Measures of each of N rows.
+    """Measures of each of N rows."""
 
-    Attributes:
-        norms: Euclidean norms; NaN where a row is not finite.
-        along: Each row's share along the table's common direction, as a length.
-        projections: (N, 32): the unit rows on random directions of unit variance.
-        measured: True in the rows that are no padding and have a token.
-    """
-
-    norms: Floats
-    along: Floats
-    projections: Floats
-    measured: Mask
+    norms: Floats  # NaN where a row is not finite
+    along: Floats  # the share along the table's common direction, as a length
+    projections: Floats  # (N, 32): the unit rows on random directions of unit variance
+    measured: Mask  # rows that are no padding and have a token
 
 
 @dataclass(frozen=True)
 class TableMeasures:
-    """The measures of a table without its padding and its rows that are not finite.
-
-    Attributes:
-        measured_rows: The rows that were measured.
-        sigma: The sigma (divided by n) over all values.
-        norm_quantiles: Percentiles of the rows' norms, by their percent.
-        mean_norm: The norm of the mean row.
-        mean_cosine: The mean cosine of two different rows.
-        energy: The mean squared distance of a row to the mean row.
-        top_shares: The share of the sample's variance in its first 1, 3 and 10 components.
-        effective_rank: The exponential of the entropy of the sample's variances.
-        sample_rows: The rows of the sample.
-    """
+    """The measures of a table without its padding and its rows that are not finite."""
 
     rows: int
     dim: int
     dtype: str
     measured_rows: int
     mean: float
-    sigma: float
+    sigma: float  # divided by n, over all values
     largest: float
-    norm_quantiles: dict[str, float]
-    mean_norm: float
-    mean_cosine: float
-    energy: float
-    top_shares: dict[str, float]
-    effective_rank: float
+    norm_quantiles: dict[str, float]  # by their percent
+    mean_norm: float  # the norm of the mean row
+    mean_cosine: float  # of two different rows
+    energy: float  # the mean squared distance of a row to the mean row
+    top_shares: dict[str, float]  # of the sample's variance in its first 1, 3 and 10 components
+    effective_rank: float  # the exponential of the entropy of the sample's variances
     sample_rows: int
 
     @property
@@ -115,12 +96,7 @@ def blocks(tensor: StoredTensor) -> Iterator[tuple[int, Tensor]]:
 
 
 def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
-    """Measures a table.
-
-    Args:
-        table: The table, (N, D).
-        measured: True in the rows that are no padding and have a token.
-    """
+    """Measures a table (N, D), where ``measured`` rows are no padding and have a token."""
     rows, dim = table.shape
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
@@ -196,14 +172,12 @@ def _quantiles(norms: Floats) -> dict[str, float]:
 
 
 def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
-    """The variance's share in the first components, and the effective rank.
-
-    Rows that are much longer than the median would be components of their own and are left out.
-    """
+    """The variance's share in the first components, and the effective rank."""
     if len(sample):
         largest = sample.abs().max()
         sample = sample / torch.where(largest > 0, largest, 1.0)
         length = sample.norm(dim=1)
+        # Rows that are much longer than the median would be components of their own.
         sample = sample[length <= 3 * length.median()]
     centred = sample - sample.mean(dim=0)
     scale = centred.abs().max() if len(sample) > 1 else torch.tensor(0.0)
@@ -227,14 +201,9 @@ def alike(each: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
     """Groups of rows that are nearly one direction, the largest group first.
 
     Rows are brought together by the rounded values of a few projections, four times with the grid
-    shifted, and compared by all projections with the first row of their cell. Two rows at the
-    limit itself are found three times in four, copies always.
-
-    Args:
-        each: The rows' measures.
-        rows: True in the rows to compare.
-        mean_cosine: The mean cosine of two rows. Where all rows are close, only those much closer
-            than the others are alike.
+    shifted, and compared by all projections with the first row of their cell. Two rows at the limit
+    itself are found three times in four, copies always. Where all rows are close (``mean_cosine``),
+    only those much closer than the others are alike.
     """
     ids = np.flatnonzero(rows)
     if len(ids) < 2:
