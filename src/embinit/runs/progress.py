@@ -73,7 +73,7 @@ class ProgressSnapshot:
 
 
 class Planned(NamedTuple):
-    """A planned run: its path in the store, its cost, its runs' group of one pace, its plan's time."""
+    """A planned run: its path, its cost, the group of its pace, the time of its plan."""
 
     path: str
     cost: float
@@ -87,8 +87,8 @@ class Planned(NamedTuple):
             return True
         with contextlib.suppress(FileNotFoundError):
             folder, name = os.path.split(self.path.removesuffix("json"))
-            made = (each for each in os.scandir(folder) if each.name.startswith(name))
-            return any(each.stat().st_mtime >= self.since for each in made)
+            made = [each for each in os.listdir(folder) if each.startswith(name)]
+            return any(os.stat(f"{folder}/{each}").st_mtime >= self.since for each in made)
         return False
 
 

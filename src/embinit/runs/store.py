@@ -129,14 +129,12 @@ class Store:
 
     def names(self, key: str) -> list[str]:
         """The names of the records of ``key`` by what they were made from, the newest first."""
-        folder = self._runs / key[:2]
-        try:
-            found = [each for each in os.scandir(folder) if each.name.startswith(f"{key}.")]
-            found = [each for each in found if each.name.endswith(".json")]
-            found.sort(key=lambda each: each.stat().st_mtime, reverse=True)
-        except FileNotFoundError:
-            return []
-        return [each.name.removesuffix(".json") for each in found if each.name != f"{key}.json"]
+        folder, begins, found = self._runs / key[:2], f"{key}.", []
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(folder):
+                if name.startswith(begins) and name.endswith(".json") and name != f"{key}.json":
+                    found.append((os.stat(folder / name).st_mtime, name.removesuffix(".json")))
+        return [name for _, name in sorted(found, reverse=True)]
 
     def secret(self) -> bytes:
         """The key of keyed digests, made when it is first needed; only its owner reads it."""
