@@ -24,7 +24,7 @@ _HARMLESS = (sys.stdlib_module_names | {"pytest", "hypothesis", "embinit"}) - {"
 """Modules whose import changes nothing where their names are not used."""
 
 _LIBRARIES = tuple(
-    str(Path(home)) + "/"
+    f"{home}/"
     for home in (
         Path(__file__).parent,
         *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),

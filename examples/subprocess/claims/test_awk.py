@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).with_name("train.awk")
 
 @training(measures={"accuracy": "% accuracy"}, inputs=["train.awk"])
 def by_awk(seed, shift, rate=0.5, steps=300):
-    """The script is read by another process, so it is named: after a change the runs are made anew."""
+    """The script is read by another process, so it is named: a change makes the runs anew."""
     settings = {"seed": seed + 1, "shift": shift, "rate": rate, "steps": steps}
     given = [part for name, value in settings.items() for part in ("-v", f"{name}={value}")]
     done = subprocess.run(

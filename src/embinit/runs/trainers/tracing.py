@@ -76,7 +76,7 @@ class Tracer:
         self.states: dict[str, dict[str, str]] = {}
         self.loaded: Callable[[types.ModuleType], None] = lambda module: None
         self._files: dict[str, tuple[int, ...] | str | None] = {}
-        self._folders: dict[str, str] = {}
+        self._folders: dict[str, str | None] = {}
         self._modules: dict[str, tuple[tuple[int, ...] | None, str, str]] = {}
         self._products: set[str] = set()
         self._own_variables: set[str] = set()
@@ -214,10 +214,10 @@ class Tracer:
 
             for group in supported:
                 if original in group:
-                    group.add(asked)  # type: ignore[attr-defined]
+                    group.add(asked)
             return asked
 
-        os.stat, os.lstat = watch(_stat), watch(_lstat)  # type: ignore[assignment]
+        os.stat, os.lstat = watch(_stat), watch(_lstat)
 
     def _ask(self, path: Any, found: str | None) -> None:
         self._local.busy = True
