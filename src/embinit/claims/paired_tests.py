@@ -2,8 +2,8 @@
 
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a bootstrap does not. Their spread is pooled with the registered one (``RegisteredSd``) and never
-taken to be smaller; where an F-test contradicts the registered spread, the larger of the two
-decides alone. Each statement is tested one-sided at the claim's share of alpha:
+taken to be smaller; where an F-test contradicts that, the larger of the two decides alone. Each
+statement is tested one-sided at the claim's share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
@@ -12,13 +12,13 @@ decides alone. Each statement is tested one-sided at the claim's share of alpha:
 A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
 shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED, and so
 is a decision that changes without one of three or more seeds. Skewed scores move the bound outwards
-by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten
-registered seeds vouch for the spread, differences are taken to be skewed to either side, and six
-seeds are the fewest that decide.
+by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). With fewer than ten
+registered seeds, differences are taken to be skewed to either side, and six seeds are the fewest
+that decide.
 
-Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28) by the same rules, or by
-Student's where the noise of one arm is registered. Statistics of tables are compared as numbers.
-Where every seed shows the same difference (best epochs often), the sign test decides.
+Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28), or by Student's where the noise
+of one arm is registered. Statistics of tables are compared as numbers. Where every seed shows the
+same difference (best epochs often), the sign test decides.
 """
 
 from __future__ import annotations
@@ -645,6 +645,12 @@ def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | N
         else:
             low = middle + 1
     return low
+
+
+def rounded_up(value: float) -> float:
+    """A number above 0 with two significant digits, not below it."""
+    digits = 1 - math.floor(math.log10(value))
+    return round(math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
 
 
 def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embinit.claims.entries import TESTED
+from embinit.claims.run_checks import repeated_otherwise
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
-from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
-from embinit.runs.functions import other_versions, untraced, untrue_seeds
+from embinit.runs.functions import other_versions, untraced
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
@@ -32,6 +33,7 @@ class Circumstances:
     data_dir_given: bool
     seeds: int | None = None  # of the one interim analysis that an option asks for
     unfinished: str | None = None  # why it ended before each claim had its verdict
+    asked_whole: Sequence[str] = ()  # files, folders and modules
 
 
 def make_document(
@@ -58,7 +60,10 @@ def make_document(
         for key in runs
     )
     made = [run.result for run in runs.values()]
-    notes, locks = [*untraced(made), *untrue_seeds(made), *other_versions(made)], locks_of(claims)
+    notes = [*untraced(made), *repeated_otherwise(made, on_cpu=False), *other_versions(made)]
+    asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
+    notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
+    locks = locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {
@@ -74,6 +79,7 @@ def make_document(
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
         "data_dir_given": circumstances.data_dir_given,
+        "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}

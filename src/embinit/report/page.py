@@ -24,8 +24,9 @@ from embinit.claims.paired_tests import Relation
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import PaperTable, Tier, papers_of
-from embinit.report import baseline, numbers, summary, verdicts
+from embinit.report import numbers, summary, verdicts
 from embinit.report.arms import Run, gather, learning_curves, task_rows
+from embinit.report.baseline import Since, compare
 from embinit.report.charts import (
     HALF,
     LINE,
@@ -38,9 +39,7 @@ from embinit.report.charts import (
     margin_ticks,
 )
 from embinit.report.methods import methods
-
-UNFINISHED = "unfinished"
-"""The folder for the report of an unfinished session, where a whole one has its place already."""
+from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
 
 OPEN_UP_TO = 12
 """Up to so many claims are shown open; more are folded, each by itself."""
@@ -109,19 +108,19 @@ def render(
     document: Mapping[str, Any],
     runs: Mapping[str, Run],
     beside: Sequence[Mapping[str, Any]] = (),
-    since: Sequence[str] | None = None,
+    since: Since | None = None,
 ) -> str:
     """The page as HTML text, with curves of the ``runs`` that are there.
 
-    ``beside`` are documents of other tiers, ``since`` the changes since a baseline (None without
+    ``beside`` are documents of other tiers, ``since`` what changed since a baseline (None without
     one). InputError if a document has another schema version, or lacks a field.
     """
     documents = [document, *beside]
     for each in documents:
-        if each.get("schema_version") != baseline.SCHEMA_VERSION:
+        if each.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
                 f"verdicts document: schema_version is {each.get('schema_version')!r}, this "
-                f"embinit reads {baseline.SCHEMA_VERSION}; run the claims again"
+                f"embinit reads {SCHEMA_VERSION}; run the claims again"
             )
     try:
         page = _environment().get_template("template.html.j2")
@@ -145,12 +144,12 @@ def write_report(
     InputError if the document is none, OutputError if it can't be written.
     """
     document = without_nan(document)
-    since = None if blessed is None else [str(each) for each in baseline.changes(document, blessed)]
+    since = None if blessed is None else compare(document, blessed)
     page = render(document, runs, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if baseline.unfinished(document) and _has_whole(directory):
+        if unfinished(document) and _has_whole(directory):
             directory = directory / UNFINISHED
             if directory.is_symlink():
                 raise OutputError(f"{directory} is a link that leads out of the report; remove it")
@@ -169,7 +168,7 @@ def write_report(
 
 def _has_whole(directory: Path) -> bool:
     try:
-        return not baseline.unfinished(baseline.read(directory / "verdicts.json"))
+        return not unfinished(read(directory / "verdicts.json"))
     except InputError:
         return False
 
@@ -177,7 +176,7 @@ def _has_whole(directory: Path) -> bool:
 def _variables(
     documents: Sequence[Mapping[str, Any]],
     runs: Mapping[str, Run],
-    since: Sequence[str] | None,
+    since: Since | None,
 ) -> dict[str, Any]:
     """The template's variables."""
     first, session = documents[0], documents[0]["session"]
@@ -212,7 +211,7 @@ def _variables(
         "since": since,
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
-        "lacking": [each for document in documents for each in baseline.unfinished(document)],
+        "lacking": [each for document in documents for each in unfinished(document)],
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
         "sections": _sections(first, results),
         # Once each, those that disagree first.

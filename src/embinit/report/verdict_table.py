@@ -124,6 +124,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             notes.append(f"waits for {shown['waits_for']} seeds")
         if shown["contradicted"]:
             notes.append("varies more than registered")
+        notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
     return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
 
 

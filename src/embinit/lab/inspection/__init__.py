@@ -72,7 +72,6 @@ def inspect(
     if subject.head is not None and not evidence[0].head_equal:
         evidence.append(_evidence(subject, subject.head, lr))
     findings = [finding for each in evidence for finding in run_checks(each)]
-    named = {row for finding in findings for row in finding.rows}
     return Inspection(
         name=subject.name,
         kind=subject.kind,
@@ -91,7 +90,6 @@ def inspect(
         ),
         facts=_facts(subject, evidence),
         findings=tuple(sorted(findings, key=lambda each: -SEVERITIES.index(each.severity))),
-        tokens={row: subject.names[row] for row in named if row in subject.names},
     )
 
 

@@ -72,9 +72,7 @@ class TableMeasures:
     measured_rows: int
     mean: float
     sigma: float  # divided by n, over all values
-    largest: float
     norm_quantiles: dict[str, float]  # by their percent
-    mean_norm: float  # the norm of the mean row
     mean_cosine: float  # of two different rows
     energy: float  # the mean squared distance of a row to the mean row
     top_shares: dict[str, float]  # of the sample's variance in its first 1, 3 and 10 components
@@ -102,13 +100,12 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
     onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
     each = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
-    sums, squares, largest, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0.0, 0
+    sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
     for start, block in blocks(table):
         part = slice(start, start + len(block))
-        wide, most, length = _sound(block.float())
+        wide, length = _sound(block.float())
         weight = torch.from_numpy(measured[part]).to(wide.dtype) * length.isfinite()
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        largest = max(largest, most)
         sums += (torch.stack([weight, weight * inverse]) @ wide).double()
         squares += float((length.nan_to_num().double() ** 2 * weight).sum())
         units += int((weight * (inverse > 0)).sum())
@@ -129,9 +126,7 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
         measured_rows=int(sound.sum()),
         mean=mean,
         sigma=math.sqrt(max(0.0, second / dim - mean**2)),
-        largest=largest,
         norm_quantiles=_quantiles(norms[sound]),
-        mean_norm=float(mean_row.norm()),
         # Of different rows, from the sum of the unit rows.
         mean_cosine=(float(sums[1] @ sums[1]) - units) / (units * (units - 1)) if units > 1 else 0,
         energy=max(0.0, second - float(mean_row @ mean_row)),
@@ -151,18 +146,16 @@ def _sample(table: StoredTensor, measured: Mask) -> Tensor:
     return rows[rows.isfinite().all(dim=1)]
 
 
-def _sound(block: Tensor) -> tuple[Tensor, float, Tensor]:
-    """A block with zeros for rows that are not finite, its largest magnitude, and its norms."""
+def _sound(block: Tensor) -> tuple[Tensor, Tensor]:
+    """A block with zeros for rows that are not finite, and its norms."""
     broken = ~block.isfinite().all(dim=1)
     if bool(broken.any()):
         block = torch.where(broken[:, None], 0.0, block)
-    low, high = torch.aminmax(block)
-    largest = max(abs(low.item()), abs(high.item()))
     # Squares and sums of the largest float32 have no number in float32.
-    wide = block.double() if largest > MOST_SQUARED else block
+    wide = block.double() if float(block.abs().max()) > MOST_SQUARED else block
     length = torch.linalg.vector_norm(wide, dim=1)
     length[broken] = torch.nan
-    return wide, largest, length
+    return wide, length
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:

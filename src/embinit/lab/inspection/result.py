@@ -1,22 +1,14 @@
-"""The result of an inspection, as an object, as a JSON document and as text."""
+"""The result of an inspection, as an object and as text."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from embinit.errors import counted, printable
-from embinit.files.writing import without_nan
 from embinit.lab.inspection.findings import SEVERITIES, Finding, Severity, Side
 from embinit.lab.inspection.measures import TableMeasures
-
-SCHEMA_VERSION = 2
-
-MOST_ROWS = 1000
-"""Rows of a finding that the document lists; their number is given in any case."""
 
 COLUMNS = 96
 SHOWN_ROWS = 8
@@ -45,7 +37,6 @@ class Inspection:
     tables: tuple[InspectedTable, ...]
     facts: Mapping[str, float | int | str]
     findings: tuple[Finding, ...]
-    tokens: Mapping[int, str]
 
     def finding(self, name: str) -> Finding | None:
         """The gravest finding of a name; None if there is none."""
@@ -55,23 +46,6 @@ class Inspection:
         """The findings that are as grave as ``severity`` or graver."""
         grave = SEVERITIES[SEVERITIES.index(severity) :]
         return tuple(each for each in self.findings if each.severity in grave)
-
-    def as_json(self) -> str:
-        """The document that ``inspection.schema.json`` describes."""
-        document = {"schema_version": SCHEMA_VERSION} | asdict(self)
-        del document["tokens"]
-        document["tables"] = [table | table.pop("measures") for table in document["tables"]]
-        document["findings"] = [self._document(each) for each in self.findings]
-        return printable(json.dumps(without_nan(document), indent=1, ensure_ascii=False)) + "\n"
-
-    def _document(self, finding: Finding) -> dict[str, Any]:
-        document = asdict(finding)
-        del document["kept"]
-        rows = [
-            {"id": row} | ({"token": self.tokens[row]} if row in self.tokens else {})
-            for row in finding.rows[:MOST_ROWS]
-        ]
-        return document | {"row_count": len(finding.rows), "rows": rows}
 
     def as_text(self) -> str:
         """The subject, its tables, and each finding with its mend, for the terminal."""
@@ -106,7 +80,7 @@ class Inspection:
         if finding.rows:
             shown = ", ".join(map(str, finding.rows[:SHOWN_ROWS]))
             more = len(finding.rows) - SHOWN_ROWS
-            lines += _entry("ids", shown + f" and {more:,} more (--json has them)" * (more > 0))
+            lines += _entry("ids", shown + f" and {more:,} more" * (more > 0))
         return lines
 
 

@@ -5,7 +5,7 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, call_here, changed, make, untraced, untrue_seeds
+from embinit.runs.functions.calling import KIND, call_here, changed, make, untraced
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -33,5 +33,4 @@ __all__ = [
     "training",
     "training_named",
     "untraced",
-    "untrue_seeds",
 ]

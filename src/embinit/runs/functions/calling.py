@@ -186,27 +186,6 @@ def _apart(
     return None
 
 
-def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of functions that give two numbers for one seed, or one number for all seeds."""
-    told: dict[str, None] = {}
-    seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
-    for result in results:
-        if result.spec.kind != FunctionRecipe.kind:
-            continue
-        recipe = cast(FunctionRecipe, result.spec.recipe)
-        if result.provenance.get(AGAIN):
-            told[str(result.provenance[AGAIN])] = None
-        arms = seeds.setdefault(recipe.function, {})
-        arms.setdefault(result.spec.without_seed(), {})[result.spec.seed] = str(result.measures)
-    for name, arms in seeds.items():
-        # One arm may well be exact beside others that draw.
-        if all(len(set(each.values())) == 1 for each in arms.values()) and any(
-            len(each) > 1 for each in arms.values()
-        ):
-            told[f"{name} seems to ignore its seed: all seeds of an arm gave one number"] = None
-    return list(told)
-
-
 def changed(result: RunResult, store: Store) -> str | None:
     """What a stored run was made from and is another now; None for a run of no function."""
     inputs = result.provenance.get(INPUTS)

@@ -343,7 +343,7 @@ class Tracer:
                 tracer.read_variable(None)
                 return iter(super().__iter__())
 
-        os.environ.__class__ = Recorded  # type: ignore[assignment]
+        os.environ.__class__ = Recorded
 
     def set_variable(self, name: str) -> None:
         """Notes that the process itself set a variable, which is no input from then on."""
