@@ -6,6 +6,7 @@ compared, is left out of the result, which says so.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -36,8 +37,11 @@ ALIKE = 1e-9
 INPUTS = "inputs"
 """Where a run's provenance has what it was made from."""
 
-_TRAINERS = Trainers()
-"""Those of a process without a session, such as a node of a cluster."""
+
+@functools.cache
+def _trainers() -> Trainers:
+    """Those of a process without a session, such as a node of a cluster."""
+    return Trainers()
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
@@ -70,7 +74,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
 
 
 def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
-    trainers: Trainers = context.trainers or _TRAINERS
+    trainers: Trainers = context.trainers or _trainers()
     trainer = trainers.of(known.home, context.device, alone=known.process)
     try:
         return trainer.call(

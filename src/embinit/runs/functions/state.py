@@ -68,8 +68,11 @@ def _is_volatile(
     session: Session, known: Training, module: str, name: str, there: dict[str, str]
 ) -> bool:
     """Whether another process that imports the module has another value, too."""
-    fresh = session.trainers.of(known.home, alone=True)
-    try:
-        return fresh.state(module).get(name) != there.get(name)
-    finally:
-        fresh.end()
+    volatile = session.trainers.volatile
+    if (module, name) not in volatile:
+        fresh = session.trainers.of(known.home, alone=True)
+        try:
+            volatile[module, name] = fresh.state(module).get(name) != there.get(name)
+        finally:
+            fresh.end()
+    return volatile[module, name]

@@ -169,6 +169,7 @@ class Trainers:
 
     def __init__(self, surroundings: Surroundings | None = None) -> None:
         self.surroundings = surroundings or Surroundings()
+        self.volatile: dict[tuple[str, str], bool] = {}  # names that each import gives anew
         self._running: dict[tuple[Home, str], Trainer] = {}
         weakref.finalize(self, _end, self._running)
 
