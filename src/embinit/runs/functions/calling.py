@@ -7,6 +7,7 @@ compared, is left out of the result, which says so.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import math
 import os
@@ -79,6 +80,7 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
     try:
         return trainer.call(
             known.name,
+            inspect.unwrap(known.function).__qualname__,
             run.recipe.arguments,
             run.seed,
             context.device,

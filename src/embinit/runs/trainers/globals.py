@@ -42,9 +42,10 @@ def _described(value: Any) -> str:
         return _function(value)
     if isinstance(value, type):
         members = {
-            name: _function(member) if isinstance(member, types.FunctionType) else repr(member)
-            for name, member in vars(value).items()
-            if not name.startswith("_abc_") and isinstance(member, (types.FunctionType, *ATOMS))
+            name: _function(each) if isinstance(each, types.FunctionType) else repr(each)
+            for name, each in vars(value).items()
+            if isinstance(each, types.FunctionType)
+            or (isinstance(each, ATOMS) and not name.startswith(("__", "_abc_")))
         }
         return f"class {value.__module__}.{value.__qualname__} {sorted(members.items())}"
     kind = type(value)

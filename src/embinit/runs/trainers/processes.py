@@ -98,6 +98,7 @@ class Trainer:
     def call(
         self,
         name: str,
+        qualname: str,
         arguments: str,
         seed: int,
         device: str,
@@ -111,7 +112,7 @@ class Trainer:
             os.ftruncate(self._output.fileno(), 0)
             os.lseek(self._output.fileno(), 0, os.SEEK_SET)
         with contextlib.suppress(OSError):  # it has ended, which receiving says
-            self._connection.send((name, arguments, seed, device, taken))
+            self._connection.send((name, qualname, arguments, seed, device, taken))
         _, *answer = self._receive(name, progress, timeout)
         return Answer(*answer)
 

@@ -129,12 +129,12 @@ def serve(
 
 
 def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
-    name, arguments, seed, device, taken = request
+    name, qualname, arguments, seed, device, taken = request
     told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
     passed = {"seed": seed, "tell": told, "device": device}
     kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
     try:
-        function = _function(name, home)
+        function = _function(name, qualname, home)
         seeds.set(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -171,12 +171,11 @@ def _put_back(kept: Any, tracer: Tracer) -> None:
         os.environ.update(environment)
 
 
-def _function(name: str, home: tuple[str, str]) -> Callable[..., Any]:
+def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., Any]:
     """The function of a name: one that ``training`` decorates, or a plain one of the module."""
     registry = sys.modules.get("embinit.runs.functions.definition")
     if registry is not None and (known := registry.TRAININGS.registered(name)) is not None:
         return known.function  # type: ignore[no-any-return]
-    qualname = name.partition(":")[2] or name
     module = sys.modules.get("__embinit_main__" if home[0] == "__main__" else home[0])
     try:
         found = operator.attrgetter(qualname)(module)
