@@ -26,15 +26,12 @@ from embinit import (
     Session,
     Store,
     Verdict,
-    a_a,
     claim,
     experiment,
-    falsehood,
     grid,
     judge,
     training,
 )  # fmt: skip
-from embinit.claims.judging import read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.runs.functions import (
     TRAININGS,
@@ -352,20 +349,6 @@ def test_a_measures_name_is_in_the_key_and_its_unit_is_not(session):
 def test_a_declared_input_that_is_missing_is_told_before_anything_trains(tmp_path, session):
     run = arms_of(trained.fit, inputs=[tmp_path / "data.csv"]).run("high", 0)
     assert session.problem(run).endswith("data.csv doesn't exist, which fit names as its input")
-
-
-def test_controls_take_a_line_each(session):
-    """An arm against itself has no effect; a loss that is claimed as a gain is refuted."""
-    each = arms_of(trained.fit, margin=5.0)
-    same = judge(a_a(MINE, on=[each]), each, session)
-    assert same.as_expected
-    for lost in ({}, {"by": 8.0}):
-        control = falsehood(MINE, on=[each], **lost)
-        judged = judge(control, each, session)
-        assert (judged.verdict, judged.as_expected) == (Verdict.REFUTED, True)
-    assert read(control, each).claim.id == "mine/f/control-falsehood"
-    with pytest.raises(InputError, match=r"has no margin yet.*by=0.5\)$"):
-        read(falsehood(MINE, on=[each]), replace(each, margin=0.0))
 
 
 WITHOUT_TORCH = """
