@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sqlite3
 import subprocess
 import sys
 import time
@@ -117,6 +118,12 @@ FORMS = {
         "optional.py",
     ),
     "a package in a module's place": ("import helper", "v = helper.K", "helper/__init__.py"),
+    "sqlite": (
+        "import sqlite3",
+        "v = float(sqlite3.connect('file:d.db?mode=ro', uri=True).execute('pragma user_version')"
+        ".fetchone()[0])",
+        "d.db",
+    ),
     "a link": ("", "v = float((H / 'link').read_text())", "d.txt"),
 }
 
@@ -128,6 +135,7 @@ def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, f
     top, body, name = FORMS[form]
     project.write(d_dot_txt="1", helper_dot_py="K = 1.0\n", folder__old_dot_txt="")
     (project.root / "link").symlink_to("d.txt")
+    sqlite3.connect("d.db").execute("pragma user_version = 1")
     run = project.module(top, body)
     before = project.train(run)
     assert before is not None, project.failure
@@ -135,16 +143,18 @@ def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, f
     assert project.holds(run)
 
     path = project.root / name
-    kept = path.read_text() if path.exists() else None
+    kept = path.read_bytes() if path.exists() else None
     path.parent.mkdir(exist_ok=True)
-    path.write_text("K = 2.0\n" if name.endswith(".py") else "2")
-    assert not project.holds(run)
     if kept is not None:
         path.unlink()
         assert not project.holds(run)
-        path.write_text(kept)
+        path.write_bytes(kept)
         assert project.holds(run)
+    if name == "d.db":
+        sqlite3.connect(path).execute("pragma user_version = 2")
+    else:
         path.write_text("K = 2.0\n" if name.endswith(".py") else "2")
+    assert not project.holds(run)
     assert project.train(run).measures != before.measures
     assert project.holds(run)
 

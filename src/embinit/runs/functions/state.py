@@ -14,7 +14,6 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.globals import described, differing
 from embinit.runs.trainers.inputs import seal
-from embinit.specs import FunctionRecipe
 
 if TYPE_CHECKING:
     from embinit.runs.session import Session
@@ -30,9 +29,9 @@ def difference(results: Iterable[RunResult], session: Session) -> str | None:
     """
     secret, seen = session.store.secret(), set()
     for result in results:
-        if not isinstance(recipe := result.spec.recipe, FunctionRecipe):
+        if (inputs := result.provenance.get(INPUTS)) is None:
             continue
-        known, inputs = training_named(recipe.function), result.provenance[INPUTS]
+        known = training_named(result.spec.recipe.task)
         for name, digest in inputs["variables"].items():
             if seal(os.environ.get(name), secret) != digest:
                 return f"the variable {name} is another in pytest's process than {_where(known)}"

@@ -95,7 +95,7 @@ class Tracer:
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
-            "sqlite3.connect": lambda path: self._open(path, None, os.O_RDWR | os.O_CREAT),
+            "sqlite3.connect": self._connect_to_file,
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": lambda path, argv, env: self._run(path, argv),
@@ -139,6 +139,10 @@ class Tracer:
                 self._create(name)
         elif writes != os.O_WRONLY and not self._is_product(name):
             self._read(name)
+
+    def _connect_to_file(self, path: Any) -> None:
+        plain = os.fsdecode(path).removeprefix("file:").partition("?")[0]
+        self._open(plain, None, os.O_RDWR | os.O_CREAT)
 
     def _name(self, path: Any) -> str | None:
         """The absolute path of what is opened; None for what is no data."""
