@@ -36,7 +36,7 @@ def set_apart(
 
 def make_function_run() -> RunSpec:
     """A run of a user's function."""
-    recipe = FunctionRecipe("mine.trained", "c0de", '{"arm": "a"}', ("words.txt",))
+    recipe = FunctionRecipe("mine.trained", '{"arm": "a"}')
     return RunSpec(recipe, 3)
 
 

@@ -24,6 +24,7 @@ from embinit.commands.pytest_process import run_pytest
 from embinit.errors import Status
 from embinit.options import OPTIONS
 from embinit.runs.store import Store
+from embinit.runs.trainers.inputs import digest_of_file
 from test_exit_codes import CLAIMS
 
 SOURCE = str(Path(embinit.__file__).parents[1])
@@ -96,9 +97,9 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path, monkeypatch, capsys,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def kept_function(code="c0de", seed=0, finished="2031-01-01T00:00:00+00:00", **changes):
+def kept_function(seed=0, finished="2031-01-01T00:00:00+00:00", **changes):
     """The result of a function's run."""
-    run = dataclasses.replace(make_function_run().changed(code=code), seed=seed)
+    run = dataclasses.replace(make_function_run(), seed=seed)
     changes.setdefault("provenance", {"finished": finished})
     return dataclasses.replace(make_result(run, score=1.0), **changes)
 
@@ -130,18 +131,20 @@ def test_a_store_is_listed_shown_and_pruned(runs, tmp_path):
     assert runs("--prune", "1")[1][0].startswith("1 runs removed")
 
 
-def test_runs_of_old_code_are_marked(runs, tmp_path):
-    """Two runs of one arm and seed looked alike, and stood where their hashes do."""
-    store = Store(tmp_path)
-    for number, (code, seed, year) in enumerate(
-        [("new", 1, 2032), ("old", 0, 2031), ("new", 0, 2032), ("old", 1, 2033)]
-    ):
-        store.put(f"{number}b", kept_function(code, seed, f"{year}-01-01"))
+def test_runs_that_hold_are_counted_and_what_changed_is_said(runs, tmp_path):
+    """Without a look at the user's code: by the files that the records name."""
+    store, data = Store(tmp_path), tmp_path / "data.csv"
+    data.write_text("1")
+    others = ("lists", "folders", "modules", "declared", "variables", "versions")
+    nothing = {name: {} for name in others}
+    for seed, digest in enumerate((digest_of_file(str(data)), "0ther", "0ther")):
+        made = {"root": str(tmp_path), "untraced": [], "files": {"data.csv": digest}, **nothing}
+        about = {"finished": "2031-01-01", "inputs": made}
+        store.put(f"{seed}b.{digest}", kept_function(seed, provenance=about))
     _, lines = runs()
-    ends = [(line.split("seed ")[1][0], line.rpartition("  ")[2]) for line in lines[:-1]]
-    current = [("0", "current code"), ("1", "current code")]
-    assert ends == [*current, ("0", "older code"), ("1", "older code")]
-    assert lines[-1] == f"4 runs in {tmp_path}, 2 of older code"
+    assert [line.rpartition("  ")[2] for line in lines[1:3]] == ["data.csv was changed"] * 2
+    assert lines[3] == "mine.trained: 1 run holds; 2 don't: data.csv was changed"
+    assert lines[4] == f"3 runs in {tmp_path}"
 
 
 def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
@@ -202,8 +205,8 @@ def test_register_passes_arguments_on(monkeypatch, tmp_path, capsys, given, clai
     assert passed == ["-o", f"embinit_register={seeds}", claims, *more]
 
 
-def test_there_are_at_most_twelve_options():
-    assert len(OPTIONS) <= 12
+def test_there_are_at_most_thirteen_options():
+    assert len(OPTIONS) <= 13
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys
 
 LACKS = """
 
-@training(measures={"score": "points"}, files=["lacking.csv"])
+@training(measures={"score": "points"}, inputs=["lacking.csv"])
 def reads(seed, arm):
     return 0
 

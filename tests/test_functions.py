@@ -1,9 +1,8 @@
-"""A training function as a kind of run: what it may do, and what its runs' keys hang on."""
+"""A training function as a kind of run: what it may do, and what becomes of its answer."""
 
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import random
 import re
@@ -19,6 +18,7 @@ import pytest
 import torch
 
 import embinit
+import trained
 from builders import make_experiment, set_apart
 from embinit import (
     Family,
@@ -27,7 +27,6 @@ from embinit import (
     Store,
     Verdict,
     claim,
-    distributions,
     experiment,
     grid,
     judge,
@@ -54,20 +53,18 @@ def registry(monkeypatch):
 
 @pytest.fixture
 def session(tmp_path):
-    return Session(Store(tmp_path / "store"), None, "cpu")
+    made = Session(Store(tmp_path / "store"), None, "cpu")
+    yield made
+    made.trainers.end()
 
 
 def arms_of(function, arms=("low", "high"), measures=("score",), seeds=6, **settings):
     """The experiment on a function, on the tier micro."""
-    names = ("files", "process", "timeout", "name", "versions")
+    names = ("inputs", "process", "timeout", "name", "versions", "deterministic")
     how = {name: settings.pop(name) for name in names if name in settings}
     made = training(measures=measures, **how)(function)
     [each] = experiment("mine", training=made, arms=arms, seeds=seeds, **settings)("micro")
     return each
-
-
-def fit(seed, arm):
-    return {"score": {"low": 1, "high": 9}[arm] + random.random()}
 
 
 @claim("mine/f/above", says="High is above low", family=MINE, on=lambda tier: [])
@@ -77,130 +74,92 @@ def above(arms):
 
 def test_a_function_is_planned_called_stored_and_judged(session):
     """Nothing of embinit's model, tasks or inits takes part."""
-    judgement = judge(above, arms_of(fit), session)
+    judgement = judge(above, arms_of(trained.fit), session)
     assert judgement.verdict is Verdict.SUPPORTED
     again = Session(session.store, None, "cpu", may_train=False)
-    assert str(judge(above, arms_of(fit), again)) == str(judgement)
-    run = arms_of(fit).run("high", 0)
+    assert str(judge(above, arms_of(trained.fit), again)) == str(judgement)
+    run = arms_of(trained.fit).run("high", 0)
     result = again.result(run)
     assert result.spec == run
     assert result.measures == session.result(run).measures
 
 
-def result_of(function, **settings):
-    run = arms_of(function, **settings).run("high", 3)
-    [result] = KINDS["function"].make(Cohort((run,)), RunContext(None))
-    return result
-
-
-def returns(answer):
-    def function(seed, arm):
-        return answer
-
-    return function
-
-
-def raises(seed, arm):
-    raise KeyError("what")
-
-
-def leaves_at_once(seed, arm):
-    os._exit(0)
+def answering(what, **settings):
+    """The experiment on a function that gives that answer."""
+    arms = {arm: {"arm": arm, "what": what} for arm in ("low", "high")}
+    return arms_of(trained.answers, arms, **settings)
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("what", "said"),
     [
-        (returns(None), "returned nothing; return a number for each of: score"),
-        (returns("9.5"), "returned a str; return a dict"),
-        (returns({"score": None}), "as score, which is no number"),
-        (returns({"scroe": 1}), "lacks score and has scroe that no measure is named after"),
-        (raises, "KeyError: 'what'"),
-        (lambda seed, arm: sys.exit("done"), r"called sys.exit\('done'\)"),
-        (lambda seed, arm: pytest.skip("not here"), "raised Skipped: not here"),
-        (leaves_at_once, r"called os._exit\(0\)"),
+        ("None", "returned nothing; return a number for each of: score"),
+        ("text", "returned a str; return a dict"),
+        ("no score", "returned a NoneType as score, which is no number"),
+        ("misspelt", "lacks score and has scroe that no measure is named after"),
+        ("KeyError", r"KeyError: 'what' \(trained.py:\d+\)"),
+        ("sys.exit", r"called sys.exit\('done'\)"),
+        ("pytest.skip", "raised Skipped: not here"),
+        ("os._exit", "answers's process ended with 0"),
     ],
 )
-def test_what_gives_no_numbers_is_a_failure_of_its_run(session, function, said):
+def test_what_gives_no_numbers_is_a_failure_of_its_run(session, what, said):
     """It is kept for the session with its reason; the claim on it is not run."""
-    judgement = judge(above, arms_of(function), session)
+    each = answering(what, seeds=3, most_seeds=None)
+    judgement = judge(above, each, session)
     assert judgement.verdict is Verdict.NOT_RUN
-    [reason] = judgement.failures
-    assert re.search(said, reason)
+    assert re.search(said, " ".join(judgement.failures))
     assert not list(session.store)
-    run = arms_of(function).run("high", 0)
-    kept = session.store.failure(session.key(run))
-    every = "seeds 0, 1, 2 and 3 more"
-    assert reason == f"{kept}: arm 'high', {every}, and arm 'low', {every}"
+    kept = session.store.failure(session.key(each.run("high", 0)))
+    assert " ".join(judgement.failures).startswith(f"{kept}: arm 'high")
 
 
-@pytest.mark.parametrize(
-    "answer", [{"score": 9}, {"score": np.float32(9)}, {"score": torch.tensor(9.0)}, 9.0]
-)
-def test_numbers_of_any_library_are_numbers(answer):
+@pytest.mark.parametrize("what", ["a dict", "a number", "numpy", "torch"])
+def test_numbers_of_any_library_are_numbers(session, what):
     """One alone stands for the only measure."""
-    assert result_of(returns(answer)).measures == {"score": 9.0}
+    session.plan_and_make([run := answering(what).run("high", 0)])
+    assert session.result(run).measures == {"score": 9.0}
 
 
-@pytest.mark.parametrize("given", [math.nan, -math.inf, 1.7e308])
+@pytest.mark.parametrize("given", ["nan", "-inf", "1.7e+308"])
 def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session, given):
     """The run is kept: it was trained, and would come out so again. Its square is finite too."""
-    experiment_ = arms_of(returns({"score": given, "loss": 2.0}), measures=("score", "loss"))
+    experiment_ = answering(given, measures=("score", "loss"))
     judgement = judge(above, experiment_, session)
     assert judgement.verdict is Verdict.NOT_RUN
-    assert f"(score is {given:g})" in judgement.decisions[0].reason
+    assert f"(score is {given})" in judgement.decisions[0].reason
     result = session.result(experiment_.run("high", 0))
-    assert (result.measures, result.failure) == ({"loss": 2.0}, f"score is {given:g}")
+    assert (result.measures, result.failure) == ({"loss": 2.0}, f"score is {given}")
 
 
-def restless(seed, arm):
-    random.seed(1)
-    np.random.seed(1)  # noqa: NPY002
-    torch.manual_seed(1)
-    os.chdir("/")
-    os.environ["EMBINIT_RESTLESS"] = "1"
-    os.environ.pop("PATH", None)
-    sys.stdout = None
-    return 1.0
-
-
-def test_a_function_leaves_the_process_as_it_was():
+def test_a_run_leaves_the_process_as_it_was(session):
     """Later runs must not hang on earlier ones."""
-
-    def state():
-        return (
-            random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(),  # noqa: NPY002
-            os.getcwd(), dict(os.environ), sys.stdout,
-        )  # fmt: skip
-
-    before = state()
-    result_of(restless)
-    assert state() == before
+    each = arms_of(trained.restless)
+    session.plan_and_make(runs := [each.run("high", seed) for seed in range(3)])
+    assert {session.result(run).measures["score"] for run in runs} == {0.0}
 
 
-def drawn(seed, arm):
-    values = random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
-    return dict(zip("abc", values, strict=True))
+def test_the_global_generators_are_seeded_by_the_runs_seed(session):
+    """Those of libraries too that the first run loads; a function may forget its seed."""
+    run = arms_of(trained.drawn, measures=("a", "b", "c")).run("high", 3)
+    other = Session(Store(session.store.root / "other"), None, "cpu")
+    results = []
+    for each, runs in ((session, [run]), (other, [replace(run, seed=2), run])):
+        each.plan_and_make(runs)
+        results.append(each.result(run).measures)
+        each.trainers.end()
+    assert results[0] == results[1]
+    generator = torch.Generator().manual_seed(3)
+    assert results[0]["c"] == torch.rand(1, generator=generator).item()
+    assert results[0]["a"] == random.Random(3).random()
 
 
-def test_the_global_generators_are_seeded_by_the_runs_seed():
-    """A function that forgets its seed must still give a run that its spec decides."""
-    first, second = (result_of(drawn, measures=("a", "b", "c")) for _ in range(2))
-    assert first.measures == second.measures
-
-
-def tells(seed, tell, arm):
-    for epoch in range(3):
-        tell((epoch + 1) / 3, score=epoch, loss=3 - epoch)
-    return 2.0
-
-
-def test_progress_and_curves_are_told():
+def test_progress_and_curves_are_told(session):
     """A curve of a measure's name is the measure's, epoch by epoch."""
     shares = []
-    each = arms_of(tells)
-    run = each.run("high", 3)
-    [result] = KINDS["function"].make(Cohort((run,)), RunContext(None, progress=shares.append))
+    each = arms_of(trained.tells)
+    context = RunContext(None, progress=shares.append, trainers=session.trainers)
+    [result] = KINDS["function"].make(Cohort((each.run("high", 3),)), context)
     assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
     assert shares == [1 / 3, 2 / 3, 1.0]
     assert each["high"].at_epoch(2).measure.of(result) == 1.0
@@ -271,21 +230,19 @@ def test_a_process_gives_the_numbers_that_a_call_here_gives(processes):
     assert apart.curves == {"score": (1.0,)} or apart.curves == {"score": [1.0]}
 
 
-def with_lr(seed, arm="sgd", lr=0.1, sizes=(8, 8)):
-    return lr
-
-
 def test_arms_are_names_settings_or_a_grid():
     """Equal arguments are one run, whatever the arm is called; a default told is no other run."""
-    each = arms_of(with_lr, {"a": ..., "b": "a", "c": {"arm": "a", "lr": 0.1}, "d": {"lr": 0.2}})
+    each = arms_of(
+        trained.with_lr, {"a": ..., "b": "a", "c": {"arm": "a", "lr": 0.1}, "d": {"lr": 0.2}}
+    )
     assert each.run("a", 0) == each.run("b", 0) == each.run("c", 0) != each.run("d", 0)
     assert list(grid(lr=[0.1, 0.2], arm=["x"])) == ["lr=0.1, arm=x", "lr=0.2, arm=x"]
-    assert arms_of(with_lr, grid(lr=[0.1, 0.2])).run("lr=0.2", 0) != each.run("d", 0)
+    assert arms_of(trained.with_lr, grid(lr=[0.1, 0.2])).run("lr=0.2", 0) != each.run("d", 0)
 
 
 def test_sizes_are_arguments_by_tier():
     """A small one for CI, and the real thing."""
-    made = training(measures=["score"])(with_lr)
+    made = training(measures=["score"])(trained.with_lr)
     both = experiment("m", training=made, arms=["x"], sizes={"micro": {"lr": 0.5}})
     assert '"lr": 0.5' in both("micro")[0].run("x", 0).recipe.arguments
     assert '"lr": 0.1' in both("paper")[0].run("x", 0).recipe.arguments
@@ -309,55 +266,17 @@ def test_sizes_are_arguments_by_tier():
 )
 def test_bad_definitions_are_told_before_anything_runs(arms, settings, said):
     with pytest.raises(InputError, match=said):
-        arms_of(with_lr, arms, **settings)
+        arms_of(trained.with_lr, arms, **settings)
 
 
-def with_numpy(seed, arm):
-    return {"score": np.float64(seed)}
-
-
-@pytest.fixture
-def elsewhere(monkeypatch):
-    """Lets this machine have other versions of distributions than it has."""
-    known = distributions.public_version
-
-    def use(**versions):
-        monkeypatch.setattr(
-            distributions, "public_version", lambda name: versions.get(name) or known(name)
-        )
-        monkeypatch.setattr(definition, "public_version", distributions.public_version)
-        TRAININGS.replace("with_numpy", training(measures=["score"])(with_numpy))
-
-    return use
-
-
-def test_versions_of_what_a_function_names_are_in_its_runs_keys(session, elsewhere):
-    """An update of a library changes numbers as an edit does, and left the old verdict."""
-    run = arms_of(with_numpy).run("high", 0)
-    version = np.__version__.partition("+")[0]
-    assert run.recipe.versions == (f"numpy {version}",)
-    assert arms_of(fit).run("high", 0).recipe.versions == ()
-    assert result_of(with_numpy).provenance["versions"]["numpy"] == metadata.version("numpy")
-    key = session.key(run)
-    elsewhere(numpy="9.9")
-    assert session.key(arms_of(with_numpy).run("high", 0)) != key
-    # Another machine, and a process of the run's own, are held to those of the plan.
-    with pytest.raises(
-        InputError, match=rf"has numpy 9\.9 here, and numpy {version} where its runs"
-    ):
-        Session(session.store, None, "cpu").key(run)
-
-
-def test_a_version_may_be_left_out_of_the_key_and_is_told_then(session, elsewhere):
+def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
     """Who updates every week would train all anew each time; what was made before is named."""
-    each = arms_of(with_numpy, versions={"NumPy": "any"})
-    run = each.run("high", 0)
-    assert run.recipe.versions == ()
-    session.plan_and_make([run])
+    each = arms_of(trained.with_numpy, versions={"NumPy": "any"})
+    session.plan_and_make([run := each.run("high", 0)])
     result = session.result(run)
+    assert result.provenance["versions"]["numpy"] == metadata.version("numpy")
     assert other_versions([result]) == []
-    elsewhere(numpy="9.9")
-    TRAININGS.replace("with_numpy", each.function)
+    monkeypatch.setattr(definition, "public_version", lambda name: "9.9")
     version = np.__version__
     assert other_versions([result]) == [f"1 run was made with numpy {version}; here is 9.9"]
     assert other_versions([result] * 2)[0].startswith("2 runs were made with numpy")
@@ -373,49 +292,34 @@ def test_the_labs_own_runs_have_their_versions_in_the_key(monkeypatch):
     assert run_key(run, "read") != run_key(run, "read", ["torch 1.0"])
 
 
-def by_the_clock(seed, arm):
-    return {"score": time.perf_counter()}
-
-
-def without_seed(seed, arm):
-    return {"score": {"low": 1.0, "high": 9.0}[arm]}
-
-
-def called(counts, function):
-    def counted(seed, arm):
-        counts.append((arm, seed))
-        return function(seed, arm)
-
-    return counted
-
-
-def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
+def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path):
     """Nothing else shows that a function gives two numbers for one seed."""
-    counts = []
-    each = arms_of(called(counts, fit))
+    calls = tmp_path / "calls"
+    arms = {arm: {"arm": arm, "calls": str(calls)} for arm in ("low", "high")}
+    each = arms_of(trained.counted, arms)
     judge(above, each, session)
-    assert len(counts) == 13
-    assert len(set(counts)) == 12
+    made = calls.read_text().splitlines()
+    assert (len(made), len(set(made))) == (13, 12)
     assert not seed_faults(map(session.store.get, session.store))
     session.plan_and_make([each.run("high", seed) for seed in (6, 7)])
-    assert len(counts) == 15
+    assert len(calls.read_text().splitlines()) == 15
 
 
-def test_a_function_that_ignores_its_seed_breaks_its_claims(session, monkeypatch):
+def test_a_function_that_ignores_its_seed_breaks_its_claims(session):
     """Its seeds are one number many times; one exact arm next to a random one is no fault."""
-    each, root = arms_of(without_seed), session.store.root
+    each, root = arms_of(trained.without_seed), session.store.root
     said = "without_seed ignores its seed: every seed gave the same results"
     [told] = judge(above, each, session).failures
     assert told.startswith(said)
-    half = arms_of(lambda seed, arm: fit(seed, arm) if arm == "low" else 9.0, name="half")
+    half = arms_of(trained.half)
     assert not judge(above, half, Session(Store(root / "other"), None, "cpu")).failures
-    monkeypatch.setattr(type(each.function), "deterministic", True, raising=False)
-    assert not judge(above, each, session).failures
+    exact = arms_of(trained.without_seed, name="exact", deterministic=True)
+    assert not judge(above, exact, session).failures
 
 
 def test_two_functions_of_one_name_are_refused():
     """One would be called for the other in another process."""
-    training(measures=["score"])(fit)
+    training(measures=["score"])(trained.fit)
 
     def other(seed):
         return 1.0
@@ -423,11 +327,9 @@ def test_two_functions_of_one_name_are_refused():
     second = training(measures=["score"], name="fit")(other)
     [each] = experiment("mine", training=second, arms={"a": {}})("micro")
     for use in (lambda: each["a"], lambda: each.run("a", 0)):
-        with pytest.raises(
-            InputError, match=r"are called 'fit' \(test_functions.py:\d+ and test_fu"
-        ):
+        with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
             use()
-    assert TRAININGS["fit"].function is fit
+    assert TRAININGS["fit"].function is trained.fit
     with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
         training(measures=["score"], name="seedless")(lambda: 1.0)
 
@@ -437,29 +339,16 @@ def test_a_measures_name_is_in_the_key_and_its_unit_is_not(session):
 
     def key(measures):
         return Session(session.store, None, "cpu").key(
-            arms_of(fit, measures=measures).run("high", 0)
+            arms_of(trained.fit, measures=measures).run("high", 0)
         )
 
     assert key({"score": "points"}) == key({"score": "%"})
     assert len({key(["score"]), key(["points"]), key(["score", "points"])}) == 3
 
 
-def test_named_files_are_in_the_key(tmp_path, session):
-    """What they hold, and not where they lie."""
-    data = tmp_path / "data.csv"
-    data.write_text("1,2\n")
-
-    def key():
-        fresh = Session(session.store, None, "cpu")
-        return fresh.key(arms_of(fit, files=[data]).run("high", 0))
-
-    first = key()
-    assert key() == first
-    data.write_text("1,3\n")
-    assert key() != first
-    data.unlink()
-    with pytest.raises(InputError, match=r"data.csv doesn't exist, which fit names as its input"):
-        key()
+def test_a_declared_input_that_is_missing_is_told_before_anything_trains(tmp_path, session):
+    run = arms_of(trained.fit, inputs=[tmp_path / "data.csv"]).run("high", 0)
+    assert session.problem(run).endswith("data.csv doesn't exist, which fit names as its input")
 
 
 WITHOUT_TORCH = """
@@ -546,7 +435,7 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
 
 def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_claims(session):
     """Its record says so, so that a later session that trains nothing says it too."""
-    each = arms_of(by_the_clock)
+    each = arms_of(trained.by_the_clock)
     said = r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it"
     for _ in range(2):
         [told] = judge(above, each, session).failures

@@ -338,3 +338,75 @@ def test_it_is_registered_like_any_claim(claims_of, pytester):
     entry = known["untied-helps[seeds]"]
     assert entry["registration"]["state"] == "beforehand"
     assert entry["comparisons"][0]["spread"]["seeds"] == 10
+
+
+PATCHED = """
+import lib
+import pytest
+
+def train(seed, good=0.0):
+    return lib.K * good + 0.01 * __import__("random").Random(f"{seed} {good}").random()
+
+class TestA:
+    @pytest.fixture(autouse=True)
+    def patch(self, monkeypatch):
+        monkeypatch.PATCH
+
+    def test_neg(self, seeds):
+        assert seeds(train, good=5.0) < seeds(train, good=0.0)
+
+class TestB:
+    def test_pos(self, seeds):
+        assert seeds(train, good=5.0) > seeds(train, good=0.0)
+"""
+LIB = """
+import os
+import time
+
+BEGAN = time.time()
+K = float(os.environ.get("MY_K", 1))
+
+def helper():
+    return 1
+
+class Model:
+    rate = 0.1
+"""
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        (
+            'setattr(lib, "K", -1.0)',
+            "K of lib.py is -1.0 in pytest's process (a fixture",
+        ),
+        ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
+        ('setattr(lib.Model, "rate", 0.2)', "Model of lib.py is class lib.Model [('rate', '0.2')]"),
+        ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
+        ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
+    ],
+)
+def test_a_claim_is_not_judged_where_a_fixture_has_changed_what_trains(pytester, patch, said):
+    """It would be about other code than what was trained; the next class's claim is judged."""
+    pytester.makepyfile(lib=LIB, test_fitted=PATCHED.replace("PATCH", patch))
+    pytester.makeini("[pytest]\npythonpath = .\n")
+    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    text = ran.stdout.str()
+    assert ran.ret == 3
+    assert said in text
+    [path] = (pytester.path / "reports/latest").rglob("verdicts.json")
+    claims = json.loads(path.read_text())["claims"]
+    verdicts = {entry["id"].partition("/seeds/")[2]: entry["verdict"] for entry in claims}
+    assert verdicts["TestA.neg[seeds]"] == "NOT RUN"
+    assert verdicts["TestB.pos[seeds]"] == "SUPPORTED"
+
+
+def test_debugging_calls_each_arm_here_and_decides_nothing(claims_of, pytester):
+    """What a function prints is seen; a session of CI that asks for it isn't green."""
+    text = FIVE_LINES.replace("    noise =", "    print('called', seed, tied)\n    noise =")
+    status, told, known = claims_of(text, "--embinit-debug", "-s", "-rs")
+    assert (status, known) == (1, {})
+    assert "called 0 False\ncalled 0 True" in told
+    assert "judges and stores nothing; depth=1, " in told
+    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]

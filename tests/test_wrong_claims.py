@@ -522,8 +522,8 @@ UNSEEDED = """
 
 @training(measures=["score"])
 def restless(seed, arm):
-    import os, time
-    time.sleep(float(os.environ.get("NAP", 0)))
+    import subprocess, time
+    subprocess.run(["true"], check=True)
     return {"low": 1, "high": 9}[arm] + time.perf_counter() % 1
 
 
@@ -535,8 +535,7 @@ def test_other(arms):
 
 
 def test_what_is_to_be_known_of_runs_is_told_and_written(judged):
-    """What no key can see before anything trains; two numbers for one seed when they are there."""
-    pattern = "embinit: restless reads os.environ, which is in no key: pass it as an argument"
+    """What can't be followed, once for each function; two numbers for one seed."""
+    pattern = "restless starts a program (true), which can't be followed: it is trained again*"
     done, _ = judged(CLAIMS + UNSEEDED, status=3)
-    assert done.outlines.count(pattern) == 1
-    done.stdout.fnmatch_lines([pattern, "restless gives two numbers for one seed*", "*verdicts*"])
+    done.stdout.fnmatch_lines(["*restless gives two numbers for one seed*", "*verdicts*", pattern])

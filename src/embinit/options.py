@@ -75,6 +75,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": False,
         "help": "judge what the store has, and train nothing (default: train what it lacks)",
     },
+    "debug": {
+        "action": "store_true",
+        "default": False,
+        "help": "make the first run of each arm in this process, where breakpoint() and -s work; "
+        "store and judge nothing (default: train in processes of the functions' own)",
+    },
     "report-dir": {
         "default": "reports/latest",
         "help": "where index.html and verdicts.json go (default: reports/latest)",

@@ -17,8 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from importlib import metadata
 from typing import Generic, TypeVar
 
-from embinit.code import Code, is_shipped
-from embinit.distributions import distributions_of, versions_of
+from embinit.code import code_of, is_shipped
 from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
@@ -83,12 +82,12 @@ class Registry(Generic[T]):
         self._replaced.add(name)
         self._keep(name, entry, _caller())
 
-    def code(self, name: str, of: Callable[[T], object] = lambda entry: entry) -> str:
-        """A digest of the code (what ``of`` gives) and distributions of an entry of others."""
-        entry, name = self[name], self._base(name)
+    def code(self, name: str) -> str:
+        """A digest of the code of the module that registered an entry; "" for what is shipped."""
+        self[name]
+        home = self._homes[name := self._base(name)]
         if name not in self._codes:
-            shipped = is_shipped(self._homes[name])
-            self._codes[name] = "" if shipped else _code(of(entry))
+            self._codes[name] = "" if is_shipped(home) else code_of(home)
         return self._codes[name]
 
     def _keep(self, name: str, entry: T, home: str) -> None:
@@ -158,12 +157,6 @@ class Registry(Generic[T]):
                 f"{self._noun} {name!r} of {home.partition('.')[0]} is also named by "
                 f"{', '.join(owners)}; uninstall one, or ask its authors for another name"
             )
-
-
-def _code(root: object) -> str:
-    code = Code.of(root)
-    named = (each for package in code.libraries for each in distributions_of(package))
-    return " ".join([code.digest, *versions_of(named)])
 
 
 def _in_world(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:

@@ -42,11 +42,6 @@ class Recipe:
         return {}
 
     @property
-    def revision(self) -> str:
-        """The revision of an edited function; "" for recipes without own code."""
-        return ""
-
-    @property
     def pace(self) -> str:
         """A key that is equal for recipes whose runs take about equally long."""
         return f"{self.kind}/{self.task}"
@@ -54,10 +49,6 @@ class Recipe:
     @property
     def stacking(self) -> object:
         """A key that is equal for recipes whose runs may be trained as one stacked model."""
-        return self
-
-    def without_code(self) -> Self:
-        """The recipe without the digest of a user's code and versions, which may change."""
         return self
 
     def without_world(self) -> Self:
@@ -76,15 +67,13 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 class FunctionRecipe(Recipe):
     """The call of a user's function (see ``runs.functions``).
 
-    ``code`` is a digest with all that it names, ``arguments`` canonical JSON without the seed, and
-    ``versions`` those of distributions that it names. What ``files`` hold is in the run's key.
+    ``arguments`` is canonical JSON without the seed, ``files`` has the names of declared inputs.
+    What it reads is in its runs' records.
     """
 
     function: str
-    code: str
     arguments: str
     files: tuple[str, ...] = ()
-    versions: tuple[str, ...] = later(())
 
     kind: ClassVar[str] = "function"
 
@@ -100,22 +89,13 @@ class FunctionRecipe(Recipe):
         told = [str(given.pop("arm"))] if "arm" in given else []
         return ", ".join([*told, *(f"{name}={value}" for name, value in given.items())])
 
-    @property
-    def revision(self) -> str:
-        """The digest of its code, and the versions of what that names."""
-        return "/".join(str(each) for each in (self.code, self.versions) if each)
-
-    def without_code(self) -> Self:
-        """The recipe without the digest of its code, and without versions."""
-        return replace(self, code="", versions=())
-
     def layout(self) -> Mapping[str, Any]:
-        """The fields among those of a model's run, which has all that a function's run lacks."""
+        """The fields among those of the first release's, which locks have digests of."""
         data = {"task": self.function, "tokenizers": (), "cut": dict.fromkeys(SPLITS)}
         return {
             "data": data | {"min_freq": 2, "max_length": 64},
             "model": None,
-            "training": self,
+            "training": {**dataclasses.asdict(self), "code": ""},
             "table": {"init": "", "source": None, "trained": True},
             "positions": {"kind": "none", "multiplier": "one", "pe_scale": "one"},
         }

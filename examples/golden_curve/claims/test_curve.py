@@ -11,7 +11,7 @@ GOLDEN = Path(__file__).parent / "golden.json"
 POINTS = 20
 
 
-@training(measures={"loss": "squared error"}, files=["golden.json"])
+@training(measures={"loss": "squared error"})
 def fit(seed, tell, lr=0.05, width=16):
     """Trains by SGD on batches of 32, and tells the loss of data that it never sees."""
     rng = np.random.default_rng(seed)

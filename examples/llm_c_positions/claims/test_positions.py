@@ -31,7 +31,7 @@ def batches():
     return pieces[order[: len(pieces) // 10]], pieces[order[len(pieces) // 10 :]]
 
 
-@training(measures={"loss": "nats a word"}, files=[pydoc_data.topics.__file__])
+@training(measures={"loss": "nats a word"}, inputs=[pydoc_data.topics.__file__])
 def gpt2(seed, tell, position_sigma, steps=250):
     """The seed draws the weights and nothing else; the loss is that of a held-out tenth."""
     torch.manual_seed(seed)

@@ -35,7 +35,7 @@ def growth(model, ids):
 
 @training(
     measures={"loss": "nats a word", "growth": "e-folds a layer"},
-    files=[pydoc_data.topics.__file__],
+    inputs=[pydoc_data.topics.__file__],
 )
 def decoder(seed, tell, steps=250, rate=3e-3, **start):
     """The seed draws the weights and nothing else; the loss is that of a held-out tenth."""

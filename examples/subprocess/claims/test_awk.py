@@ -8,9 +8,9 @@ from embinit import Family, claim, experiment, positive_control, training
 SCRIPT = Path(__file__).with_name("train.awk")
 
 
-@training(measures={"accuracy": "% accuracy"}, files=["train.awk"])
+@training(measures={"accuracy": "% accuracy"}, inputs=["train.awk"])
 def by_awk(seed, shift, rate=0.5, steps=300):
-    """The script is a file of its own, so it is named: what it holds is in the runs' keys."""
+    """The script is read by another process, so it is named: a change makes the runs anew."""
     settings = {"seed": seed + 1, "shift": shift, "rate": rate, "steps": steps}
     given = [part for name, value in settings.items() for part in ("-v", f"{name}={value}")]
     done = subprocess.run(

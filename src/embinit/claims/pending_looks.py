@@ -61,9 +61,7 @@ class PendingLook:
 
     def is_next(self, session: Session) -> bool:
         """Whether its new runs are as new as they were, so that it would come out the same."""
-        return not any(
-            session.key(run) in session.store or session.problem(run) for run in self.costs
-        )
+        return not any(session.is_stored(run) or session.problem(run) for run in self.costs)
 
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:
@@ -76,7 +74,7 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
 
     def stored(asked: list[RunSpec]) -> bool:
         runs[:] = asked
-        lacking[:] = [run for run in asked if session.key(run) not in session.store]
+        lacking[:] = [run for run in asked if not session.is_stored(run)]
         return not lacking
 
     looks = case.looks()

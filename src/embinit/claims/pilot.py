@@ -31,6 +31,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd, rounded_up
 from embinit.errors import InputError
+from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
@@ -53,8 +54,8 @@ def digest_of_content(content: object) -> str:
 
 
 def without_code(run: RunSpec) -> str:
-    """A run's spec as canonical text, without its seed and the digest of its code."""
-    return canonical(RunSpec(run.recipe.without_code(), seed=0).without_seed())
+    """A run's spec as canonical text, without its seed."""
+    return canonical(replace(run, seed=0).without_seed())
 
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
@@ -101,8 +102,9 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     """The weight of each arm of a quantity. An arm is named by its spec, seeds and measure."""
     weights: dict[str, float] = defaultdict(float)
     for term in quantity.terms:
-        spec = canonical(replace(term.run(0).without_seed(), seed=term.offset))
-        weights[f"{spec} {term.measure.name}"] += term.weight
+        run = term.run(0)
+        spec = canonical(replace(run.without_seed(), seed=term.offset))
+        weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
     return weights
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,19 +55,30 @@ def _runs(parsed: argparse.Namespace) -> int:
 
 
 def _list(store: Store) -> int:
-    entries = _entries(store)
-    current = _current_code(entries)
-    entries.sort(key=lambda entry: entry.order(current))
-    ages = [entry.age(current) for entry in entries]
-    for entry, age in zip(entries, ages, strict=True):
-        print(entry.line(age))
-    stored = [age for entry, age in zip(entries, ages, strict=True) if entry.stored]
-    old = f", {stored.count(OLDER)} of {OLDER}" if OLDER in stored else ""
-    print(printable(f"{len(stored)} runs in {store.root}{old}"))
+    entries = sorted(_entries(store), key=lambda entry: entry.order)
+    holding: dict[str, Counter[str]] = defaultdict(Counter)
+    for entry in entries:
+        why = _changed(entry, store)
+        print(entry.line(why or ""))
+        if why is not None and entry.name is not None:
+            holding[entry.name.task][why] += 1
+    for task, reasons in holding.items():
+        held = reasons.pop("", 0)
+        others = "".join(f"; {count} don't: {why}" for why, count in reasons.most_common())
+        print(
+            printable(
+                f"{task}: {counted(held, 'run')} hold{others}".replace("1 run hold", "1 run holds")
+            )
+        )
+    print(printable(f"{sum(entry.stored for entry in entries)} runs in {store.root}"))
     return Status.IN_ORDER
 
 
-CURRENT, OLDER = "current code", "older code"
+def _changed(entry: _Entry, store: Store) -> str | None:
+    """What a function's run was made from and is another now; "" for nothing, None for others."""
+    from embinit.runs.functions import changed
+
+    return None if entry.result is None else changed(entry.result, store)
 
 
 @dataclass(frozen=True)
@@ -83,39 +93,17 @@ class _Entry:
     result: RunResult | None = None
     details: str = ""
 
-    def line(self, age: str = "") -> str:
+    def line(self, more: str = "") -> str:
         """The entry in one line, which moves no terminal."""
         name = self.name
         words = () if name is None else (name.task, name.arm, f"seed {name.seed}")
-        every = (self.key[:SHOWN], self.when[:10], *words, self.outcome, age)
+        every = (self.key[:SHOWN], self.when[:10], *words, self.outcome, more)
         return printable("  ".join(filter(None, every))).replace("\n", "\\n")
 
-    def age(self, current: dict[str, str | None]) -> str:
-        """Whether its code is the current one, where its function has runs of several."""
-        code = None if self.name is None else current[self.name.task]
-        if self.name is None or code is None:
-            return ""
-        return CURRENT if self.name.code == code else OLDER
-
-    def order(self, current: dict[str, str | None]) -> tuple[object, ...]:
-        """Its place: by task, the current code first, by arm and by seed."""
-        if self.name is None:
-            return "", False, "", "", 0, self.key
-        task, code, arm, seed = self.name
-        return task, self.age(current) == OLDER, code, arm, seed, self.key
-
-
-def _current_code(entries: Iterable[_Entry]) -> dict[str, str | None]:
-    """The code of each task's newest run; None for a task whose runs have one code alone."""
-    newest: dict[str, dict[str, str]] = defaultdict(dict)
-    for entry in entries:
-        if entry.name is not None:
-            codes = newest[entry.name.task]
-            codes[entry.name.code] = max(entry.when, codes.get(entry.name.code, ""))
-    return {
-        task: max(codes, key=lambda code: codes[code]) if len(codes) > 1 else None
-        for task, codes in newest.items()
-    }
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Its place: by task, by arm and by seed."""
+        return (*(self.name or ("", "", 0)), self.key)
 
 
 def _entries(store: Store, begins: str = "") -> list[_Entry]:

@@ -98,7 +98,7 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         from embinit.lab.tables.positions import KINDS as POSITIONS
 
         recipe = run.recipe
-        yield INITS.code(recipe.table.init, lambda init: (init.make, init.needs_source))
+        yield INITS.code(recipe.table.init)
         if recipe.table.source is not None:
             yield SOURCES.code(recipe.table.source)
         yield POSITIONS.code(recipe.positions.kind)

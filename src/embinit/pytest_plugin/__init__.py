@@ -61,7 +61,8 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: claims that train models")
     for name, settings in OPTIONS.items():
-        short = [f"--{name}"] if name in wanted or "all" in wanted else []
+        # pytest has a --debug of its own.
+        short = [f"--{name}"] if name in wanted or ("all" in wanted and name != "debug") else []
         dest = f"embinit_{name.replace('-', '_')}"
         try:
             group.addoption(f"--embinit-{name}", *short, dest=dest, **settings)
@@ -75,7 +76,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
     """Has pytest name the whole option where it doesn't know one that lacks its prefix."""
     given = {each.partition("=")[0] for each in args}
-    meant = [f"--embinit-{name}" for name in OPTIONS if f"--{name}" in given]
+    meant = [f"--embinit-{n}" for n in OPTIONS if f"--{n}" in given and n != "debug"]
     if meant:
         parser.extra_info["did you mean"] = (
             f"{', '.join(meant)}? {SHORT_OPTIONS} in pytest's configuration lets the short names do"

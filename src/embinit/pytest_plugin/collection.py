@@ -41,6 +41,7 @@ from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.runs import progress
+from embinit.runs.functions import Surroundings
 from embinit.runs.machine import SESSION_ROOM, require_room
 from embinit.specs import RunSpec
 
@@ -163,6 +164,7 @@ class Collection:
             self._absent = len(absent)
             self._options.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
+        self._training.surroundings = Surroundings()
         wanted: list[list[RunSpec]] = []
         for item in items:
             if not isinstance(item, pytest.Function):
@@ -200,7 +202,7 @@ class Collection:
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )
-        if any(wanted):
+        if any(wanted) and not self._options.option("debug"):
             # A claim that lacks one run can't be decided, so its other runs would be no use.
             possible = [
                 runs for runs in wanted if not any(map(self._training.session.problem, runs))
@@ -232,7 +234,6 @@ class Collection:
         # Told before anything trains, since the test that fails comes in its turn.
         broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
         broken += [self._unmatched] if self._unmatched else []
-        broken += map(printable, power_summary.untracked_inputs(self._state.cases))
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]

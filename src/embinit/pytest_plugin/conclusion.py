@@ -107,6 +107,8 @@ class Conclusion:
         options = self._options
         if self._state.registering.is_asked_for or options.config.option.collectonly:
             return []
+        if options.option("debug"):
+            return ["nothing is judged"]
         document = self._state.document(options.asked_whole)
         return faults(document, options.blessed, FailOn(options.strict))
 
@@ -120,6 +122,8 @@ class Conclusion:
             try:
                 if self._state.registering.is_asked_for:
                     self._state.registering.write(terminalreporter)
+                elif self._options.option("debug"):
+                    terminalreporter.write_line("--embinit-debug: nothing is judged or stored")
                 elif self._state.reported or self._faults():
                     self._conclude(terminalreporter)
             except Exception as error:

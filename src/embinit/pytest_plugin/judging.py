@@ -8,9 +8,9 @@ import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.entries import claim_entry, properties
-from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.judging import Case, Judgement, broken, judge
 from embinit.claims.paired_tests import Verdict
-from embinit.errors import OutputError, printable
+from embinit.errors import InputError, OutputError, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
 from embinit.pytest_plugin.look_order import LookOrder
@@ -18,7 +18,9 @@ from embinit.pytest_plugin.outcomes import read_again, settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
+from embinit.runs.functions import call_here, difference
 from embinit.runs.machine import require_room
+from embinit.specs import FunctionRecipe, RunSpec
 
 
 class Judging:
@@ -51,10 +53,12 @@ class Judging:
                 pyfuncitem, pyfuncitem.stash[CASE], self._training.session, self._training.ensure
             )
             return True
+        if self._options.option("debug"):
+            pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
         self._looks.update()
         entry = claim_entry(
-            judgement, argument(pyfuncitem), self._training.session.key, printed_for
+            judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
         )
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)
@@ -72,17 +76,32 @@ class Judging:
             item.stash[ITEM_RESULT].attach(report)
         return report
 
+    def _called_here(self, case: Case) -> str:
+        """Makes the first run of each arm of a claim in this process, and says what came out."""
+        first: dict[RunSpec, RunSpec] = {}
+        for run in (run for each in case.comparisons for run in each.runs()):
+            if run.kind == FunctionRecipe.kind:
+                first.setdefault(run.without_seed(), run)
+        device = self._options.option("device")
+        scores = [f"{run.recipe.arm}: {call_here(run, device)}" for run in first.values()]
+        return printable(f"--embinit-debug judges and stores nothing; {'; '.join(scores)}")
+
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
         try:
             require_room()
+            session = self._training.session
             judgement = judge(
                 case,
-                session=self._training.session,
+                session=session,
                 ensure=lambda runs: self._looks.ensure(case, runs),
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
+            runs = [run for each in judgement.decisions for run in each.comparison.runs()]
+            stored = [result for run in runs if (result := session.result(run)) is not None]
+            if (differs := difference(stored, session)) is not None:
+                return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)
             return judgement

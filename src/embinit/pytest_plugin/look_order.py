@@ -39,7 +39,7 @@ class LookOrder:
     def in_order(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
         """The runs of first looks, those of the most promising first."""
         session = self._training.session
-        lacking = {run for run in runs if session.key(run) not in session.store}
+        lacking = {run for run in runs if not session.is_stored(run)}
         looks = [
             self._next_look(case)
             for case in self._state.cases
@@ -72,7 +72,7 @@ class LookOrder:
         its look is taken whatever the budget.
         """
         session, on_gpu = self._training.session, self._options.option("device") != "cpu"
-        while not all(session.key(run) in session.store for run in runs):
+        while not all(map(session.is_stored, runs)):
             order = self._order()
             if case.id not in {look.case.id for look in order}:
                 return True

@@ -65,16 +65,6 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
     )
 
 
-def untracked_inputs(cases: Iterable[Case]) -> list[str]:
-    """A line for each training function that does something which is in no run's key."""
-    functions = dict.fromkeys(
-        case.experiment.function
-        for case in cases
-        if isinstance(case.experiment, FunctionExperiment)
-    )
-    return [f"embinit: {told}" for function in functions if (told := function.unseen)]
-
-
 def claim_lines(cases: Iterable[Case]) -> list[str]:
     """A line for each claim: its looks, and the smallest differences that they see."""
     return [f"{case.id}: {_claim(case)}" for case in cases]

@@ -164,7 +164,7 @@ class Registering:
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
-        seen = any(session.key(run) in session.store for run in case.runs())
+        seen = any(map(session.is_stored, case.runs()))
         entry = registered(case, case.looks(), seen)
         _tell_lock(item, case, "claims", case.key, dict(entry))
 

@@ -14,6 +14,7 @@ from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.session_options import CLUSTER, GIVEN, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.runs import progress
+from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.machine import end_with
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -31,6 +32,7 @@ class Training:
         self._session: Session | None = None
         self._open = contextlib.ExitStack()
         self._begun = False
+        self.surroundings: Surroundings | None = None
         if options.on_ray:
             try:
                 self._join_ray()
@@ -93,6 +95,7 @@ class Training:
                 self._session = Session(*where)
             self._session.name = self._options.name
             self._session.modules = tuple(self._state.modules)
+            self._session.trainers = Trainers(self.surroundings)
         return self._session
 
     @property
@@ -148,3 +151,5 @@ class Training:
                 self._options.marks, os.getpid(), ends=self._options.ends
             ).look()
         self._open.close()
+        if self._session is not None:
+            self._session.trainers.end()

@@ -14,7 +14,7 @@ from embinit.report.arms import Run
 from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
-from embinit.runs.functions import other_versions
+from embinit.runs.functions import other_versions, untraced
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
@@ -61,7 +61,7 @@ def make_document(
         for key in runs
     )
     made = [run.result for run in runs.values()]
-    notes = [*repeated_otherwise(made, on_cpu=False), *other_versions(made)]
+    notes = [*untraced(made), *repeated_otherwise(made, on_cpu=False), *other_versions(made)]
     asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
     notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
     locks = locks_of(claims)

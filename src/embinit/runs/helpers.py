@@ -6,7 +6,6 @@ before it had read all of a long plan, and would run the script that called pyte
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import signal
@@ -16,14 +15,12 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home, load_modules
+from embinit.runs.trainers.processes import Surroundings, Trainers
 from embinit.specs import RunSpec
-
-if TYPE_CHECKING:
-    from embinit.runs.kinds import Cohort
 
 CODE = """
 import signal, sys
@@ -33,8 +30,6 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 from embinit.runs.helpers import main
 main(sys.stdin.buffer, int(sys.argv[1]))
 """
-LAST_BYTES = 4000
-"""How much of what a failed run has printed is kept with its failure."""
 ENDS_WITHIN = 10.0
 """The seconds that a helper is given to end, before it is killed."""
 
@@ -51,6 +46,7 @@ class Job:
     session: str
     modules: Sequence[Home]
     parent: int
+    surroundings: Surroundings
 
 
 class Helper:
@@ -58,26 +54,26 @@ class Helper:
 
     def __init__(self, job: Job) -> None:
         """Starts the process; OSError where it can't."""
-        # ``end`` closes both. What functions print would stand between the session's own lines.
-        self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
-        self._output: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115
+        self._told: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
         told = self._told.fileno()
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         try:
             with tempfile.TemporaryFile() as given:
-                pickle.dump(sys.path, given)
+                pickle.dump(job.surroundings.path, given)
                 pickle.dump(job, given)
                 given.seek(0)
                 self.process = subprocess.Popen(
                     [sys.executable, *flags, "-c", CODE, str(told)],
                     stdin=given,
-                    stdout=self._output,
-                    stderr=subprocess.STDOUT,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=job.surroundings.environ,
+                    cwd=job.surroundings.directory,
                     pass_fds=(told,),
                 )
         except BaseException:
-            self._close()
+            self._told.close()
             raise
 
     def end(self) -> None:
@@ -87,11 +83,7 @@ class Helper:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._close()
-
-    def _close(self) -> None:
         self._told.close()
-        self._output.close()
 
     def trouble(self) -> str | None:
         """Why the process ended before its work was done; None where it did not."""
@@ -109,35 +101,17 @@ def main(given: BinaryIO, told: int) -> None:
     from embinit.runs.session import Session, failure_reason
     from embinit.runs.store import Store
 
-    class Quiet(Session):
-        """A session whose output is a file that holds the last cohort's."""
-
-        def _train(self, cohort: Cohort, device: str) -> None:
-            with contextlib.suppress(ValueError):  # a function has closed it
-                sys.stdout.flush()
-            os.ftruncate(1, 0)
-            os.lseek(1, 0, os.SEEK_SET)
-            super()._train(cohort, device)
-
-        def _fail(self, run: RunSpec, error: Exception) -> None:
-            with contextlib.suppress(ValueError):  # a function has closed it
-                sys.stdout.flush()
-            size = os.fstat(1).st_size
-            last = os.pread(1, LAST_BYTES, max(size - LAST_BYTES, 0))
-            if text := last.decode(errors="replace").strip():
-                error.add_note(f"its last output:\n{text}")
-            super()._fail(run, error)
-
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         job: Job = pickle.load(given)
         end_with(job.parent)
         load_modules(job.modules)
         store = Store(job.root)
-        session = Quiet(store, job.data_dir, job.device, job.definitions)
-        session.name = job.session
+        session = Session(store, job.data_dir, job.device, job.definitions)
+        session.name, session.trainers = job.session, Trainers(job.surroundings)
         session.set_plan(job.wanted)
         session.ensure(run for run in job.wanted if session.problem(run) is None)
+        session.trainers.end()
     except Exception as error:
         os.write(told, failure_reason(error).encode(errors="replace"))
         sys.exit(1)

@@ -19,6 +19,7 @@ from embinit.specs import R, RunSpec
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunResult
+    from embinit.runs.session import Session
 
 MOST_RUNS = 16
 """The most runs of a cohort, where nothing else limits it."""
@@ -36,6 +37,7 @@ class RunContext:
     progress: Callable[[float], None] = lambda share: None  # gets the share that is done, 0 to 1
     sharers: int = 1  # processes that share the device's memory
     twice: bool = False  # a function's run is made again, to see that its seed decides it
+    trainers: Any = None  # the session's, which call users' functions
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Kind(Generic[R]):
     """Whether its runs need the extra ``models``."""
     checks_seeds: ClassVar[bool] = False
     """Whether one of its runs is made twice, as nothing else shows that the seed decides it."""
+    traced: ClassVar[bool] = False
+    """Whether its records say what they were made from, and hold while that is as it was."""
     distributions: ClassVar[tuple[str, ...]] = ()
     """The distributions that compute its numbers, whose versions are in its runs' keys."""
 
@@ -86,6 +90,10 @@ class Kind(Generic[R]):
     def codes(self, run: RunSpec[R]) -> Iterable[str]:
         """Digests of what its runs alone name in a registry, "" each for what is shipped."""
         return ()
+
+    def source(self, run: RunSpec[R]) -> str:
+        """A digest of a user's function, read as text, for locks; "" where there is none."""
+        return ""
 
     def fingerprint(self, run: RunSpec[R], data_dir: Path | None) -> str:
         """A digest of what the run reads besides its spec, for its key; else InputError."""
@@ -130,6 +138,14 @@ class Kind(Generic[R]):
         """Makes the cohort's runs, and returns their results in the cohort's order."""
         raise NotImplementedError
 
+    def sealed(self, result: RunResult, session: Session) -> tuple[str, RunResult]:
+        """For a traced kind: a digest of what a result was made from, and the result to keep."""
+        raise NotImplementedError
+
+    def holds(self, result: RunResult, session: Session) -> bool:
+        """For a traced kind: whether what a stored result was made from is as it was."""
+        raise NotImplementedError
+
 
 KINDS: Registry[Kind[Any]] = Registry("kind of run", "embinit.kinds")
 
@@ -146,5 +162,5 @@ def versions_behind(run: RunSpec) -> tuple[str, ...]:
 
 def own_code(run: RunSpec) -> str:
     """A digest of the code that makes a run and is not embinit's own; "" where all of it is."""
-    codes = [KINDS.code(run.kind, lambda kind: (type(kind), kind.recipe)), *kind_of(run).codes(run)]
+    codes = [KINDS.code(run.kind), *kind_of(run).codes(run)]
     return "/".join(filter(None, codes))

@@ -73,11 +73,23 @@ class ProgressSnapshot:
 
 
 class Planned(NamedTuple):
-    """A planned run: its path in the store, its cost, and the group of runs of its pace."""
+    """A planned run: its path, its cost, the group of its pace, the time of its plan."""
 
     path: str
     cost: float
     group: str
+    since: float
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is, under that path or the name of a traced run's record made since."""
+        if os.path.exists(self.path):
+            return True
+        with contextlib.suppress(FileNotFoundError):
+            folder, name = os.path.split(self.path.removesuffix("json"))
+            made = [each for each in os.listdir(folder) if each.startswith(name)]
+            return any(os.stat(f"{folder}/{each}").st_mtime >= self.since for each in made)
+        return False
 
 
 class Heartbeat(NamedTuple):
@@ -120,7 +132,7 @@ class ProgressMonitor:
         if not plan:
             return None
         now = self._clock()
-        stored = {key for key, run in plan.items() if os.path.exists(run.path)}
+        stored = {key for key, run in plan.items() if run.is_stored}
         live = {
             process: mark
             for process, mark in heartbeats(self._folder).items()
@@ -159,9 +171,7 @@ class ProgressMonitor:
         """The runs that are expected to join the plan; whoever wrote them last knows best."""
         files = self._folder.glob(f"later-{self._controller}-*.json")
         expected = _planned(sorted(files, key=lambda path: path.stat().st_mtime)[-1:])
-        return [
-            run for key, run in expected.items() if key not in plan and not os.path.exists(run.path)
-        ]
+        return [run for key, run in expected.items() if key not in plan and not run.is_stored]
 
     def _count(
         self,
@@ -213,8 +223,10 @@ def _planned(paths: Iterable[Path]) -> dict[str, Planned]:
     plan: dict[str, Planned] = {}
     for path in paths:
         with contextlib.suppress(Exception):
+            since = path.stat().st_mtime
             for run, (cost, group) in parse_json(path.read_bytes()).items():
-                plan[Path(run).stem] = Planned(run, float(cost), str(group))
+                key = Path(run).name.partition(".")[0]
+                plan[key] = Planned(run, float(cost), str(group), since)
     return plan
 
 
@@ -296,7 +308,7 @@ def _write(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
-        str(session.store.path(session.key(run))): (kind_of(run).cost(run), run.recipe.pace)
+        str(session.store.path(session.name_of(run))): (kind_of(run).cost(run), run.recipe.pace)
         for run in runs
     }
     with contextlib.suppress(OSError):

@@ -320,8 +320,7 @@ class RaySession(Session):
         if isinstance(results, InputError):
             raise results
         for key, result in zip(keys, results, strict=True):
-            self.store.put(key, result)
-        self.trained += len(keys)
+            self.keep(key, result)
 
     def _cancel(self) -> None:
         """Stores what has arrived, and cancels the rest."""

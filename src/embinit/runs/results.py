@@ -66,10 +66,9 @@ class RunResult:
 
 
 class RunName(NamedTuple):
-    """A run's name for people; ``code`` is the digest of an edited function, else ""."""
+    """A run's name for people."""
 
     task: str
-    code: str
     arm: str
     seed: int
 
@@ -77,7 +76,7 @@ class RunName(NamedTuple):
     def of(cls, spec: RunSpec) -> RunName:
         """The name of the run that has this spec."""
         recipe = spec.recipe
-        return cls(recipe.task, recipe.revision, recipe.arm, spec.seed)
+        return cls(recipe.task, recipe.arm, spec.seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

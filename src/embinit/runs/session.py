@@ -32,6 +32,7 @@ from embinit.runs.modules import Home
 from embinit.runs.plan import plan
 from embinit.runs.results import RunName, RunResult
 from embinit.runs.store import Store, run_key
+from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]
@@ -68,7 +69,10 @@ class Session:
         self.trained = 0
         self.helpers: tuple[Helper, ...] = ()
         self.troubles: list[str] = []
+        self.trainers = Trainers()
         self._keys: dict[RunSpec, str] = {}
+        self._names: dict[str, str] = {}
+        self._stale: set[str] = set()
         self._results: dict[str, RunResult] = {}
         self._cohorts: list[Cohort] = []
         self._checked: dict[object, str | None] = {}
@@ -101,7 +105,7 @@ class Session:
     def _possible(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
         """The runs that the store lacks, and that can be made here."""
         possible = [run for run in runs if self.problem(run) is None]
-        return [run for run in possible if self.key(run) not in self.store]
+        return [run for run in possible if not self.is_stored(run)]
 
     @property
     def slots(self) -> int:
@@ -120,7 +124,7 @@ class Session:
         try:
             if (failure := self.failure(run)) is not None:
                 return failure
-            if self.key(run) in self.store:
+            if self.is_stored(run):
                 return None
         except InputError as error:
             return str(error)
@@ -160,6 +164,44 @@ class Session:
             self._keys[run] = key_of(run, self.data_dir)
         return self._keys[run]
 
+    def name_of(self, run: RunSpec) -> str:
+        """The name of the run's record: its key, with what it was made from if that was traced."""
+        key = self.key(run)
+        if not getattr(KINDS.registered(run.kind), "traced", False):
+            return key
+        if key not in self._names:
+            for name in self.store.names(key):
+                if name not in self._stale and self._holds(name, run):
+                    self._names[key] = name
+                    break
+        return self._names.get(key, key)
+
+    def _holds(self, name: str, run: RunSpec) -> bool:
+        """Whether a record is still the run's; it is looked at once a session."""
+        try:
+            stored = self.store.get(name, run)
+        except InputError as error:
+            self._failures[self.key(run)] = str(error)
+            return False
+        holds = stored is not None and kind_of(run).holds(stored, self)
+        if not holds:
+            self._stale.add(name)
+        return holds
+
+    def is_stored(self, run: RunSpec) -> bool:
+        """Whether the store has a record of the run, which holds."""
+        return self.name_of(run) in self.store
+
+    def keep(self, key: str, result: RunResult) -> None:
+        """Stores a result, which holds in this session."""
+        kind, name = kind_of(result.spec), key
+        if kind.traced:
+            digest, result = kind.sealed(result, self)
+            name = f"{key}.{digest}"
+        self.store.put(name, result)
+        self._names[key] = name
+        self.trained += 1
+
     def result(self, run: RunSpec) -> RunResult | None:
         """The run's result, read from the store once; None while it is not stored."""
         if (known := self._results.get(self._keys.get(run, ""))) is not None:
@@ -169,11 +211,12 @@ class Session:
         key = self.key(run)
         if key not in self._results:
             try:
-                stored = self.store.get(key, run)
+                stored = self.store.get(self.name_of(run), run)
             except InputError as error:
                 self._failures[key] = str(error)
                 return None
             if stored is None:
+                self._names.pop(key, None)
                 return None
             self._results[key] = stored
         return self._results[key]
@@ -224,6 +267,7 @@ class Session:
             session=self.name,
             modules=self.modules,
             parent=os.getpid(),
+            surroundings=self.trainers.surroundings,
         )
         helpers: list[Helper] = []
         try:
@@ -298,8 +342,7 @@ class Session:
         return [run for run in cohort.runs if self._is_left(run)]
 
     def _is_left(self, run: RunSpec) -> bool:
-        key = self.key(run)
-        return key not in self.store and key not in self._failures
+        return self.key(run) not in self._failures and not self.is_stored(run)
 
     def _learn_failure(self, run: RunSpec) -> None:
         key = self.key(run)
@@ -328,7 +371,9 @@ class Session:
         try:
             require_room()
             twice = self._is_made_twice(cohort.runs)
-            results = results_of(cohort, self.data_dir, device, progress, twice)
+            results = results_of(
+                cohort, self.data_dir, device, progress, twice, trainers=self.trainers
+            )
         except Exception as error:
             if len(cohort.runs) == 1:
                 return self._fail(cohort.runs[0], error)
@@ -337,13 +382,11 @@ class Session:
             return None
         for run, result in zip(cohort.runs, results, strict=True):
             try:
-                self.store.put(self.key(run), result)
+                self.keep(self.key(run), result)
             except InputError:
                 raise
             except ValueError as error:
                 self._fail(run, error)
-            else:
-                self.trained += 1
         return None
 
     def _fail(self, run: RunSpec, error: Exception) -> None:
@@ -419,7 +462,8 @@ def results_of(
     progress: Callable[[float], None] = lambda share: None,
     twice: bool = False,
     sharing: int | None = None,
+    trainers: Trainers | None = None,
 ) -> list[RunResult]:
     """Makes a cohort's runs in this process, in its order; see ``kinds.RunContext``."""
-    context = RunContext(data_dir, device, progress, sharing or sharers(device), twice)
+    context = RunContext(data_dir, device, progress, sharing or sharers(device), twice, trainers)
     return kind_of(cohort.runs[0]).make(cohort, context)

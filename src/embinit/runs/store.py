@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,6 +127,27 @@ class Store:
     def _path(self, key: str) -> str:
         return f"{self._runs}/{key[:2]}/{key}.json"
 
+    def names(self, key: str) -> list[str]:
+        """The names of the records of ``key`` by what they were made from, the newest first."""
+        folder, begins, found = self._runs / key[:2], f"{key}.", []
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(folder):
+                if name.startswith(begins) and name.endswith(".json") and name != f"{key}.json":
+                    found.append((os.stat(folder / name).st_mtime, name.removesuffix(".json")))
+        return [name for _, name in sorted(found, reverse=True)]
+
+    def secret(self) -> bytes:
+        """The key of keyed digests, made when it is first needed; only its owner reads it."""
+        path = self.root / "secret"
+        if self._write and not path.exists():
+            # Another process may make it meanwhile; whoever links first has made it.
+            new = tempfile.NamedTemporaryFile(dir=self.root)  # noqa: SIM115
+            with contextlib.suppress(FileExistsError), new:
+                new.write(os.urandom(32))
+                new.flush()
+                os.link(new.name, path)
+        return path.read_bytes() if path.exists() else b""
+
     def __contains__(self, key: str) -> bool:
         """Whether there is a record of ``key``, damaged or not."""
         return os.path.exists(self._path(key))
@@ -233,7 +255,7 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-            self._failure(key).unlink(missing_ok=True)
+            self._failure(key.partition(".")[0]).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "

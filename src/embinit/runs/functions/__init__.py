@@ -1,29 +1,36 @@
 """A user's function as a kind of run: any code that takes a seed and returns numbers.
 
-The function is decorated by ``@training(measures={"accuracy": "% accuracy"})``. Its code and all
-that it names, its arguments and the files that it declares are part of a run's key.
+The function is decorated by ``@training(measures={"accuracy": "% accuracy"})``. It is called in a
+trainer, a process of its module alone, which notes what it reads: a record holds while that is as
+it was.
 """
 
-from embinit.runs.functions.calling import KIND, RunFailed, make
+from embinit.runs.functions.calling import KIND, call_here, changed, make, untraced
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
-    fingerprint,
     other_versions,
     plain_training,
     training,
     training_named,
 )
+from embinit.runs.functions.state import difference
+from embinit.runs.trainers.processes import RunFailed, Surroundings, Trainers
 
 __all__ = [
     "KIND",
     "TRAININGS",
     "RunFailed",
+    "Surroundings",
+    "Trainers",
     "Training",
-    "fingerprint",
+    "call_here",
+    "changed",
+    "difference",
     "make",
     "other_versions",
     "plain_training",
     "training",
     "training_named",
+    "untraced",
 ]

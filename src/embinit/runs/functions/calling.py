@@ -1,4 +1,4 @@
-"""Calling a training function: here or in a process of its own, and what its answer is worth.
+"""Making a run by its function in a trainer, and what its answer is worth.
 
 Whatever goes wrong is the run's own failure. A measure that isn't finite, or too large to be
 compared, is left out of the result, which says so.
@@ -6,94 +6,100 @@ compared, is left out of the result, which says so.
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import importlib.util
+import functools
+import inspect
 import json
 import math
 import os
-import pickle
-import random
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
-from embinit.runs.functions.definition import Training, fingerprint, training_named
+from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Description, Kind, RunContext
-from embinit.runs.machine import end_with, limit_threads
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.structure import structured
+from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
+from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
+from embinit.runs.trainers.serving import NoNumber, Seeds, Told
 from embinit.specs import FunctionRecipe, RunSpec
 
-POLL_SECONDS = 0.05
-LONGEST_POLL = 1.0
-"""Seconds: where more have passed between two polls, the machine slept or this process stood still,
-and the function most likely with it."""
+if TYPE_CHECKING:
+    from embinit.runs.session import Session
+    from embinit.runs.store import Store
+
 LARGEST = 1e150
 """A measure beyond it has no square, and so no spread."""
 ALIKE = 1e-9
 """The relative difference up to which two numbers are the same: sums may be taken in any order."""
+INPUTS = "inputs"
+"""Where a run's provenance has what it was made from."""
 
 
-class RunFailed(InputError):
-    """A run that gave no numbers. The text says why, in one line."""
-
-
-class _Left(BaseException):
-    """A call of ``os._exit`` within a function, which would take the session with it."""
-
-
-class Told:
-    """Called by a function with its progress and curves while it trains."""
-
-    def __init__(self, progress: Callable[[float], None]) -> None:
-        self.curves: dict[str, list[float]] = {}
-        self._progress = progress
-
-    def __call__(self, share: float | None = None, **numbers: float) -> None:
-        """Tells the share of the work that is done, 0 to 1, and the next point of each curve."""
-        if share is not None:
-            self._progress(min(max(float(share), 0.0), 1.0))
-        for name, number in numbers.items():
-            value = _number(number)
-            if value is None:
-                raise TypeError(f"the curve {name!r} was told {number!r}, which is no number")
-            self.curves.setdefault(name, []).append(value)
+@functools.cache
+def _trainers() -> Trainers:
+    """Those of a process without a session, such as a node of a cluster."""
+    return Trainers()
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     """Makes a run by its function; RunFailed where it gave no numbers."""
-    recipe = run.recipe
-    known, started = training_named(recipe.function), time.perf_counter()
-    call = _in_process if known.process else _here
-    answer, curves = call(known, recipe, run.seed, context)
-    measures = _checked(known, answer)
+    known, started = training_named(run.recipe.function), time.perf_counter()
+    called = _call(known, run, context)
+    measures = _checked(known, called.answer)
     finite = {name: value for name, value in measures.items() if abs(value) <= LARGEST}
     wrong = [f"{name} is {value:g}" for name, value in measures.items() if name not in finite]
-    about = provenance(context.device, time.perf_counter() - started, known.distributions)
+    seconds, again = time.perf_counter() - started, None
     if context.twice:
-        silent = replace(context, progress=lambda share: None)
         try:
-            again = _checked(known, call(known, recipe, run.seed, silent)[0])
-        except Exception as error:
-            about[AGAIN] = f"{known.name} fails when it is called again: {error}"
+            second = _call(known, run, replace(context, progress=lambda share: None))
+            again = _apart(known, run.seed, measures, _checked(known, second.answer))
+        except RunFailed as error:
+            again = f"{known.name} fails when it is called again: {error}"
         else:
-            about[AGAIN] = _apart(known, run.seed, measures, again)
+            called = called._replace(traced=second.traced)
+    inputs = recorded(called.traced, known.home, known.inputs)
+    about = provenance(context.device, seconds, inputs["versions"]) | {INPUTS: inputs}
     return RunResult(
         run,
         finite,
-        curves={name: values for name, values in curves.items() if all(map(math.isfinite, values))},
+        curves={
+            k: values for k, values in called.curves.items() if all(map(math.isfinite, values))
+        },
         failure="; ".join(wrong) or None,
-        provenance=about,
+        provenance=about | ({AGAIN: again} if context.twice else {}),
     )
+
+
+def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
+    trainers: Trainers = context.trainers or _trainers()
+    trainer = trainers.of(known.home, context.device, alone=known.process)
+    try:
+        return trainer.call(
+            known.name,
+            inspect.unwrap(known.function).__qualname__,
+            run.recipe.arguments,
+            run.seed,
+            context.device,
+            [*known.told()],
+            context.progress,
+            known.timeout,
+        )
+    finally:
+        if known.process or trainer.process.poll() is not None:
+            trainers.drop(trainer)
+
+
+def call_here(run: RunSpec[FunctionRecipe], device: str) -> Any:
+    """What a run's function returns when this process calls it, to be debugged."""
+    known, told = training_named(run.recipe.function), Told(lambda share: None)
+    passed = {"seed": run.seed, "tell": told, "device": device}
+    Seeds().set(run.seed)
+    given = {name: passed[name] for name in known.told()}
+    return known.function(**given, **json.loads(run.recipe.arguments))
 
 
 class FunctionKind(Kind[FunctionRecipe]):
@@ -101,16 +107,32 @@ class FunctionKind(Kind[FunctionRecipe]):
 
     recipe = FunctionRecipe
     needs_models = False
-    checks_seeds = True  # and its recipe tells the distributions that its code names
+    checks_seeds = True
+    traced = True
 
     def recipe_of(self, layout: Mapping[str, Any]) -> FunctionRecipe:
         """The recipe, which is the layout's ``training``."""
-        recipe: FunctionRecipe = structured(FunctionRecipe, layout["training"])
+        plain = dict(layout["training"])
+        if plain.pop("code", "") or plain.pop("versions", ()):
+            raise InputError("an older version of embinit made it, and it says nothing of inputs")
+        recipe: FunctionRecipe = structured(FunctionRecipe, plain)
         return recipe
 
+    def source(self, run: RunSpec[FunctionRecipe]) -> str:
+        """A digest of the function's module and of what it imports."""
+        return f"{training_named(run.recipe.function).code} "
+
     def fingerprint(self, run: RunSpec[FunctionRecipe], data_dir: Path | None) -> str:
-        """A digest of the files that the function names."""
-        return fingerprint(run.recipe)
+        """The names of the function's measures: what it reads is in its record."""
+        return f"function/{'/'.join(sorted(training_named(run.recipe.function).measures))}"
+
+    def check(self, run: RunSpec[FunctionRecipe], data_dir: Path | None) -> None:
+        """Refuses a function that names a missing input."""
+        for path in training_named(run.recipe.function).inputs:
+            if not path.exists():
+                raise InputError(
+                    f"{path} doesn't exist, which {run.recipe.function} names as its input"
+                )
 
     def check_key(self, run: RunSpec[FunctionRecipe]) -> str:
         """The function's name."""
@@ -124,6 +146,35 @@ class FunctionKind(Kind[FunctionRecipe]):
     def make(self, cohort: Cohort[FunctionRecipe], context: RunContext) -> list[RunResult]:
         """Calls the function for one run after the other."""
         return [make(run, context) for run in cohort.runs]
+
+    def sealed(self, result: RunResult, session: Session) -> tuple[str, RunResult]:
+        """The digest of what a result was made from, and the result as the store keeps it."""
+        inputs = sealed(
+            result.provenance[INPUTS],
+            session.trainers.surroundings.environ,
+            session.store.secret(),
+            session.name,
+        )
+        about = {**result.provenance, INPUTS: inputs}
+        return digest_of_inputs(inputs), replace(result, provenance=about)
+
+    def holds(self, result: RunResult, session: Session) -> bool:
+        """Whether what a stored result was made from is as it was."""
+        known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
+        inputs = result.provenance.get(INPUTS)
+        if inputs is None or [*map(str, known.inputs)] != [
+            str(root_of(known.home) / path) for path in inputs["declared"]
+        ]:
+            return False
+        left = {n: v for n, v in inputs["versions"].items() if n not in known.any_version}
+        found = changes(
+            {**inputs, "versions": left},
+            root_of(known.home),
+            session.trainers.surroundings.environ,
+            session.store.secret(),
+            session.name,
+        )
+        return next(found, None) is None
 
 
 KIND = FunctionKind()
@@ -141,212 +192,45 @@ def _apart(
     return None
 
 
-def _here(
-    known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
-) -> tuple[Any, Mapping[str, list[float]]]:
-    told, process, limit = Told(context.progress), os.getpid(), sys.getrecursionlimit()
-    passed = {"seed": seed, "tell": told, "device": context.device}
-    given = {name: passed[name] for name in known.told()}
-    staying = contextlib.nullcontext() if known.process else _staying()
-    with _seeded(seed, known.uses_torch), _descriptors(), staying:
-        try:
-            answer = known.function(**given, **json.loads(recipe.arguments))
-        except BaseException as error:
-            if os.getpid() == process and not isinstance(error, Exception | KeyboardInterrupt):
-                raise RunFailed(f"{known.name} {_ended_by(error)}") from None
-            raise
-        finally:
-            sys.setrecursionlimit(limit)
-            if os.getpid() != process:
-                os._exit(1)  # a child that the function forked must not go on as this process
-    return answer, told.curves
+def changed(result: RunResult, store: Store) -> str | None:
+    """What a stored run was made from and is another now; None for a run of no function."""
+    inputs = result.provenance.get(INPUTS)
+    if inputs is None:
+        return None
+    found = changes(inputs, Path(inputs["root"]), os.environ, store.secret(), None)
+    return next(found, "")
 
 
-def _ended_by(error: BaseException) -> str:
-    """What a function did whose error is no ``Exception``, such as pytest's outcomes."""
-    if isinstance(error, SystemExit):
-        return f"called sys.exit({error.code!r})"
-    if isinstance(error, _Left):
-        return f"called os._exit({error})"
-    first = next(iter(str(error).splitlines()), "")
-    return f"raised {type(error).__name__}: {first}".removesuffix(": ")
-
-
-@contextlib.contextmanager
-def _staying() -> Iterator[None]:
-    """Lets ``os._exit`` end the call in the place of this process; a forked child's does end it."""
-    leave, process = os._exit, os.getpid()
-
-    def stay(status: int) -> NoReturn:
-        if os.getpid() == process:
-            raise _Left(status)
-        leave(status)
-
-    os._exit = stay
-    try:
-        yield
-    finally:
-        os._exit = leave
-
-
-@contextlib.contextmanager
-def _descriptors() -> Iterator[None]:
-    """Opens the three standard streams again that a function closes or turns elsewhere."""
-    kept: dict[int, int] = {}
-    for stream in range(3):
-        with contextlib.suppress(OSError):  # it was closed before
-            kept[stream] = os.dup(stream)
-    try:
-        yield
-    finally:
-        for stream, copy in kept.items():
-            with contextlib.suppress(OSError):
-                os.dup2(copy, stream)
-                os.close(copy)
-
-
-@contextlib.contextmanager
-def _seeded(seed: int, torch_too: bool) -> Iterator[None]:
-    """Seeds the global generators, and leaves the process as it was."""
-    import numpy as np
-
-    limit_threads(load=torch_too and importlib.util.find_spec("torch") is not None)
-    torch: Any = sys.modules.get("torch")
-    directory, environment, path = os.getcwd(), dict(os.environ), list(sys.path)
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    rng = torch.get_rng_state() if torch is not None else None
-    streams = sys.stdin, sys.stdout, sys.stderr
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002, the global generator is what functions forget
-    if torch is not None:
-        torch.manual_seed(seed)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            yield
-    finally:
-        sys.stdin, sys.stdout, sys.stderr = streams
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
-        if rng is not None:
-            torch.set_rng_state(rng)
-        os.chdir(directory)
-        sys.path[:] = path
-        if dict(os.environ) != environment:
-            os.environ.clear()
-            os.environ.update(environment)
-
-
-def _in_process(
-    known: Training, recipe: FunctionRecipe, seed: int, context: RunContext
-) -> tuple[Any, Mapping[str, list[float]]]:
-    with tempfile.TemporaryDirectory(prefix="embinit-run-", ignore_cleanup_errors=True) as folder:
-        job = Path(folder) / "job"
-        passed = (known.home, sys.path, os.getpid(), recipe, seed, context.device)
-        job.write_bytes(pickle.dumps(passed))
-        output = Path(folder) / "output"
-        with output.open("wb") as stream:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "embinit.runs.functions", str(job)],
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **_environment(context.device)},
-                start_new_session=True,
-            )
-            try:
-                _wait(child, known, Path(folder) / "share", context)
-            finally:
-                _end(child)
-        answer = Path(folder) / "answer.json"
-        if not answer.exists():
-            raise RunFailed(f"{known.name}'s process ended with {child.returncode}{_tail(output)}")
-        document = json.loads(answer.read_text(encoding="utf-8"))
-        if "failure" in document:
-            raise RunFailed(document["failure"])
-        return document["answer"], document["curves"]
-
-
-def _environment(device: str) -> dict[str, str]:
-    """One thread a process, as each core has a process of its own; the package's own folder."""
-    source = str(Path(__file__).parents[3])
-    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH", ""))))
-    threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}
-    return {**threads, "PYTHONPATH": path}
-
-
-def _wait(
-    child: subprocess.Popen[bytes], known: Training, share: Path, context: RunContext
-) -> None:
-    taken, last = 0.0, time.monotonic()
-    while child.poll() is None:
-        time.sleep(POLL_SECONDS)
-        now = time.monotonic()
-        taken, last = taken + min(now - last, LONGEST_POLL), now
-        with contextlib.suppress(OSError, ValueError):
-            context.progress(float(share.read_text()))
-        if known.timeout is not None and taken > known.timeout:
-            raise RunFailed(f"{known.name} took longer than its {known.timeout:g} s and was ended")
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the process with all that it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _tail(output: Path) -> str:
-    text = output.read_bytes()[-4000:].decode("utf-8", errors="replace")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = "".join(c for c in lines[-1] if c.isprintable()) if lines else ""
-    return f": {last[:300]}" if last else ""
-
-
-def answer_job(job: Path) -> None:
-    """Calls the function that a job file names, and writes the answer beside it."""
-    from embinit.runs.modules import load_module
-    from embinit.runs.session import failure_reason
-
-    home, path, parent, recipe, seed, device = pickle.loads(job.read_bytes())
-    end_with(parent, group=True)
-    sys.path[:] = path
-    share = job.with_name("share")
-
-    def progress(done: float) -> None:
-        share.write_text(str(done))
-
-    document: dict[str, Any]
-    try:
-        load_module(*home)
-        fingerprint(recipe)
-        known = training_named(recipe.function)
-        answer, curves = _here(known, recipe, seed, RunContext(None, device, progress))
-        answer = _checked(known, answer)
-        document = {"answer": answer, "curves": curves}
-    except Exception as error:
-        document = {"failure": failure_reason(error)}
-    temporary = job.with_name("answer.tmp")
-    temporary.write_text(json.dumps(document), encoding="utf-8")
-    temporary.replace(job.with_name("answer.json"))
+def untraced(results: Iterable[RunResult]) -> list[str]:
+    """A warning for each function of whose inputs some can't be followed, with the mend."""
+    told: dict[str, dict[str, None]] = {}
+    for result in results:
+        reasons: Sequence[str] = result.provenance.get(INPUTS, {}).get("untraced", ())
+        if reasons:
+            told.setdefault(result.spec.recipe.task, {}).update(dict.fromkeys(reasons))
+    return [
+        f"{name} {', '.join(reasons)}, which can't be followed: it is trained again in each "
+        "session, unless @training(inputs=[…]) names what it depends on"
+        for name, reasons in told.items()
+    ]
 
 
 def _checked(known: Training, answer: Any) -> dict[str, float]:
     """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
-    if known.is_plain and _number(answer) is None:
+    what = answer.kind if isinstance(answer, NoNumber) else type(answer).__name__
+    if known.is_plain and not isinstance(answer, float):
         raise RunFailed(
-            f"{known.name.rpartition(':')[2]} returned a {type(answer).__name__}; return one "
+            f"{known.name.rpartition(':')[2]} returned a {what}; return one "
             "number, or name several by @training(measures=…)"
         )
-    if answer is None:
+    if what == "NoneType":
         raise RunFailed(f"{known.name} returned nothing; return a number for each of: {wanted}")
-    if not isinstance(answer, Mapping) and len(known.measures) == 1 and _number(answer) is not None:
+    if isinstance(answer, float) and len(known.measures) == 1:
         answer = {wanted: answer}
     if not isinstance(answer, Mapping):
         raise RunFailed(
-            f"{known.name} returned a {type(answer).__name__}; return a dict with a number for "
-            f"each of: {wanted}"
+            f"{known.name} returned a {what}; return a dict with a number for each of: {wanted}"
         )
     missing = [name for name in known.measures if name not in answer]
     unknown = [str(name) for name in answer if name not in known.measures]
@@ -354,21 +238,8 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
         told = [f"lacks {', '.join(missing)}"] if missing else []
         told += [f"has {', '.join(unknown)} that no measure is named after"] if unknown else []
         raise RunFailed(f"what {known.name} returned {' and '.join(told)}; its measures: {wanted}")
-    numbers: dict[str, float] = {}
     for name, value in answer.items():
-        number = _number(value)
-        if number is None:
-            raise RunFailed(
-                f"{known.name} returned a {type(value).__name__} as {name}, which is no number"
-            )
-        numbers[name] = number
-    return numbers
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, str | bytes) or value is None:
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        return None
+        if not isinstance(value, float):
+            kind = value.kind if isinstance(value, NoNumber) else "dict"
+            raise RunFailed(f"{known.name} returned a {kind} as {name}, which is no number")
+    return dict(answer)

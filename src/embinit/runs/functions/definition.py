@@ -1,4 +1,4 @@
-"""Training functions: their measures, arguments, and parts of their runs' keys."""
+"""Training functions: their measures, their arguments, and what they declare."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from embinit.code import UNSEEN, Code
-from embinit.distributions import canonical_name, distributions_of, public_version, versions_of
+from embinit.code import code_of
+from embinit.distributions import canonical_name, public_version
 from embinit.errors import InputError
-from embinit.files.writing import digest
 from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure, lower_is_better
 from embinit.specs import FunctionRecipe
@@ -33,64 +32,33 @@ GIVEN = ("seed", "tell", "device")
 class Training:
     """A training function, which takes ``seed`` and an arm's arguments.
 
-    ``files`` are absolute, and their content decides the numbers. ``timeout`` is in seconds. The
-    versions of distributions in ``any_version`` are left out of its runs' keys.
+    ``inputs`` are absolute paths of files and folders that decide the numbers. ``timeout`` is in
+    seconds. The versions of distributions in ``any_version`` may change.
     """
 
     name: str
     function: Callable[..., Any]
     measures: Mapping[str, Measure]
-    files: tuple[Path, ...] = ()
+    inputs: tuple[Path, ...] = ()
     process: bool = False
     timeout: float | None = None
     any_version: frozenset[str] = frozenset()
+    deterministic: bool = False
     cached: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
         return self.function(*args, **kwargs)
 
-    @functools.cached_property
-    def _code(self) -> Code:
-        """Its code and its measures' names, read once its module is loaded as a whole."""
-        return Code.of(self.function, sorted(self.measures))
-
     @property
     def is_plain(self) -> bool:
         """Whether it is a plain function, which its module and its name tell."""
         return ":" in self.name
 
-    @property
+    @functools.cached_property
     def code(self) -> str:
-        """The digest of its code."""
-        return self._code.digest
-
-    @functools.cached_property
-    def distributions(self) -> tuple[str, ...]:
-        """The distributions that its code names."""
-        named = (each for package in self._code.libraries for each in distributions_of(package))
-        return tuple(sorted(set(named)))
-
-    @functools.cached_property
-    def versions(self) -> tuple[str, ...]:
-        """The versions here that are in its runs' keys, such as ``scikit-learn 1.9.1``."""
-        return versions_of(name for name in self.distributions if name not in self.any_version)
-
-    @functools.cached_property
-    def uses_torch(self) -> bool:
-        """Whether its code names torch, or a library above it."""
-        return self._code.mentions(("torch", "transformers", "lightning", "accelerate"))
-
-    @property
-    def unseen(self) -> str | None:
-        """The part of its code that decides numbers and is in no key; None without one."""
-        declared = {"file", "program"} if self.files else set()
-        told = [UNSEEN[what] for what in self._code.unseen if what not in declared]
-        told += [
-            f"names a {kind}, of which nothing but its class is in its key: make it in the function"
-            for kind in self._code.opaque
-        ]
-        return f"{self.name} {'; '.join(told)}" if told else None
+        """A digest of its module's code, and of all of the user's that this imports."""
+        return code_of(self.function.__module__, tests=False)
 
     @property
     def home(self) -> tuple[str, str]:
@@ -157,8 +125,7 @@ class Training:
             if each.default is not each.empty and each.name not in GIVEN and _is_plain(each.default)
         }
         text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
-        files = tuple(path.name for path in self.files)
-        return FunctionRecipe(self.name, self.code, text, files, self.versions)
+        return FunctionRecipe(self.name, text, tuple(path.name for path in self.inputs))
 
 
 TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings")
@@ -166,23 +133,25 @@ TRAININGS: Registry[Training] = Registry("training function", "embinit.trainings
 
 def training(
     *,
-    measures: Mapping[str, str | Measure] | Sequence[str],
-    files: Sequence[str | Path] = (),
+    measures: Mapping[str, str | Measure] | Sequence[str] = ("score",),
+    inputs: Sequence[str | Path] = (),
     name: str | None = None,
     process: bool = False,
     timeout: float | None = None,
     versions: Mapping[str, str] | None = None,
+    deterministic: bool = False,
 ) -> Callable[[Callable[..., Any]], Training]:
     """Makes a function a kind of training, whose runs are kept and judged; else InputError.
 
     Args:
         measures: The names of the numbers that it returns, each with its unit or as a ``Measure``.
-        files: Files whose content decides the numbers, relative to the function's own.
+        inputs: Files and folders that decide the numbers and can't be seen to be read, relative to
+            the function's own file.
         name: Its name; by default the function's.
         process: Give each run a process of its own.
         timeout: End a run after so many seconds, in a process of its own, and record that.
-        versions: Distributions whose versions are left out of the runs' keys, as in
-            ``{"scikit-learn": "any"}``.
+        versions: Distributions whose versions may change, as in ``{"scikit-learn": "any"}``.
+        deterministic: Its numbers don't change with the seed.
     """
     known, any_version = _measures(measures), _any_version({} if versions is None else versions)
     if timeout is not None and not timeout > 0:
@@ -207,10 +176,11 @@ def training(
             own,
             function,
             known,
-            tuple((home / Path(path).expanduser()).absolute() for path in files),
+            tuple((home / Path(path).expanduser()).absolute() for path in inputs),
             process or timeout is not None,
             timeout,
             any_version,
+            deterministic,
         )
         _register(made)
         return made
@@ -243,28 +213,6 @@ def plain_training(function: Callable[..., Any]) -> Training:
             "finds it"
         )
     return training(measures=["score"], name=name)(function)
-
-
-def fingerprint(recipe: FunctionRecipe) -> str:
-    """A digest of the files that a function names; InputError for a missing one, or other code."""
-    known = training_named(recipe.function)
-    if known.code != recipe.code:
-        raise InputError(
-            f"the function {recipe.function} has other code here than where its runs were "
-            "planned; run again, with the same code on every machine"
-        )
-    if known.versions != recipe.versions:
-        told = (", ".join(each) or "nothing" for each in (known.versions, recipe.versions))
-        raise InputError(
-            f"the function {recipe.function} has {' here, and '.join(told)} where its runs were "
-            "planned; have the same versions on every machine"
-        )
-    digests = []
-    for path in known.files:
-        if not path.is_file():
-            raise InputError(f"{path} doesn't exist, which {recipe.function} names as its input")
-        digests.append(f"{path.name}:{digest(path)}")
-    return "/".join(["function", *digests])
 
 
 def other_versions(results: Iterable[RunResult]) -> list[str]:

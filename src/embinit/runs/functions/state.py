@@ -1,0 +1,77 @@
+"""Whether pytest's process has the code and the variables that a function was trained with."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embinit.runs.functions.calling import INPUTS
+from embinit.runs.functions.definition import Training, training_named
+from embinit.runs.results import RunResult
+from embinit.runs.trainers.globals import described, differing
+from embinit.runs.trainers.inputs import seal
+
+if TYPE_CHECKING:
+    from embinit.runs.session import Session
+
+SHOWN = 60
+MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
+
+
+def difference(results: Iterable[RunResult], session: Session) -> str | None:
+    """What is another in this process than where some runs were trained; None where nothing is.
+
+    A name whose value differs from import to import, such as a time, is passed over.
+    """
+    secret, seen = session.store.secret(), set()
+    for result in results:
+        if (inputs := result.provenance.get(INPUTS)) is None:
+            continue
+        known = training_named(result.spec.recipe.task)
+        for name, digest in inputs["variables"].items():
+            if seal(os.environ.get(name), secret) != digest:
+                return f"the variable {name} is another in pytest's process than {_where(known)}"
+        for name, digest in inputs["state"].items():
+            if (module := sys.modules.get(name)) is None or (known.home, name, digest) in seen:
+                continue
+            seen.add((known.home, name, digest))
+            here = described(module)
+            if seal(json.dumps(here, sort_keys=True), secret) != digest:
+                there = session.trainers.of(known.home).state(name)
+                file = Path(str(getattr(module, "__file__", name))).name
+                for each in differing(here, there):
+                    if not _is_volatile(session, known, name, each, there):
+                        told = [_shown(where.get(each)) for where in (here, there)]
+                        return (
+                            f"{each} of {file} is {told[0]} in pytest's process (a fixture, a "
+                            f"test or a conftest.py changed it), and {told[1]} {_where(known)}"
+                        )
+    return None
+
+
+def _where(known: Training) -> str:
+    return f"where {known.name.rpartition(':')[2]} was run; {MEND}"
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return "missing"
+    return value if len(value) <= SHOWN else f"{value[: SHOWN - 1]}…"
+
+
+def _is_volatile(
+    session: Session, known: Training, module: str, name: str, there: dict[str, str]
+) -> bool:
+    """Whether another process that imports the module has another value, too."""
+    volatile = session.trainers.volatile
+    if (module, name) not in volatile:
+        fresh = session.trainers.of(known.home, alone=True)
+        try:
+            volatile[module, name] = fresh.state(module).get(name) != there.get(name)
+        finally:
+            fresh.end()
+    return volatile[module, name]

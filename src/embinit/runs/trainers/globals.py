@@ -1,0 +1,79 @@
+"""The global names of modules, described so that two processes can compare theirs."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Mapping
+from typing import Any
+
+ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
+MOST_MEMBERS = 10_000
+"""How many members a container may have to be compared by value."""
+
+
+def described(module: types.ModuleType) -> dict[str, str]:
+    """What each global name of a module has, in words.
+
+    Plain values count by value, functions by where they are written, classes by their functions and
+    plain values, other objects by their type. Modules have names of their own, and tests (to which
+    the plugin adds a control) train nothing.
+    """
+    return {
+        name: _described(value)
+        for name, value in list(vars(module).items())
+        if not name.startswith(("@", "__"))
+        and not isinstance(value, types.ModuleType)
+        and not (
+            name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
+        )
+    }
+
+
+def differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
+    """The names that two descriptions of a module differ in."""
+    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+
+
+def _described(value: Any) -> str:
+    if _is_plain(value, MOST_MEMBERS):
+        return _plain(value)
+    if isinstance(value, types.FunctionType):
+        return _function(value)
+    if isinstance(value, type):
+        members = {
+            name: _function(each) if isinstance(each, types.FunctionType) else repr(each)
+            for name, each in vars(value).items()
+            if isinstance(each, types.FunctionType)
+            or (isinstance(each, ATOMS) and not name.startswith(("__", "_abc_")))
+        }
+        return f"class {value.__module__}.{value.__qualname__} {sorted(members.items())}"
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+
+
+def _function(value: types.FunctionType) -> str:
+    code = value.__code__
+    return f"{value.__qualname__} ({os.path.abspath(code.co_filename)}:{code.co_firstlineno})"
+
+
+def _is_plain(value: Any, most: int) -> bool:
+    if type(value) in ATOMS:
+        return True
+    if type(value) is dict:
+        parts = [*value.keys(), *value.values()]
+    elif type(value) in (list, tuple, set, frozenset):
+        parts = [*value]
+    else:
+        return False
+    return len(parts) <= most and all(_is_plain(part, most // 10) for part in parts)
+
+
+def _plain(value: Any) -> str:
+    if type(value) in (set, frozenset):
+        return f"{{{', '.join(sorted(map(_plain, value)))}}}"
+    if type(value) in (list, tuple):
+        return f"{type(value).__name__}({', '.join(map(_plain, value))})"
+    if type(value) is dict:
+        return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in value.items())}}}"
+    return repr(value)

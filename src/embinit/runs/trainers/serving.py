@@ -1,0 +1,198 @@
+"""The trainer's side: a process that imports a function's module and calls its functions."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import operator
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from embinit.errors import InputError
+from embinit.runs.machine import end_with
+from embinit.runs.modules import load_module
+from embinit.runs.trainers.tracing import Tracer
+
+TELL_SECONDS = 0.05
+"""How often the share that is done is sent."""
+
+
+class Told:
+    """Called by a function with its progress and curves while it trains."""
+
+    def __init__(self, progress: Callable[[float], None]) -> None:
+        self.curves: dict[str, list[float]] = {}
+        self._progress, self._last = progress, 0.0
+
+    def __call__(self, share: float | None = None, **numbers: float) -> None:
+        """Tells the share of the work that is done, 0 to 1, and the next point of each curve."""
+        if share is not None and (share >= 1 or time.monotonic() - self._last > TELL_SECONDS):
+            self._last = time.monotonic()
+            self._progress(min(max(float(share), 0.0), 1.0))
+        for name, number in numbers.items():
+            value = as_number(number)
+            if value is None:
+                raise TypeError(f"the curve {name!r} was told {number!r}, which is no number")
+            self.curves.setdefault(name, []).append(value)
+
+
+class NoNumber(NamedTuple):
+    """Stands for a part of an answer that is no number: the name of its type."""
+
+    kind: str
+
+
+def as_number(value: Any) -> float | None:
+    """A number of any library as a float; None for what is none."""
+    if isinstance(value, str | bytes) or value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return None
+
+
+def plain(answer: Any) -> Any:
+    """A function's answer as plain data: a number, or some by name."""
+    if isinstance(answer, Mapping):
+        return {str(name): plain(value) for name, value in answer.items()}
+    number = as_number(answer)
+    return NoNumber(type(answer).__name__) if number is None else number
+
+
+class Seeds:
+    """Seeds the global generators, and those of libraries as they are loaded."""
+
+    def __init__(self) -> None:
+        self.seed = 0
+
+    def set(self, seed: int) -> None:
+        """Seeds all generators that are there."""
+        self.seed = seed
+        random.seed(seed)
+        for name in ("numpy", "torch"):
+            if (module := sys.modules.get(name)) is not None:
+                self.loaded(module)
+
+    def loaded(self, module: types.ModuleType) -> None:
+        """Seeds a library that was just loaded."""
+        if module.__name__ == "numpy":
+            import numpy as np
+
+            np.random.seed(self.seed % 2**32)  # noqa: NPY002, functions forget the global one
+        elif module.__name__ == "torch":
+            module.set_num_threads(1)
+            module.manual_seed(self.seed)
+
+
+def serve(
+    channel: int, path: list[str], argv: list[str], home: tuple[str, str], parent: int
+) -> None:
+    """Loads a module and answers calls of its functions, until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
+    end_with(parent, group=True)
+    connection = Connection(channel)
+    sys.path[:], sys.argv[:] = path, argv
+    tracer, seeds = Tracer(home), Seeds()
+    tracer.loaded = seeds.loaded
+    tracer.start()
+    try:
+        load_module(*home)
+    except BaseException as error:
+        connection.send(("broken", _reason(home[0], error), traceback.format_exc()))
+        return
+    tracer.ready()
+    connection.send(("ready", tracer.states))
+    while True:
+        tracer.active = False
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        tracer.active = True
+        if isinstance(request, str):
+            with contextlib.suppress(Exception):
+                importlib.import_module(request)
+            connection.send(("ready", tracer.states))
+        else:
+            connection.send(_answer(request, home, tracer, seeds, connection))
+
+
+def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
+    name, qualname, arguments, seed, device, taken = request
+    told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
+    passed = {"seed": seed, "tell": told, "device": device}
+    kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
+    try:
+        function = _function(name, qualname, home)
+        seeds.set(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            answer = function(**{each: passed[each] for each in taken}, **json.loads(arguments))
+        result: Any = ("done", plain(answer), told.curves)
+    except BaseException as error:
+        result = ("failed", _reason(name, error), "".join(traceback.format_exception(error)))
+    finally:
+        if os.getpid() != process:
+            os._exit(1)  # a child that the function forked must not go on as this process
+        _put_back(kept, tracer)
+    if (file := tracer.changed_module()) is not None:
+        told_name = os.path.basename(file)
+        return "failed", f"{told_name} was changed while the session ran: run again", ""
+    if result[0] == "failed":
+        return result
+    return *result, {**tracer.inputs(), "states": tracer.states}
+
+
+def _put_back(kept: Any, tracer: Tracer) -> None:
+    """Leaves the process as it was, for later runs."""
+    tracer.active = False
+    directory, environment, path, streams = kept
+    os.chdir(directory)
+    sys.path[:] = path
+    sys.stdin, sys.stdout, sys.stderr = streams
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # the function closed it
+            continue
+    if dict(os.environ) != environment:
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., Any]:
+    """The function of a name: one that ``training`` decorates, or a plain one of the module."""
+    registry = sys.modules.get("embinit.runs.functions.definition")
+    if registry is not None and (known := registry.TRAININGS.registered(name)) is not None:
+        return known.function  # type: ignore[no-any-return]
+    module = sys.modules.get("__embinit_main__" if home[0] == "__main__" else home[0])
+    try:
+        found = operator.attrgetter(qualname)(module)
+    except AttributeError:
+        raise InputError(
+            f"{qualname} isn't there where {home[0]} is imported alone; write it with def at the "
+            "top of its module, where every process finds it"
+        ) from None
+    return getattr(found, "function", found)  # type: ignore[no-any-return]
+
+
+def _reason(name: str, error: BaseException) -> str:
+    from embinit.runs.session import failure_reason
+
+    if isinstance(error, SystemExit):
+        return f"{name} called sys.exit({error.code!r})"
+    if not isinstance(error, Exception):
+        first = next(iter(str(error).splitlines()), "")
+        return f"{name} raised {type(error).__name__}: {first}".removesuffix(": ")
+    return failure_reason(error)

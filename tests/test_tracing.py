@@ -1,0 +1,385 @@
+"""A record holds while what made it is as it was, and what can't be followed is said."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from builders import make_experiment, set_apart
+from embinit.code import code_of, digest_of_source
+from embinit.lab.data.tasks import TASKS
+from embinit.runs.functions import TRAININGS, Surroundings, Trainers, plain_training, training
+from embinit.runs.functions.calling import changed
+from embinit.runs.kinds import own_code
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+from embinit.runs.trainers import inputs
+from embinit.specs import RunSpec
+
+HERE = "import os, pathlib\nH = pathlib.Path(__file__).parent\n"
+
+
+class Project:
+    """A folder with a module ``mine``, whose function is trained in sessions over one store."""
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.store = Store(root / ".embinit")
+        self.environ = dict(os.environ)
+        self._monkeypatch = monkeypatch
+        self._sessions = []
+        monkeypatch.syspath_prepend(root)
+
+    def write(self, **files):
+        for name, text in files.items():
+            path = self.root / name.replace("__", "/").replace("_dot_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def module(self, top, body, **given):
+        """The run of a function with that body, in a module that begins so."""
+        lines = "\n    ".join(body.splitlines())
+        self.write(mine_dot_py=f"{HERE}{top}\n\ndef train(seed):\n    {lines}\n    return v\n")
+        importlib.invalidate_caches()
+        sys.modules.pop("mine", None)
+        self.mine = importlib.import_module("mine")
+        make = training(name="mine:train", **given) if given else plain_training
+        return RunSpec(make(self.mine.train).spec({}), 0)
+
+    @property
+    def session(self):
+        session = Session(self.store, None, "cpu")
+        path = [str(self.root), *sys.path]
+        session.trainers = Trainers(replace(Surroundings(), environ=self.environ, path=path))
+        self._sessions.append(session)
+        return session
+
+    def train(self, run):
+        """The result of a run in a session of its own; None where it failed."""
+        session = self.session
+        session.plan_and_make([run])
+        self.failure = session.failure(run)
+        return session.result(run)
+
+    def holds(self, run):
+        return self.session.is_stored(run)
+
+    def close(self):
+        for session in self._sessions:
+            session.trainers.end()
+        for name in ("mine", "helper", "optional"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    set_apart(monkeypatch, TRAININGS)
+    made = Project(tmp_path, monkeypatch)
+    yield made
+    made.close()
+
+
+def untraced(result):
+    return result.provenance["inputs"]["untraced"]
+
+
+FORMS = {
+    "open": ("", "v = float(open('d.txt').read())", "d.txt"),
+    "path.open": ("", "with (H / 'd.txt').open() as f: v = float(f.read())", "d.txt"),
+    "numpy": ("import numpy as np", "v = float(np.loadtxt(H / 'd.txt'))", "d.txt"),
+    "os.open": ("", "v = float(os.read(os.open('d.txt', os.O_RDONLY), 9))", "d.txt"),
+    "at import": ("import json\nCFG = json.loads((H / 'd.txt').read_text())", "v = CFG", "d.txt"),
+    "a cached loader": (
+        "import functools\n@functools.cache\ndef load(): return float(open('d.txt').read())",
+        "v = load()",
+        "d.txt",
+    ),
+    "a helper": ("import helper", "v = helper.K", "helper.py"),
+    "a helper in the body": ("", "import helper\nv = vars(helper)['K']", "helper.py"),
+    "runpy": ("import runpy", "v = runpy.run_path(str(H / 'helper.py'))['K']", "helper.py"),
+    "a folder's list": ("", "v = float(len(os.listdir(H / 'folder')))", "folder/new.txt"),
+    "a glob": ("", "v = float(len(list((H / 'folder').glob('*'))))", "folder/new.txt"),
+    "a file that isn't there": ("", "v = float((H / 'later.txt').exists())", "later.txt"),
+    "a failed open": (
+        "",
+        "try: v = float(open('later.txt').read())\nexcept OSError: v = 0.5",
+        "later.txt",
+    ),
+    "an optional module": (
+        "try: from optional import K\nexcept ImportError: K = 0.5",
+        "v = K",
+        "optional.py",
+    ),
+    "a package in a module's place": ("import helper", "v = helper.K", "helper/__init__.py"),
+    "sqlite": (
+        "import sqlite3",
+        "v = float(sqlite3.connect('file:d.db?mode=ro', uri=True).execute('pragma user_version')"
+        ".fetchone()[0])",
+        "d.db",
+    ),
+    "a link": ("", "v = float((H / 'link').read_text())", "d.txt"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, form):
+    """Whatever the way of reading; what was made before holds again when all is put back."""
+    monkeypatch.chdir(project.root)
+    top, body, name = FORMS[form]
+    project.write(d_dot_txt="1", helper_dot_py="K = 1.0\n", folder__old_dot_txt="")
+    (project.root / "link").symlink_to("d.txt")
+    sqlite3.connect("d.db").execute("pragma user_version = 1")
+    run = project.module(top, body)
+    before = project.train(run)
+    assert before is not None, project.failure
+    assert not untraced(before)
+    assert project.holds(run)
+
+    path = project.root / name
+    kept = path.read_bytes() if path.exists() else None
+    path.parent.mkdir(exist_ok=True)
+    if kept is not None:
+        path.unlink()
+        assert not project.holds(run)
+        path.write_bytes(kept)
+        assert project.holds(run)
+    if name == "d.db":
+        sqlite3.connect(path).execute("pragma user_version = 2")
+    else:
+        path.write_text("K = 2.0\n" if name.endswith(".py") else "2")
+    assert not project.holds(run)
+    assert project.train(run).measures != before.measures
+    assert project.holds(run)
+
+
+LOSES = {
+    "forks": ("", "if (p := os.fork()) == 0: os._exit(0)\nos.waitpid(p, 0)\nv = 1.0", "forks"),
+    "a program": ("import subprocess", "subprocess.run(['true'])\nv = 1.0", "starts a program"),
+    "multiprocessing": (
+        "import multiprocessing as m",
+        "p = m.get_context('spawn').Process(target=print)\np.start()\np.join()\nv = 1.0",
+        "starts processes",
+    ),
+    "the network": (
+        "import socket",
+        "s = socket.socket()\ns.connect_ex(('127.0.0.1', 9))\nv = 1.0",
+        "connects to 127.0.0.1",
+    ),
+    "all variables": ("", "v = float(len(dict(os.environ)) > 0)", "the whole environment"),
+    "a pipe": (
+        "",
+        "os.mkfifo('p')\nf = os.open('p', os.O_RDONLY | os.O_NONBLOCK)\nv = 1.0",
+        "reads a pipe",
+    ),
+    "a file that it changes": (
+        "",
+        "f = open('d.txt', 'r+')\nf.write('9')\nf.close()\nv = 1.0",
+        "was changed while it was read",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LOSES)
+def test_what_cannot_be_followed_is_trained_again_unless_it_is_declared(project, monkeypatch, form):
+    monkeypatch.chdir(project.root)
+    top, body, said = LOSES[form]
+    project.write(d_dot_txt="1")
+    run = project.module(top, body)
+    session = project.session
+    session.plan_and_make([run])
+    assert said in " ".join(untraced(session.result(run))), session.failure(run)
+    assert session.is_stored(run), "it holds in the session that made it"
+    assert not project.holds(run)
+    (project.root / "p").unlink(missing_ok=True)
+    project.write(data__a_dot_txt="1")
+    run = project.module(top, body, inputs=["data"])
+    assert not untraced(project.train(run))
+    if form != "a file that it changes":
+        assert project.holds(run)
+        project.write(data__b_dot_txt="1")
+        assert not project.holds(run)
+
+
+def test_what_a_run_wrote_itself_is_no_input(project, monkeypatch):
+    """A cache that it finds missing, makes and reads; a folder of its own."""
+    monkeypatch.chdir(project.root)
+    body = """
+import tempfile
+if not os.path.exists('cache'):
+    with open('cache', 'w') as f: f.write('7')
+os.makedirs('out', exist_ok=True)
+with open('out/log', 'w') as f: f.write('9')
+with tempfile.TemporaryDirectory() as d, open(d + '/x', 'w+') as f: os.listdir(d)
+v = float(open('cache').read())"""
+    run = project.module("", body)
+    made = project.train(run).provenance["inputs"]
+    assert not {"cache", "out", "out/log"} & made["files"].keys()
+    assert not made["lists"]
+    assert project.holds(run)
+
+
+def test_comments_tests_and_claims_train_nothing(project):
+    """A new test is no other training; what the function names is, though it looks like a test."""
+    run = project.module("K = 1.0", "v = K")
+    project.train(run)
+    path = project.root / "mine.py"
+    text = path.read_text()
+    more = """
+import pytest
+from embinit import experiment
+ON = experiment("e", training=train, arms=["a"])
+
+@pytest.fixture
+def mine(): return 1
+
+def test_more(mine): assert mine
+
+class TestMore: pass
+"""
+    path.write_text(f'"""What it is."""  # new\n{text}{more}')
+    assert project.holds(run)
+    path.write_text(text.replace("1.0", "2.0"))
+    assert not project.holds(run)
+    source = b"def test_k(): return 1\ndef train(seed): return test_k()\n"
+    changed_ = source.replace(b"return 1", b"return 2")
+    assert digest_of_source(source, tests=False) != digest_of_source(changed_, tests=False)
+
+
+def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
+    """Those that the project reads, also by a library's or the standard library's code."""
+    project.environ["TOKEN"] = "s3cr3t-value"
+    monkeypatch.setenv("TOKEN", "")
+    run = project.module("T = os.environ['TOKEN']", "v = float('OTHER' in os.environ)")
+    result = project.train(run)
+    assert set(result.provenance["inputs"]["variables"]) == {"TOKEN", "OTHER"}
+    assert project.holds(run)
+    project.environ["OTHER"] = "1"
+    assert not project.holds(run)
+    del project.environ["OTHER"]
+    project.environ["TOKEN"] = "another"
+    assert not project.holds(run)
+    stored = b"".join(p.read_bytes() for p in project.root.rglob("*") if p.is_file())
+    assert b"s3cr3t-value" not in stored
+    assert (project.store.root / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_library_counts_by_its_version(project, monkeypatch):
+    run = project.module("import numpy, pytest", "v = float(numpy.ones(1)[0])")
+    made = project.train(run).provenance["inputs"]
+    assert list(made["versions"]) == ["numpy"]
+    assert project.holds(run)
+    known = inputs.other_versions_of
+    monkeypatch.setattr(inputs, "other_versions_of", lambda told: known(dict.fromkeys(told, "9")))
+    assert not project.holds(run)
+    run = project.module(
+        "import numpy, pytest", "v = float(numpy.ones(1)[0])", versions={"numpy": "any"}
+    )
+    assert project.holds(run)
+
+
+def test_many_files_are_one_digest_of_their_folder(project, monkeypatch):
+    monkeypatch.chdir(project.root)
+    for number in range(inputs.MOST_FILES + 1):
+        project.write(**{f"many__{number}_dot_txt": "1"})
+    run = project.module("", "v = sum(float(p.read_text()) for p in (H / 'many').iterdir())")
+    made = project.train(run).provenance["inputs"]
+    assert len(made["files"]) < 10
+    assert list(made["folders"]) == ["many"]
+    assert project.holds(run)
+    project.write(many__7_dot_txt="2")
+    assert not project.holds(run)
+
+
+def test_code_that_changes_meanwhile_fails_the_run(project):
+    """Its process has the old code, and the next session the new."""
+    run = project.module("", "open(H / 'mine.py', 'a').write('X = 1\\n')\nv = 1.0")
+    assert project.train(run) is None
+    assert project.failure == "mine.py was changed while the session ran: run again"
+
+
+def test_a_store_says_what_changed(project, monkeypatch):
+    monkeypatch.chdir(project.root)
+    project.write(d_dot_txt="1")
+    run = project.module("", "v = float(open('d.txt').read())")
+    result = project.train(run)
+    assert changed(result, project.store) == ""
+    project.write(d_dot_txt="2")
+    assert changed(result, project.store) == "d.txt was changed"
+
+
+def test_a_function_that_ends_its_process_costs_one_run(project):
+    """The trainer is started anew, and the next run is made."""
+    run = project.module(
+        "", "import ctypes\nif seed == 0: print('bye', flush=True); ctypes.string_at(0)\nv = 1.0"
+    )
+    session = project.session
+    session.plan_and_make([run, other := replace(run, seed=1)])
+    assert session.failure(run) == "mine:train's process ended with -11: bye"
+    assert session.result(other).measures == {"score": 1.0}
+
+
+def test_trainers_end_with_their_process(project):
+    project.module("", "v = float(os.getpid())")
+    code = f"""
+import sys, os
+sys.path.insert(0, {str(project.root)!r})
+from pathlib import Path
+from embinit import Session, Store
+from embinit.runs.functions import plain_training
+from embinit.specs import RunSpec
+import mine
+session = Session(Store(Path({str(project.root / "other")!r})), None, "cpu")
+run = RunSpec(plain_training(mine.train).spec({{}}), 0)
+session.plan_and_make([run])
+print(int(session.result(run).measures["score"]), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    end = time.monotonic() + 30
+    while os.path.exists(f"/proc/{int(done.stdout)}") and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not os.path.exists(f"/proc/{int(done.stdout)}")
+
+
+def test_what_embinit_ships_has_no_code_in_its_keys():
+    """``RESULTS_VERSION`` stands for it; so stored runs of its inits and tasks keep their keys."""
+    # In a process of its own, since other tests register what isn't embinit's.
+    code = """
+from embinit.lab.data.tasks import TASKS
+from embinit.runs.kinds import KINDS
+from embinit.lab.tables import positions
+from embinit.lab.tables.inits import INITS
+
+for known in (INITS, TASKS, KINDS, positions.KINDS):
+    assert len(list(known)) > 1
+    assert {known.code(name) for name in known} == {""}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert own_code(make_experiment().run("xavier", 0)) == ""
+
+
+def test_an_own_entrys_module_and_what_it_imports_are_in_a_runs_key(project, monkeypatch):
+    """Before, a changed init got the old results from the store, without a word."""
+    set_apart(monkeypatch, TASKS)
+    run = make_experiment().run("xavier", 0)
+
+    def code(top, helper):
+        project.write(helper_dot_py=helper)
+        project.module(f"{top}\nimport helper, numpy", "v = 1.0")
+        exec(
+            "TASKS.replace(name, 1)", {"TASKS": TASKS, "name": run.recipe.task, "__name__": "mine"}
+        )
+        assert own_code(run) == code_of("mine")
+        return own_code(run)
+
+    first = code("K = 1", "L = 1")
+    assert first.split()[1] == "numpy"
+    assert code("K = 1  # more", "L = 1") == first
+    assert len({first, code("K = 2", "L = 1"), code("K = 1", "L = 2")}) == 3
