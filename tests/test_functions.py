@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from importlib import metadata
 from dataclasses import replace
 from pathlib import Path
