@@ -90,8 +90,10 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
 def test_a_claim_that_stays_says_since_when_it_has_been_blessed(tmp_path):
     """Of its paper, where an earlier blessing had kept that; it stays so in the next one."""
     told = without_idle_controls(read(ROOT / "reports/reference/micro/verdicts.json"))
-    papers = ("kim2024", "chung2021")
-    of_paper = {name: [c for c in told["claims"] if c["paper"] == name] for name in papers}
+    of_paper = {paper: [] for paper in ("kim2024", "chung2021")}
+    told["claims"] = [claim for claim in told["claims"] if claim["paper"] in of_paper]
+    for claim in told["claims"]:
+        of_paper[claim["paper"]].append(claim)
     one, other = (
         next(c for c in each if c["verdict"] != "NOT RUN" and not c["control"])
         for each in of_paper.values()

@@ -290,6 +290,9 @@ NOT_ASKED_FOR = "No changes in what was compared. 1 of the baseline's 3 claims w
         (CLAIMS, ("-k", "not last"), 0, NOT_ASKED_FOR),
         (CLAIMS.replace(LAST, ""), ("-k", "not last"), 0, NOT_ASKED_FOR),
         (CLAIMS.replace(LAST, ""), ("--collect-only",), 0, ""),
+        (CLAIMS.replace(LAST, ""), ("nowhere",), 4, ""),
+        ("def test_of_nothing():\n    assert 0", (), 1, LOST_LAST),
+        ("def test_of_nothing():\n    assert 0", ("-x",), 2, ""),
     ],
 )  # fmt: skip
 def test_what_is_gone_or_states_something_else_fails(
@@ -302,9 +305,11 @@ def test_what_is_gone_or_states_something_else_fails(
     assert done.ret == status
     assert said in done.stdout.str()
     checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
-    if status != Status.BROKEN:  # what broke is in a folder of its own
+    if status <= Status.NOT_IN_ORDER:  # others leave the report of before
         assert main(checked) == status
         assert said in capsys.readouterr().out
+    else:
+        assert json.loads(Path("reports/latest/verdicts.json").read_bytes()) == whole
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Conclusion:
     def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
         """Concludes what came out in ``state``."""
         self._options, self._state, self._training = options, state, training
+        self._at_fault = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
@@ -76,11 +77,8 @@ class Conclusion:
         self._training.close()
         stopped = session.shouldfail or session.shouldstop
         # Where nothing but other tests is there, pytest's own status stands.
-        if (
-            self._state.unfinished is None
-            and stopped
-            and (self._state.cases or self._state.reported)
-        ):
+        asked = self._state.cases or self._state.reported or self._options.blessed is not None
+        if self._state.unfinished is None and stopped and asked:
             self._state.unfinished = str(stopped)
         session.exitstatus = self._status(session.exitstatus)
         yield
@@ -98,9 +96,9 @@ class Conclusion:
         if self._state.errors:
             return Status.BROKEN
         # Where all that was asked for is skipped, or gone, pytest knows of no test.
-        if status in (Status.IN_ORDER, Status.NOTHING) and self._faults():
-            return Status.NOT_IN_ORDER
-        return status
+        whole = status in (Status.IN_ORDER, Status.NOT_IN_ORDER, Status.NOTHING)
+        self._at_fault = whole and bool(self._faults())
+        return Status.NOT_IN_ORDER if self._at_fault else status
 
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
@@ -124,7 +122,7 @@ class Conclusion:
                     self._state.registering.write(terminalreporter)
                 elif self._options.option("debug"):
                     terminalreporter.write_line("--embinit-debug: nothing is judged or stored")
-                elif self._state.reported or self._faults():
+                elif self._state.reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:
                 if not (isinstance(error, OutputError) or is_unwritable(error)):

@@ -108,7 +108,8 @@ def compare(document: Document, baseline: Document) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's."""
     require_same_tier(document, baseline)
     now = {claim["id"]: without_nan(claim) for claim in document["claims"]}
-    changes, left_out = [], []
+    changes: list[Change] = []
+    left_out: list[str] = []
     for old in baseline["claims"]:
         if old["id"] in now:
             changes += _changes(old, now[old["id"]])
@@ -195,7 +196,7 @@ def _restated(old: Document, new: Document) -> str:
 
 def _same_margin(before: Document, after: Document) -> bool:
     """Whether two margins are one, or both were measured from the noise of what was trained."""
-    measured = before.get("margin_measured") and after.get("margin_measured")
+    measured = all(each.get("margin_measured") for each in (before, after))
     return measured or math.isclose(before["margin"], after["margin"])
 
 
@@ -212,7 +213,7 @@ def _margins(before: Document, after: Document) -> float:
 def _contradicts(before: Document, after: Document) -> bool:
     """Whether a comparison is UNDECIDED on no fewer seeds, and its effect before isn't possible."""
     undecided = after["verdict"] == "UNDECIDED" and after["n"] >= before["n"]
-    return undecided and not _allows(after, before["difference"])
+    return bool(undecided) and not _allows(after, before["difference"])
 
 
 def _same_within_the_margin(old: Document, new: Document) -> bool:
@@ -239,11 +240,11 @@ def _is_within(comparison: Document) -> bool:
 
 def _contains(comparison: Document, value: float) -> bool:
     low, high = comparison["interval"]
-    return (low is None or low <= value) and (high is None or value <= high)
+    return bool((low is None or low <= value) and (high is None or value <= high))
 
 
 def _has_interval(comparison: Document) -> bool:
-    return not comparison["exact"] and comparison["interval"] != [None, None]
+    return not (comparison["exact"] or comparison["interval"] == [None, None])
 
 
 def _allows(comparison: Document, difference: float | None) -> bool:
