@@ -10,8 +10,8 @@ import re
 import subprocess
 import sys
 import time
-from importlib import metadata
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
