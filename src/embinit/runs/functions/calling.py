@@ -93,7 +93,7 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
             trainers.drop(trainer)
 
 
-def call_here(run: RunSpec[FunctionRecipe], device: str) -> Any:
+def call_here(run: RunSpec[Any], device: str) -> Any:
     """What a run's function returns when this process calls it, to be debugged."""
     known, told = training_named(run.recipe.function), Told(lambda share: None)
     passed = {"seed": run.seed, "tell": told, "device": device}
