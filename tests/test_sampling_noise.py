@@ -117,7 +117,11 @@ def judged(experiment, found):
         assert arms["pretrained"] < arms["xavier"]
 
     session = SimpleNamespace(
-        problem=lambda run: None, failures=lambda runs: [], result=found, plan_and_make=list
+        problem=lambda run: None,
+        failures=lambda runs: [],
+        made_twice=lambda runs: [],
+        result=found,
+        plan_and_make=list,
     )
     judgement = judge(test_a, experiment, session)
     entry = claim_entry(judgement, "", RunSpec.digest, lambda key, compared: ())
@@ -131,7 +135,9 @@ def test_the_document_tests_the_runs_of_a_session():
     hit = lookup(["1"] * 5 + ["0"] * 5, ["1"] * 10, ["1"] * 10)
 
     def found(run):
-        return replace(hit(run), measures={"accuracy": 50.0 + run.seed})
+        return replace(
+            hit(run), measures={"accuracy": 50.0 + run.seed + 0.1 * len(run.recipe.table.init)}
+        )
 
     document, runs = judged(SENTIMENT, found)
     [entry] = document["claims"]

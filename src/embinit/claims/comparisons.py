@@ -193,7 +193,8 @@ class Quantity:
 
     def within(self, margin: float) -> Quantity:
         """The same quantity with another margin, a finite number above 0 in its unit."""
-        number = isinstance(margin, numbers.Real) and not isinstance(margin, bool)
+        given: object = margin
+        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
         if not number or not 0 < margin < math.inf:
             raise InputError(
                 f"{self.label}.within({margin!r}) can't be used; give a finite number above 0, in "

@@ -109,10 +109,10 @@ def seed_faults(results: Iterable[RunResult]) -> list[str]:
     for name, arms in seen.items():
         several = [[*seeds.values()] for seeds in arms.values() if len(seeds) > 1]
         fixed = all(records.count(records[0]) == len(records) for records in several)
-        if several and fixed and not getattr(training_named(name), "deterministic", False):
+        if several and fixed and not training_named(name).deterministic:
             told.append(
                 f"{name.rpartition(':')[2]} ignores its seed: every seed gave the same results; "
-                "draw from the seed, or declare the function deterministic"
+                "draw from the seed, or declare it: @training(…, deterministic=True)"
             )
     return told
 
