@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from embinit.claims.paired_tests import Verdict, fewest_seeds, seeds_for, smallest_effect
+from embinit.claims.paired_tests import MOST_SEEDS, Verdict, fewest_seeds, smallest_effect
 from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
@@ -97,10 +97,13 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
         )
     share = plan.share(1)
     looks = plan.looks(spread, share)
-    ends = [(n, smallest_effect(level_of(looks, n), n, spread)) for n in RUNS]
-    seen = ", ".join(f"{n} runs {short(d)}" for n, d in ends if math.isfinite(d))
+    effects = {
+        n: smallest_effect(level_of(looks, n), n, spread)
+        for n in range(2, MOST_SEEDS if plan.margin else RUNS[-1] + 1)
+    }
+    seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS if math.isfinite(effects[n]))
     few = "" if fewest_seeds(spread) == 2 else "; ten runs of noise let two decide"
-    runs = seeds_for(plan.margin / spread.sd, looks[-1].share)
+    runs = next((n for n, effect in effects.items() if effect <= plan.margin), None)
     needed = "over 1000 runs" if runs is None else counted(runs, "run")
     return [
         f"noise: {told}",
