@@ -146,7 +146,10 @@ def _read(parsed: argparse.Namespace, path: Path) -> Arms:
         used.append(place)
         values = [value for _, value in points]
         if reach is None:
-            return curves.area(values) if parsed.area else curves.mean_of_last(values, last or 1)
+            mean = curves.area(values) if parsed.area else curves.mean_of_last(values, last or 1)
+            if mean is None:
+                raise InputError(f"{place} has {len(values)} points; give --last as many or fewer")
+            return mean
         if (found := curves.first_at(values, reach, below)) is None:
             raise InputError(
                 f"{place}: {metric} never reaches {reach:g}; name a value that every run reaches"

@@ -120,7 +120,7 @@ def arms_of(
     scores: dict[Key, dict[Any, Score]] = {}
     for key, score in named:
         arm = scores.setdefault(key, {})
-        seed = len(arm) if score.seed is None else score.seed
+        seed: Any = len(arm) if score.seed is None else score.seed
         if (before := arm.get(seed)) is not None:
             raise InputError(
                 f"{score.place}: the arm {', '.join(key)!r} has the seed {', '.join(seed)} twice "

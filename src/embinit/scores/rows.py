@@ -125,8 +125,8 @@ def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
         lists = {n: v for n, v in entry.items() if isinstance(v, list)}
         most = max(map(len, lists.values()), default=0)
         plain = {n: v for n, v in entry.items() if n not in lists}
-        each = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
-        taken += [(place, plain | row) for row in each or [{}]]
+        rows = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
+        taken += [(place, plain | row) for row in rows or [{}]]
     names = list(dict.fromkeys(name for _, row in taken for name in row))
     return names, lambda: ((place, [_text(row.get(n)) for n in names]) for place, row in taken)
 

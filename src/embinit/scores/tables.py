@@ -121,7 +121,7 @@ def _curves(
     found: dict[Key, Any] = defaultdict(lambda: ([], [], [], {}))
     for place, cells in table.rows([score, step, *arms, *seeds, *names]):
         if cells[0].strip():  # else the step logged something else
-            at, values, places, crashed = found[cells[2:-1]]
+            at, values, places, crashed = found[tuple(cells[2:-1])]
             value = cell(cells[0], place, score)
             if value.crashed:
                 crashed[len(values)] = value.crashed

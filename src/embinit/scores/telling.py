@@ -44,8 +44,8 @@ def conclusion(judged: Sequence[Judged]) -> str:
     kept = [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]
     more: dict[str, int] = {}
     for each in judged:
-        for arm in each.short_of if each.more is not None else ():
-            more[arm] = min(more.get(arm, each.more), each.more)
+        if each.more is not None:
+            more |= {arm: min(more.get(arm, each.more), each.more) for arm in each.short_of}
     done = [each.arm for each in judged if each.more is None and each.arm not in kept]
     told = [f"keep {_named(kept)}"] if kept else []
     told += [
