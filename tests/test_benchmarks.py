@@ -162,8 +162,8 @@ def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():
     """The rules of ``docs/first-claim.md``, on a night of each kind."""
     a_night_by, rng = load("nights").judged, np.random.default_rng(3)
     assert a_night_by(100)(rng, 0.0)[0] == 0
-    assert a_night_by(None)(rng, 0.0)[0] <= 10
-    assert a_night_by(None)(rng, 2.0)[0] >= 80
+    assert a_night_by(0)(rng, 0.0)[0] <= 10
+    assert a_night_by(0)(rng, 2.0)[0] >= 80
 
 
 def test_the_page_has_the_nights_that_were_simulated():
