@@ -42,42 +42,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 FORMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TEMPLATES = FORMS["templates"]
 FAULTS = {"stale", "wrong green", "false alarm", "not judged"}
 POOL = 24
 REFERENCE = "reference/verdicts.json"
 
-FUNCTION = """import functools, os, pathlib, random, sys
-from embinit import Family, claim, experiment, training
-HERE = pathlib.Path(__file__).parent
-{top}
-
-{decorator}def trainNUM(seed, good=0.0):
-    {body}
-    return v * good + 0.01 * random.Random(seed).random()
-"""
-TESTS = {  # by the fixture, by the decorator, and in a class with a fixture of its own
-    "seeds": """
-def test_NUM(seeds):
-    assert seeds(trainNUM, good={left}) {relation} seeds(trainNUM, good={right}).within(0.1)
-""",
-    "training": """
-ARMS = {{"5.0": {{"good": 5.0}}, "0.0": {{"good": 0.0}}}}
-on = experiment("exp-NUM", training=trainNUM, margin=0.1, arms=ARMS)
-
-@claim("s/NUM/x", says="s", family=Family("s/NUM", says="s"), on=on)
-def test_NUM(arms):
-    assert arms["{left}"] {relation} arms["{right}"]
-""",
-    "class": """
-import pytest
-class TestNUM:
-    @pytest.fixture(autouse=True)
-    def setNUM(self):
-        SET
-    def test_NUM(self, seeds):
-        assert seeds(trainNUM, good={left}) {relation} seeds(trainNUM, good={right}).within(0.1)
-""",
-}
 Files = dict[str, str | None]
 """Texts of files, or after ``>>>`` code that writes one; None is no file."""
 
@@ -93,12 +62,12 @@ class Edit:
     harmless: bool = False
 
 
-def test_file(style: str, top: str, body: str, relation: str = ">") -> str:  # noqa: PT028
+def claim_file(style: str, top: str, body: str, relation: str = ">") -> str:
     """A test file: its claim is that 5.0 is better than 0.0."""
     left, right = ("5.0", "0.0") if ">" in relation else ("0.0", "5.0")
     decorator = '@training(measures=["m"], name="trainNUM")\n' if style == "training" else ""
-    test = TESTS[style].format(left=left, right=right, relation=relation)
-    return FUNCTION.format(top=top, body=body, decorator=decorator) + test
+    function = TEMPLATES["function"].format(top=top, body=body, decorator=decorator)
+    return function + TEMPLATES[style].format(left=left, right=right, relation=relation)
 
 
 def code_edits() -> Iterator[Edit]:
@@ -119,7 +88,7 @@ def code_edits() -> Iterator[Edit]:
             "lib": ("import libNUM as M", expression, {"libNUM.py": definition}),
             "pkg": ("import pkgNUM.inner as M", expression, package),
         }[place]
-        test = test_file(next(styles), top, f"v = {expression}")
+        test = claim_file(next(styles), top, f"v = {expression}")
         yield Edit(kind, f"{name}, in {place}", {"test_NUM.py": test, **files})
 
 
@@ -139,7 +108,7 @@ def input_edits() -> Iterator[Edit]:
             "import": (f"{top}\n{at_import}", "pass"),
             "cache": (f"{top}\n{cached}", "v = load()"),
         }[place]
-        files = {"test_NUM.py": test_file(next(styles), top, body), "dataNUM": data}
+        files = {"test_NUM.py": claim_file(next(styles), top, body), "dataNUM": data}
         yield Edit(kind, f"{name}, in the {place}", files)
 
 
@@ -150,7 +119,7 @@ def other_edits() -> Iterator[Edit]:
         (name, (conftest, head)), (what, (top, body, statement)) = state, target
         style = "class" if name == "class fixture" else next(styles)
         files: Files = {
-            "test_NUM.py": test_file(style, f"{top}\n{head}", body),
+            "test_NUM.py": claim_file(style, f"{top}\n{head}", body),
             "conftest.py": f"import os\n{top}\n{conftest}\n",
             "libNUM.py": "K = 1.0\n",
         }
@@ -159,11 +128,11 @@ def other_edits() -> Iterator[Edit]:
     for (name, bug), relation in product(FORMS["arms"].items(), [">", ">=", "<=", "<"]):
         style = next(styles)
         bodies = ("v = 1.0", f"v = 1.0\n    {bug}")
-        before, after = ({"test_NUM.py": test_file(style, "", b, relation)} for b in bodies)
+        before, after = ({"test_NUM.py": claim_file(style, "", b, relation)} for b in bodies)
         yield Edit("arms", f"{name}, {relation}", before, after)
     read = "READ = float((HERE / 'dataNUM').read_text()) * float(os.environ['EDIT_NUM'])"
     body = "v = READ * libNUM.K * pkgNUM.K"
-    ordinary = test_file("seeds", f"import libNUM, pkgNUM\n{read}", body)
+    ordinary = claim_file("seeds", f"import libNUM, pkgNUM\n{read}", body)
     project: Files = {"test_NUM.py": ordinary, **FORMS["project"]}
     for name, form in FORMS["harmless"].items():
         yield Edit("harmless", name, project, changed(project, *form), harmless=True)
@@ -233,7 +202,7 @@ def write(folder: Path, files: Files, number: str = "", value: float = 1.0, port
 def called(folder: Path, variables: dict[str, str], *command: str) -> tuple[int, str]:
     """Runs a module of this Python in a folder; its status and output."""
     kept = {n: v for n, v in os.environ.items() if n != "CI" and not n.startswith("EMBINIT")}
-    kept |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | variables
+    kept |= {"OMP_NUM_THREADS": "1"} | variables
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     arguments = [sys.executable, "-m", *command]
     done = subprocess.run(arguments, cwd=folder, env=kept, text=True, timeout=900, **pipes)
@@ -341,6 +310,7 @@ def judged(edits: Sequence[Edit], jobs: int, keep: Path) -> list[str]:
         found = list(executor.map(lambda edit: compared(edit, blessed, keep), alone))
         found = [result for pool in together for result in pool.result()] + found
     server.shutdown()
+    server.server_close()
     return found
 
 
