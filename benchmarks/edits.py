@@ -115,13 +115,16 @@ def input_edits() -> Iterator[Edit]:
 def other_edits() -> Iterator[Edit]:
     """Fixtures and their like that set a value, arms that are equal, and what changes nothing."""
     styles = cycle(["seeds", "training"])
-    for state, target in product(FORMS["state"].items(), FORMS["targets"].items()):
+    targets = [*FORMS["targets"].items()]
+    states = [*product(FORMS["state"].items(), targets[:2])]
+    states += [(("autouse fixture", FORMS["state"]["autouse fixture"]), one) for one in targets[2:]]
+    for state, target in states:
         (name, (conftest, head)), (what, (top, body, statement)) = state, target
         style = "class" if name == "class fixture" else next(styles)
         files: Files = {
             "test_NUM.py": claim_file(style, f"{top}\n{head}", body),
             "conftest.py": f"import os\n{top}\n{conftest}\n",
-            "libNUM.py": "K = 1.0\n",
+            **FORMS["module"],
         }
         files = {n: (text or "").replace("SET\n", f"{statement}\n") for n, text in files.items()}
         yield Edit("state", f"{name}, sets a {what}", files)
