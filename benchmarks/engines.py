@@ -12,8 +12,6 @@ slow for all.
   length, one run after the other.
 - ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
   ``benchmarks``).
-- ``joeynmt``: JoeyNMT's ``TrainManager``, run only if named. JoeyNMT 2.3.0 wants another protobuf
-  than constraints.txt has, so it is installed without its dependencies (benchmarks/README.md).
 
 Told are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
 second (source and target, padding left out), and validation loss and BLEU over the seeds, which
@@ -28,8 +26,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import importlib.util
-import io
 import json
 import math
 import multiprocessing
@@ -49,7 +45,7 @@ from torch.nn import functional as F
 
 from embinit.lab.data.batching import Buckets, in_order
 from embinit.lab.data.preparation import PreparedData, Split, prepare
-from embinit.lab.data.vocabulary import BOS, EOS, PAD, UNK
+from embinit.lab.data.vocabulary import BOS, EOS, PAD
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.models.graphs import own_stream
 from embinit.lab.specs import Cut
@@ -395,120 +391,11 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
 
 
-def joeynmt(
-    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
-) -> Outcome:
-    """JoeyNMT's ``TrainManager`` on a CPU, built as its own ``train`` does.
-
-    What its settings lack is set in its objects: dropout after sub-layers alone, and Adam's eps.
-    What stays other: batches are not of similar length, the output layer has no bias, Adam is not
-    fused, a validation encodes twice, and the seconds include the checkpoints and logs it writes.
-    """
-    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
-    for seed in seeds:
-        # It logs each step of its set-up and draws progress bars, all on stderr.
-        silence = contextlib.redirect_stderr(io.StringIO())
-        with tempfile.TemporaryDirectory() as directory, silence:
-            from joeynmt import config, prediction, search, training
-
-            args = config.parse_global_args(_joeynmt_settings(one, data, Path(directory), seed))
-            torch.manual_seed(seed)
-            model, train, validation, _ = prediction.prepare(args, rank=0, mode="train")
-            for name, module in model.named_modules():
-                if name.endswith(("att.dropout", "pwff_layer.2")):
-                    module.p = 0.0
-            options = {"seed": seed, "autocast": args.autocast, "train_args": args.train}
-            trainer = training.TrainManager(
-                0, model, args.model_dir, args.device, dev_args=args.test, **options
-            )
-            trainer.optimizer.param_groups[0]["eps"] = one.training.eps
-            started = time.perf_counter()
-            trainer.train_and_validate(train, validation)
-            seconds += time.perf_counter() - started
-            model.load_state_dict(torch.load(args.model_dir / "best.ckpt")["model_state"])
-        losses.append(trainer.stats.best_ckpt_score)
-        model.eval()
-
-        @torch.inference_mode()
-        def translate(source: Tensor, model: Any = model, greedy: Any = search.greedy) -> Tensor:
-            mask = (source != PAD).unsqueeze(1)
-            words = _joeynmt_ids(source)
-            memory, *_ = model("encode", src=words, src_length=None, src_mask=mask)
-            found, *_ = greedy(mask, data.test.targets.shape[1], model, memory, None)
-            return _joeynmt_ids(found)
-
-        scores.append(_bleu(data, translate))
-    return Outcome(seconds / len(seeds), losses, scores)
-
-
-def _joeynmt_ids(ids: Tensor) -> Tensor:
-    """JoeyNMT's ids of embinit's, and back: its vocabularies have UNK before PAD."""
-    return torch.where(ids <= UNK, UNK - ids, ids)
-
-
-def _joeynmt_settings(
-    one: ModelExperiment, data: PreparedData, to: Path, seed: int
-) -> dict[str, Any]:
-    """JoeyNMT's configuration; text and vocabulary files, with ids as their words, are written."""
-    for name, split in (("train", data.train), ("validation", data.validation)):
-        # JoeyNMT puts BOS and EOS there itself.
-        for side, ids, lengths in (
-            ("encoder", split.inputs, split.lengths - 1),
-            ("decoder", split.targets[:, 1:], split.target_lengths - 2),
-        ):
-            pairs = zip(ids.tolist(), lengths.tolist(), strict=True)
-            lines = (" ".join(map(str, row[:length])) for row, length in pairs)
-            (to / f"{name}.{side}").write_text("\n".join(lines))
-    sides = {}
-    for name, side in (("src", "encoder"), ("trg", "decoder")):
-        file = to / f"words.{side}"
-        file.write_text("\n".join(map(str, range(len(data.vocabularies[side].words)))))
-        sides[name] = {"lang": side, "level": "word", "voc_file": str(file)}
-    special = {"unk_token": UNK, "pad_token": PAD, "bos_token": BOS, "eos_token": EOS}
-    shape, setup = one.model, one.training
-    sizes = {"num_layers": shape.layers, "num_heads": shape.heads, "hidden_size": shape.dim}
-    sizes |= {"ff_size": shape.feed_forward, "dropout": shape.dropout}
-    tables = {"embedding_dim": shape.dim, "scale": True}
-    layers = {"type": "transformer", "layer_norm": "post", "embeddings": tables, **sizes}
-    steps = math.ceil(len(data.train) / setup.batch_size)
-    return {
-        "name": "benchmark",
-        "model_dir": str(to),
-        "use_cuda": False,
-        "random_seed": seed,
-        "data": {
-            "train": str(to / "train"),
-            "dev": str(to / "validation"),
-            "special_symbols": {mark: str(number) for mark, number in special.items()},
-            **sides,
-        },
-        "model": {"encoder": layers, "decoder": layers},
-        "training": {
-            "adam_betas": setup.betas,
-            "learning_rate": setup.lr,
-            # JoeyNMT 2.3.0 can't do without a scheduler; this one multiplies the rate by 1.
-            "scheduling": "exponential",
-            "decrease_factor": 1.0,
-            "learning_rate_min": 0.0,
-            "normalization": "tokens",
-            "batch_size": setup.batch_size,
-            "epochs": setup.epochs,
-            "validation_freq": steps,
-            "logging_freq": steps,
-            "early_stopping_metric": "loss",
-            "keep_best_ckpts": 1,
-        },
-        # Its validation also translates; of no words, so that the loss is left as with the others.
-        "testing": {"batch_size": EVALUATION_BATCH["cpu"], "max_output_length": 0},
-    }
-
-
 ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range, str], Outcome]] = {
     "stacked": stacked,
     "single": lambda one, data_dir, runs, *more: stacked(one, data_dir, 1, *more),
     "plain": plain,
     "huggingface": huggingface,
-    "joeynmt": joeynmt,
 }
 
 
@@ -574,8 +461,7 @@ def main() -> None:
     """Run the engines in turn, print a table, write JSON."""
     parser = argparse.ArgumentParser(description="speed beside other engines")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
-    usual = ",".join(name for name in ENGINES if name != "joeynmt")
-    parser.add_argument("--engines", default=usual, help=f"default: {usual}; also joeynmt")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -586,10 +472,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     names = arguments.engines.split(",")
-    if "joeynmt" in names and arguments.device != "cpu":
-        parser.error("the engine joeynmt runs on a CPU alone here")
-    if "joeynmt" in names and importlib.util.find_spec("joeynmt") is None:
-        parser.error("the engine joeynmt needs JoeyNMT; benchmarks/README.md says how")
     one = setting(arguments.size, arguments.epochs, arguments.train)
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs

@@ -21,7 +21,8 @@ from typing import Any
 from embinit.claims.comparisons import Decision, verdict_of
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
-from embinit.report.baseline import compact, read
+from embinit.report.bless import compact
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 
 FROM_OUTCOME = ("n", "difference", "level", "margin", "p", "p_against", "p_no_effect", "power")

@@ -39,7 +39,7 @@ import pytest
 
 import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
 from embinit.errors import InputError, Status
-from embinit.report import baseline
+from embinit.report.reading import read, unfinished
 from embinit.runs.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -206,8 +206,8 @@ def essence(claim: Verdicts) -> Any:
 def verdicts(report: Path) -> Verdicts:
     """The claims of a whole report by id; none where it is unfinished, or not there."""
     path = report / "verdicts.json"
-    document = baseline.read(path) if path.exists() else {}
-    if not document or baseline.unfinished(document):
+    document = read(path) if path.exists() else {}
+    if not document or unfinished(document):
         return {}
     return {claim["id"]: essence(claim) for claim in document["claims"]}
 
@@ -249,7 +249,7 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
         if not (report / "verdicts.json").exists():
             continue
         try:
-            claims = baseline.read(report / "verdicts.json")["claims"]
+            claims = read(report / "verdicts.json")["claims"]
         except InputError as error:
             faults.append(str(error))
             continue

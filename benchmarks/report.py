@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from embinit.report import render
-from embinit.report.baseline import read
+from embinit.report.reading import read
 
 BLESSED = Path(__file__).parents[1] / "reports/reference"
 

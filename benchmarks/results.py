@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.report.baseline import read
 from embinit.report.markdown import findings_as_markdown
+from embinit.report.reading import read
 from embinit.report.summary import controls_in_words
 
 ROOT = Path(__file__).parents[1]

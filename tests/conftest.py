@@ -12,7 +12,7 @@ import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
 import torch._dynamo  # optimizers import it; pytester forgets that, and torch can't have it twice
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 import shape_checks
 
@@ -23,15 +23,18 @@ from embinit_papers.settings import WORLDS  # noqa: E402, of the classes that th
 WORLDS.clear()  # one language for all seeds takes less time; test_worlds has many
 
 torch.set_num_threads(1)
-settings.register_profile("embinit", deadline=None, max_examples=20)
-settings.register_profile("nightly", deadline=None, max_examples=100)
-settings.register_profile(
-    "mutations",
+# Named one by one: Hypothesis' own defaults depend on the variable CI.
+usual = settings(
+    settings.get_profile("default"),
     deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=bool(os.environ.get("EMBINIT_DERANDOMIZE")),
 )
+settings.register_profile("embinit", usual, max_examples=20)
+settings.register_profile("nightly", usual, max_examples=100)
+phases = [Phase.explicit, Phase.generate]
+settings.register_profile("mutations", usual, derandomize=True, phases=phases)
 settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
 pytest_plugins = ["pytester"]
@@ -41,10 +44,17 @@ collect_ignore = (
 )
 
 
+USERS = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS", "TZ")
+"""Variables that change what pytest or embinit prints, and no test's subject unless it sets one."""
+
+
 @pytest.fixture(scope="session", autouse=True)
-def few_plugins() -> Iterator[None]:
-    """Sessions within tests load none of the plugins that happen to be installed."""
+def one_environment() -> Iterator[None]:
+    """Sessions within tests see nothing of the user's terminal, settings and other plugins."""
     with pytest.MonkeyPatch.context() as patch:
+        for name in (*USERS, *(name for name in os.environ if name.startswith("EMBINIT_"))):
+            patch.delenv(name, raising=False)
+        patch.setenv("COLUMNS", "80")
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
         yield

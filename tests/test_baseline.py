@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import statistics
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from embinit.report import load_schema
-from embinit.report.baseline import bless, changes, compact, read
+from embinit.report.baseline import FailOn, Kind, compare
+from embinit.report.bless import bless, compact
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +84,7 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     assert sorted(path.name for path in to.iterdir()) == ["verdicts.json"]
     assert blessed["claims"] == without_keys(told)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
-    assert changes(told, blessed) == []
+    assert compare(told, blessed).in_words == "No changes since the baseline."
 
 
 def test_a_claim_that_stays_says_since_when_it_has_been_blessed(tmp_path):
@@ -121,16 +125,141 @@ def without_idle_controls(document):
     return {**document, "claims": claims}
 
 
-def with_verdict(document, verdict, intervals):
-    """The document with one claim alone, of a verdict, interval and margin of one comparison."""
-    ran = (c for c in document["claims"] if not c["control"] and c["comparisons"])
-    claim = json.loads(json.dumps(next(ran)))
-    [comparison, *_] = claim["comparisons"]
-    ends = [end for end in intervals if end is not None]
-    mean = sum(ends) / len(ends)
-    comparison |= {"interval": intervals, "difference": mean, "margin": 6.0, "exact": False}
-    claim |= {"verdict": verdict, "comparisons": [comparison]}
-    return {"session": document["session"], "claims": [claim]}
+CLAIM = {"id": "c", "nodeid": "f/a.py::c", "control": False, "expects": None, "reason": ""}
+COMPARISON = {
+    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False,
+    "relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": "",
+    "left_values": [9.0], "right_values": [1.0],
+}  # fmt: skip
+
+
+def made(*claims, **session):
+    """A document of claims."""
+    return {"session": {"tier": "micro", **session}, "claims": claims}
+
+
+def a_claim(verdict="SUPPORTED", **comparison):
+    """A claim with one comparison, SUPPORTED by 8 points on 6 seeds, with a margin of 6."""
+    given = [COMPARISON | {"verdict": verdict} | comparison] if verdict != "NOT RUN" else []
+    return CLAIM | {"verdict": verdict, "comparisons": given}
+
+
+def changes(verdict, baseline, **changed):
+    """The changes of a claim; ``baseline`` and ``changed`` are its comparison's fields."""
+    now, was = a_claim(verdict, **{**baseline, **changed}), a_claim(**baseline)
+    return compare(made(now), made(was)).changes
+
+
+OPEN = {"interval": [None, None]}
+INFINITE = (-math.inf, math.inf)
+"""The same before it is written."""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "baseline", "now", "kind", "said"),
+    [
+        ("SUPPORTED", {}, {}, None, ""),
+        ("SUPPORTED", {}, {"difference": 8.9, "interval": [0.1, 99.0]}, None, ""),
+        ("SUPPORTED", {}, {"difference": 2.0}, Kind.MOVED, "outside the interval that it had, 1 m"),
+        ("SUPPORTED", OPEN, {"difference": 2.0}, Kind.MOVED, "another difference than it had, 1 m"),
+        ("SUPPORTED", OPEN | {"margin": 0.0}, {"difference": 2.0}, Kind.MOVED, "than it had (a"),
+        ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
+        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, Kind.MOVED, "than it had"),
+        ("SUPPORTED", OPEN, {"difference": None}, Kind.MOVED, "than it had"),
+        ("SUPPORTED", {"difference": None, **OPEN}, {}, None, ""),
+        ("REFUTED", {}, {}, Kind.LOST, "was SUPPORTED and is REFUTED"),
+        ("NO EFFECT", {}, {}, Kind.LOST, "was SUPPORTED and is NO EFFECT"),
+        ("NOT RUN", {}, {}, Kind.LOST, "was SUPPORTED and is NOT RUN"),
+        ("UNDECIDED", {}, {}, Kind.WEAKENED, "was SUPPORTED and is UNDECIDED"),
+        ("UNDECIDED", {}, {"difference": 0.0, "interval": [-1.0, 1.0]}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, Kind.WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, Kind.WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {"difference": 0.0}, Kind.LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {}, Kind.WEAKENED, "UNDECIDED"),
+        (
+            "UNDECIDED",
+            OPEN,
+            {"difference": 0.0, "interval": INFINITE},
+            Kind.LOST,
+            "[–, –], 6 seeds",
+        ),
+        ("SUPPORTED", {}, {"relation": ">="}, Kind.LOST, "relation >= in place of >"),
+        ("SUPPORTED", {}, {"metric": "chrf"}, Kind.LOST, "measure chrf in place of bleu"),
+        ("SUPPORTED", {}, {"margin": 1e9}, Kind.LOST, "margin 1000000000.0 in place of 6.0"),
+        ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
+        ("SUPPORTED", {"margin_measured": True}, {"margin": 5.0}, None, ""),
+        (
+            *("SUPPORTED", {"margin_measured": True}, {"margin": 5.0, "margin_measured": False}),
+            *(Kind.LOST, "margin 5.0 in place of 6.0"),
+        ),
+        (
+            *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
+            *(Kind.LOST, "states something else: arms a and 1.0 in place of a and b"),
+        ),
+    ],
+)
+def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
+    """What is lost, weakened or moved, in words; nothing where a claim is as it was."""
+    found = changes(verdict, baseline, **now)
+    assert [change.kind for change in found] == ([] if kind is None else [kind])
+    assert all(said in str(change) for change in found)
+
+
+def test_what_is_a_fault():
+    """What is lost; by options what is weakened, and what moved by more margins than so many."""
+    [weakened] = changes("UNDECIDED", {})
+    [moved] = changes("SUPPORTED", {}, difference=-4.0)
+    [lost] = changes("REFUTED", {}, difference=7.0)
+    for fail_on, faults in (
+        (FailOn(), [lost]),
+        (FailOn.of(None, strict=True), [lost, weakened]),
+        (FailOn.of("moved", strict=False), [lost, moved]),
+        (FailOn.of("moved=2", strict=True), [lost, weakened]),
+    ):
+        assert [each for each in (lost, weakened, moved) if fail_on.includes(each)] == faults
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_claim() | {"comparisons": a_claim()["comparisons"] * 2},
+        a_claim() | {"control": True, "expects": "SUPPORTED"},
+    ],
+    ids=["comparisons", "control"],
+)
+def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
+    """But a control may state something else: that of ``seeds`` follows its file's first test."""
+    for old, new in ((a_claim(), other), (other, a_claim())):
+        [change] = compare(made(new), made(old)).changes
+        assert change.kind is (Kind.MOVED if old["control"] else Kind.LOST)
+        assert "states something else: " in str(change)
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "session", "gone"),
+    [
+        ("f/a.py::c", {}, False),  # of an older embinit
+        ("f/a.py::c", {"asked_whole": []}, False),
+        ("f/a.py::c", {"asked_whole": ["f/b", "a.py", "f/a"]}, False),
+        ("f/a.py::c", {"asked_whole": ["f"]}, True),
+        ("f/a.py::c", {"asked_whole": ["."]}, True),
+        ("f/a.py::c", {"asked_whole": ["f/b", "f/a.py"]}, True),
+        ("f/a.py::c", {"asked_whole": ["f"], "unfinished": "interrupted"}, False),
+        ("papers.mine.test_a::c", {"asked_whole": ["papers.mine"]}, True),
+        ("papers.mine.test_a::c", {"asked_whole": ["papers.min"]}, False),
+    ],
+)
+@pytest.mark.parametrize("verdict", ["SUPPORTED", "REFUTED", "NOT RUN"])
+def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gone, verdict):
+    """And else not asked for, which is counted."""
+    other = a_claim() | {"id": "d"}
+    before = made(a_claim(verdict) | {"nodeid": nodeid}, other)
+    since = compare(made(other, **session), before)
+    said = [str(change).splitlines()[0] for change in since.changes]
+    assert said == ([f"LOST: c was {verdict} and is gone"] if gone else [])
+    words = "No changes in what was compared. 1 of the baseline's 2 claims was not asked for."
+    assert since.in_words == ("" if gone else words)
 
 
 @pytest.mark.parametrize(
@@ -146,20 +275,11 @@ def with_verdict(document, verdict, intervals):
         ([-0.4, 3.1], [-0.1, 4.1], True),  # it was not shown to be there
     ],
 )
-def test_an_effect_that_was_small_before_is_not_lost(document, before, now, lost):
+def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
     """Above zero and below the margin: which of the two is shown first hangs on rounding."""
-    was = with_verdict(document, "SUPPORTED", before)
-    [change] = changes(with_verdict(document, "NO EFFECT", now), was)
-    assert change.lost == lost
-    [refuted] = changes(with_verdict(document, "REFUTED", now), was)
-    assert refuted.lost
-
-
-@pytest.mark.parametrize("what", ["margin", "arms"])
-def test_the_same_effect_is_one_of_the_same_arms_and_margin(document, what):
-    was = with_verdict(document, "SUPPORTED", [0.4, 3.1])
-    now = with_verdict(document, "NO EFFECT", [-0.1, 4.1])
-    assert not changes(now, was)[0].lost
-    [comparison] = now["claims"][0]["comparisons"]
-    comparison[what] = 7.0 if what == "margin" else comparison[what] | {"left": "another"}
-    assert changes(now, was)[0].lost
+    was, is_now = (
+        {"interval": each, "difference": statistics.mean(end for end in each if end is not None)}
+        for each in (before, now)
+    )
+    for verdict, kind in (("NO EFFECT", Kind.LOST if lost else Kind.MOVED), ("REFUTED", Kind.LOST)):
+        assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

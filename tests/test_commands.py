@@ -187,9 +187,13 @@ def test_the_version_and_the_help_are_printed(capsys):
         (["--tier=nano", "--", "--tier", "x"], "claims", ["--embinit-tier=nano", "--tier", "x"]),
     ],
 )
-def test_register_passes_arguments_on(monkeypatch, given, claims, more):
+def test_register_passes_arguments_on(monkeypatch, tmp_path, capsys, given, claims, more):
     """With embinit's own prefix whatever the project; what is behind -- as it stands."""
     passed = []
+    monkeypatch.chdir(tmp_path)
+    assert main(["register", *given]) == Status.UNUSABLE
+    assert capsys.readouterr().err.startswith(f"embinit: {claims} does not exist; name a folder")
+    Path(claims).mkdir()
     monkeypatch.setattr(register, "run_pytest", lambda arguments: passed.extend(arguments) or 0)
     assert main(["register", *given]) == 0
     seeds = 3 if "--seeds" in given else 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
-from embinit.report import baseline, load_schema, write_report
+from embinit.report import load_schema, write_report
+from embinit.report.bless import bless
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
@@ -67,6 +71,60 @@ def test_what_is_no_document_is_one_error(tmp_path, content, capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_what_a_merge_doubled_is_refused_by_name(tmp_path):
+    """The last of two keys or claims won, and nobody was told."""
+    path, text = tmp_path / "verdicts.json", json.dumps(SMALL)
+    claim, lock = SMALL["claims"][0]["id"], '{"schema_version": 1, "noise_floors": {}, "claims": {'
+    twice = f'"{claim}": {{"registered": ""}}'
+    for content, said in (
+        (
+            text.replace('"claims": [', '"claims": [], "claims": [', 1),
+            "key 'claims' is there twice",
+        ),
+        (text.replace('"margin": ', '"margin": 9, "margin": ', 1), "key 'margin' is there twice"),
+        (json.dumps({**SMALL, "claims": SMALL["claims"] * 2}), f"has the id {claim!r} twice"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=re.escape(said)):
+            read(path)
+    path = tmp_path / "claims.lock"
+    path.write_text(f'{lock}{twice}, {twice}}}, "differences": {{}}}}')
+    with pytest.raises(InputError, match=re.escape(f"the key {claim!r} is there twice")):
+        _ = Lock(path).document
+
+
+def test_what_makes_a_missing_document_is_said(tmp_path, monkeypatch, capsys):
+    """A baseline is made by bless, and a session's document by pytest."""
+    monkeypatch.chdir(tmp_path)
+    Path("v.json").write_text(json.dumps(SMALL))
+    for arguments, mend in (
+        (["check", "no.json"], "run pytest claims/"),
+        (["report", "no.json"], "run pytest claims/"),
+        (["bless", "."], "run pytest claims/"),
+        (["check", "v.json", "--baseline", "no.json"], "make it by embinit bless"),
+        (["report", "v.json", "--markdown", "--baseline", "no.json"], "make it by embinit bless"),
+    ):
+        assert main(arguments) == Status.UNUSABLE
+        assert f".json can't be read: No such file or directory; {mend}" in capsys.readouterr().err
+
+
+def test_bless_says_what_the_new_baseline_has_lost(tmp_path, capsys):
+    """Whether it is in the report or not."""
+    one, other = copy.deepcopy(SMALL["claims"])
+    write_report(SMALL, {}, tmp_path)
+    bless(tmp_path, tmp_path / "to")
+    one["comparisons"][0]["margin"] = 99.0
+    now = {**SMALL, "claims": [one]}
+    write_report(now | {"summary": summarise(now)}, {}, tmp_path)
+    arguments = ["bless", str(tmp_path), "--to", str(tmp_path / "to")]
+    assert main(arguments) == Status.UNUSABLE
+    assert "1 claims of" in capsys.readouterr().err
+    assert main([*arguments, "--anyway"]) == Status.IN_ORDER
+    out = capsys.readouterr().out
+    assert f"LOST: {one['id']} states something else: margin 99.0" in out
+    assert f"LOST: {other['id']} was not asked for, and goes" in out
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -83,7 +141,7 @@ def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
     assert main(["check", str(tmp_path / "verdicts.json")]) == Status.INTERRUPTED
     assert "the session is unfinished: interrupted by the keyboard" in capsys.readouterr().out
     with pytest.raises(InputError, match="not blessed: the session is unfinished"):
-        baseline.bless(tmp_path, tmp_path / "to")
+        bless(tmp_path, tmp_path / "to")
     assert write_report(SMALL, {}, tmp_path) == first
     before = contents(tmp_path)
     for document in (part, broke):
@@ -99,4 +157,4 @@ def test_controls_alone_are_not_blessed(tmp_path):
     alone = {**WHOLE, "claims": controls}
     write_report(alone | {"summary": summarise(alone)}, {}, tmp_path)
     with pytest.raises(InputError, match="not blessed: no claim but controls in"):
-        baseline.bless(tmp_path, tmp_path / "to")
+        bless(tmp_path, tmp_path / "to")

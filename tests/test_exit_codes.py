@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -16,7 +17,9 @@ import pytest
 from builders import set_apart
 from embinit.commands.main import main
 from embinit.errors import Status
-from embinit.report import baseline, load_schema
+from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.report import load_schema
+from embinit.report.reading import unfinished
 from embinit.runs.functions import TRAININGS
 
 ROOT = Path(__file__).parents[1]
@@ -101,7 +104,7 @@ FAILS = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm):\n    raise OS
 def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     done, document = session(REFUTED)
     assert done.ret == Status.NOT_IN_ORDER
-    assert baseline.unfinished(document) == []
+    assert unfinished(document) == []
     assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
 
 
@@ -265,6 +268,117 @@ def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
     assert len(lost) == 3
 
 
+LAST = CLAIMS[CLAIMS.index('@claim("mine/f/last"') :]
+LOST_LAST = "LOST: mine/f/last[scores] was SUPPORTED and is gone"
+NOT_ASKED_FOR = "No changes in what was compared. 1 of the baseline's 3 claims was not asked for."
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status", "said"),
+    [
+        (CLAIMS, (), 0, "No changes since the baseline."),
+        (CLAIMS.replace(LAST, ""), (), 1, LOST_LAST),
+        (CLAIMS.replace(LAST, ""), ("-n", "1"), 1, LOST_LAST),
+        (CLAIMS.replace("mine/f/last", "mine/f/end"), (), 1, LOST_LAST),
+        ("def test_of_nothing():\n    pass", (), 1, LOST_LAST),
+        ("", (), 1, LOST_LAST),
+        (CLAIMS.replace(HOLDS, f"{HOLDS} * 2"), (), 3, "is ERROR"),
+        (
+            CLAIMS.replace(LAST, LAST.replace(" > ", " >= ")), (), 1,
+            "LOST: mine/f/last[scores] states something else: relation >= in place of >",
+        ),
+        (CLAIMS, ("-k", "not last"), 0, NOT_ASKED_FOR),
+        (CLAIMS.replace(LAST, ""), ("-k", "not last"), 0, NOT_ASKED_FOR),
+        (CLAIMS.replace(LAST, ""), ("--collect-only",), 0, ""),
+    ],
+)  # fmt: skip
+def test_what_is_gone_or_states_something_else_fails(
+    session, pytester, capsys, text, arguments, status, said
+):
+    """It was "no changes since the baseline", and status 0."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    done, _ = session(text, "--embinit-baseline=blessed.json", *arguments)
+    assert done.ret == status
+    assert said in done.stdout.str()
+    checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
+    if status != Status.BROKEN:  # what broke is in a folder of its own
+        assert main(checked) == status
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ((), ["."]),
+        (("claims",), ["claims"]),
+        (("claims/", "claims/test_mine.py"), ["claims", "claims/test_mine.py"]),
+        (("claims/test_mine.py::test_good", "claims/test_b.py"), ["claims/test_b.py"]),
+        (("--pyargs", "papers.mine"), ["papers.mine"]),
+        (("claims", "-k", "good"), []),
+        (("claims", "-m", "not slow"), []),
+        (("claims", "--deselect", "claims/test_mine.py::test_good"), []),
+        (("claims", "--ignore", "claims/test_mine.py"), []),
+        (("claims", "--lf"), []),
+        (("claims", "--sw"), []),
+        (("claims", "-x", "--ff", "-v"), ["claims"]),
+    ],
+)
+def test_what_was_asked_for_whole(pytester, arguments, asked):
+    """The files and folders of which no option leaves out a test."""
+    config = pytester.parseconfig(*arguments)
+    assert SessionOptions.asked_whole.fget(SimpleNamespace(config=config)) == asked
+
+
+def test_a_session_from_elsewhere_writes_below_pytests_root(pytester, monkeypatch):
+    """From / it wrote /.embinit and /reports. A path on the command line is relative to there."""
+    file = pytester.makepyfile("")
+    monkeypatch.chdir("/")
+    config = pytester.parseconfig(str(file), "--embinit-report-dir=here")
+    options = SimpleNamespace(
+        config=config, given={}, option=lambda name: getattr(config.option, f"embinit_{name}")
+    )
+    assert SessionOptions.path(options, "store") == pytester.path / ".embinit/store"
+    options.option = lambda name: "here"
+    assert SessionOptions.path(options, "report-dir") == Path("/here")
+
+
+@pytest.mark.parametrize(
+    ("changed", "strict", "status"),
+    [
+        ({"difference": 0.5, "interval": [-1.0, 2.0]}, (), 1),
+        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, (), 0),
+        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, ("--strict",), 1),
+        ({"difference": 5.0, "interval": [-1.0, 11.0]}, (), 0),
+        ({"difference": 5.0, "interval": [-1.0, 11.0]}, ("--strict",), 1),
+    ],
+)
+def test_a_finding_that_is_undecided_again_is_lost_or_weakened(
+    session, pytester, capsys, changed, strict, status
+):
+    """It was green whatever its effect was; the effect before was 8."""
+    _, whole = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(whole))
+    whole["claims"][2]["verdict"] = "UNDECIDED"
+    whole["claims"][2]["comparisons"][0] |= {"verdict": "UNDECIDED", **changed}
+    (pytester.path / "now.json").write_text(json.dumps(whole))
+    assert main(["check", "now.json", "--baseline", "blessed.json", *strict]) == status
+    assert "other[scores] was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
+
+
+def test_a_later_session_that_broke_is_found(session, pytester, capsys):
+    """Its report is next to the whole one of before, which was in order and blessed."""
+    session()
+    assert session(FAILS)[0].ret == Status.BROKEN
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER
+    said = "a later session is not whole, reports/latest/unfinished/verdicts.json: "
+    assert f"NOT IN ORDER: {said}" in capsys.readouterr().out
+    assert main(["bless"]) == Status.UNUSABLE
+    assert f"not blessed: {said}" in capsys.readouterr().err
+    assert session()[0].ret == Status.IN_ORDER
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
+
+
 def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     """An effect of 8 margins that is 4 now is SUPPORTED all the same."""
     _, whole = session()
@@ -273,32 +387,18 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     compared = "--embinit-baseline=blessed.json"
     done, _ = session(fallen, compared)
     assert done.ret == Status.IN_ORDER
-    done.stdout.fnmatch_lines(["moved: * has a difference outside *, 4 margins from where it was*"])
+    done.stdout.fnmatch_lines(
+        ["moved: * has another difference outside *, 4 margins from where it was*"]
+    )
     for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
         told = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
         failing = ["--fail-on", f"moved{size}"]
         assert main(["check", *told, *failing]) == status
-        assert ("NOT IN ORDER: mine/f/good" in capsys.readouterr().out) == bool(status)
+        assert ("NOT IN ORDER: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
         assert main(["report", "--markdown", *told, *failing]) == 0
         summary = capsys.readouterr().out
         assert ("**Not in order:**" in summary) == bool(status)
         assert "4 margins from where it was" in summary
-
-
-def test_a_fall_fails_too_where_it_leaves_the_claim_undecided(session, pytester, capsys):
-    """UNDECIDED is no lost finding, but a difference that is gone has moved all the same."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
-    for claim in whole["claims"][1:]:  # the first stays decided, as it was
-        claim["verdict"] = "UNDECIDED"
-        for comparison in claim["comparisons"]:
-            comparison |= {"difference": 0.5, "interval": [-1.0, 2.0], "verdict": "UNDECIDED"}
-    (pytester.path / "now.json").write_text(json.dumps(whole))
-    told = ["check", "now.json", "--baseline", "blessed.json"]
-    assert main(told) == Status.IN_ORDER
-    assert main([*told, "--fail-on", "moved=7"]) == Status.NOT_IN_ORDER
-    assert main([*told, "--fail-on", "moved=9"]) == Status.IN_ORDER
-    assert "was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])

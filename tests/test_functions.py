@@ -36,12 +36,12 @@ from embinit import (
     training,
 )  # fmt: skip
 from embinit.claims.judging import read
+from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.runs.functions import (
     TRAININGS,
     RunFailed,
     definition,
     other_versions,
-    untrue_seeds,
 )  # fmt: skip
 from embinit.runs.kinds import KINDS, Cohort, RunContext, versions_behind
 from embinit.runs.store import run_key
@@ -134,7 +134,7 @@ def test_what_gives_no_numbers_is_a_failure_of_its_run(session, function, said):
     run = arms_of(function).run("high", 0)
     kept = session.store.failure(session.key(run))
     every = "seeds 0, 1, 2 and 3 more"
-    assert reason == f"arm 'high', {every}, and arm 'low', {every}: {kept}"
+    assert reason == f"{kept}: arm 'high', {every}, and arm 'low', {every}"
 
 
 @pytest.mark.parametrize(
@@ -399,20 +399,21 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session):
     judge(above, each, session)
     assert len(counts) == 13
     assert len(set(counts)) == 12
-    assert untrue_seeds(map(session.store.get, session.store)) == []
+    assert not seed_faults(map(session.store.get, session.store))
     session.plan_and_make([each.run("high", seed) for seed in (6, 7)])
     assert len(counts) == 15
 
 
-def test_a_function_that_ignores_its_seed_is_told(session):
-    """Its seeds are one number many times, and no test can be made of that."""
-    judge(above, arms_of(without_seed), session)
-    assert untrue_seeds(map(session.store.get, session.store)) == [
-        "without_seed seems to ignore its seed: all seeds of an arm gave one number"
-    ]
+def test_a_function_that_ignores_its_seed_breaks_its_claims(session, monkeypatch):
+    """Its seeds are one number many times; one exact arm next to a random one is no fault."""
+    each, root = arms_of(without_seed), session.store.root
+    said = "without_seed ignores its seed: every seed gave the same results"
+    [told] = judge(above, each, session).failures
+    assert told.startswith(said)
     half = arms_of(lambda seed, arm: fit(seed, arm) if arm == "low" else 9.0, name="half")
-    judge(above, half, other := Session(Store(session.store.root / "other"), None, "cpu"))
-    assert untrue_seeds(map(other.store.get, other.store)) == []
+    assert not judge(above, half, Session(Store(root / "other"), None, "cpu")).failures
+    monkeypatch.setattr(type(each.function), "deterministic", True, raising=False)
+    assert not judge(above, each, session).failures
 
 
 def test_two_functions_of_one_name_are_refused():
@@ -560,10 +561,16 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
         assert "Traceback" not in ran.stdout + ran.stderr
 
 
-def test_a_function_that_gives_other_numbers_when_it_is_called_again_is_told(session):
+def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_claims(session):
     """Its record says so, so that a later session that trains nothing says it too."""
-    judge(above, arms_of(by_the_clock), session)
-    [told] = untrue_seeds(map(session.store.get, session.store))
-    assert re.fullmatch(
-        r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it", told
-    )
+    each = arms_of(by_the_clock)
+    said = r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it"
+    for _ in range(2):
+        [told] = judge(above, each, session).failures
+        assert re.fullmatch(said, told)
+    results = [session.result(each.run("high", seed)) for seed in range(6)]
+    results += [session.result(each.run("low", seed)) for seed in range(6)]
+    gpu = [replace(one, provenance={**one.provenance, "device": "H100"}) for one in results]
+    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[told], []]
+    assert seed_faults(gpu) == []
+    assert repeated_otherwise(gpu, on_cpu=False) == [told]

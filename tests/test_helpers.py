@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -93,10 +92,3 @@ def test_a_session_tells_of_its_helpers_and_decides_without_them(pytester):
     assert done.ret == 0
     done.stdout.fnmatch_lines(["a process that with_helpers to train ended with status 3"])
     done.assert_outcomes(passed=1)
-
-
-def wait_for(condition, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened in time"
-        time.sleep(0.05)

@@ -208,7 +208,7 @@ def stated_over(arm, most=6, margin=0.0, expects=None):
         expects=expects,
     )
     def it_helps(experiment):
-        assert experiment[arm].within(margin) > experiment["xavier"].within(margin)
+        assert experiment[arm].with_margin(margin) > experiment["xavier"].with_margin(margin)
 
     return read(it_helps, each)
 
@@ -290,6 +290,10 @@ def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
     assert [(each.is_owed, each.chance) for each in first] == [(True, FIRST_CHANCE)] * 2
     assert all(each.costs.keys() == set(claimed.runs()) for each in first)
     for run in claimed.runs():
-        session.store.put(session.key(run), make_result(run, accuracy=70.0 + run.seed % 2))
+        measures = {
+            "accuracy": 70.0 + run.seed % 2,
+            "loss": float(run.recipe.table.init == "xavier"),
+        }
+        session.store.put(session.key(run), make_result(run, **measures))
     assert not pending_look(claimed, session).is_owed
     assert pending_look(control, session).is_owed

@@ -3,22 +3,69 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+from itertools import groupby
+from typing import Any
+
+import pytest
 
 from embinit.report.markdown import LARGEST, as_markdown
 from embinit.report.verdicts import not_beforehand
-from test_report import HOSTILE, make_claim, make_control, make_document
+from test_report import make_claim, make_control, make_document
+
+HOSTILE = (
+    "\x1b[2J\u202e<img src=x onerror=a()> | [a](http://b.c) ![i](j) `d` *e* @f \n# g\n\n| h |\n"
+)
+OF_THE_SCHEMA = {"verdict", "relation", "expects", "state", "origin", "outcome", "data"}
+"""The fields whose texts the schema lists, so that no document has others."""
 
 
-def test_hostile_text_is_only_text() -> None:
-    """No tag, no link, no further cell and no line of its own, in a table or in a folded title."""
-    names = dict.fromkeys(("statement", "task", "experiment", "family_says", "reason"), HOSTILE)
-    several = [make_claim(f"c{index}", family=f"p/{index}", **names) for index in range(21)]
-    for claims in (several[:1], several):
-        text = as_markdown(make_document([*claims, make_claim("idle", "NOT RUN", **names)]))
-        assert set(re.findall(r"<(\w+)", text)) <= {"details", "summary"}
-        rows = [line for line in text.splitlines() if line.startswith("| ")]
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+def hostile(value: Any, name: str = "") -> Any:
+    """A document with hostile text in front of each of its strings, and of its names."""
+    if isinstance(value, str):
+        return value if name in OF_THE_SCHEMA else HOSTILE + value
+    if isinstance(value, list):
+        return [hostile(each, name) for each in value]
+    return (
+        {key: hostile(each, key) for key, each in value.items()} if type(value) is dict else value
+    )
+
+
+def full_document(claims: int) -> dict[str, Any]:
+    """A document with all that Markdown shows: faults, findings, notes, locks, what was skipped."""
+    registered = {"lock": "l", "digest": "d", "when": "w", "state": "changed", "differs": "x"}
+    finding = {"says": "it is so", "claims": ["kim2024/finding-1/c0"]}
+    paper = {"key": "kim2024", "citation": "Kim", "short": "Kim", "made": [], "findings": [finding]}
+    notes = {"papers": [paper], "notes": ["a note"], "locks": [{"lock": "l", "digest": "d"}]}
+    several = [make_claim(f"c{index}", family=f"p/{index}") for index in range(claims)]
+    several += [make_claim("idle", "NOT RUN", registration=registered)]
+    several += [make_control("wrong", "SUPPORTED"), make_claim("open", "UNDECIDED")]
+    broke = [{"nodeid": "test_a.py::a", "id": "a", "reason": "no"}]
+    return make_document(several, **notes, unfinished="stopped") | {
+        "errors": broke,
+        "skipped": broke,
+    }
+
+
+@pytest.mark.parametrize("claims", [1, 21], ids=["open", "folded"])
+def test_every_text_of_a_document_is_only_text(claims: int) -> None:
+    """No tag, link, mention, heading or further cell, and no control character, wherever it is."""
+    document = hostile(full_document(claims))
+    before = json.loads(json.dumps(document))
+    before["claims"][0] |= {"expects": "REFUTED"}
+    before["claims"][-1] |= {"verdict": "SUPPORTED"}
+    text = as_markdown(document, before)
+    for shown in ("states something else", "weakened", "it is so", "a note", "skipped", "broke"):
+        assert shown in text
+    assert set(re.findall(r"<(\w+)", text)) <= {"details", "summary"}
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]|://|^# g", text, re.M)
+    lines = [line for line in text.splitlines() if not line.startswith("<details>")]
+    assert not re.search(r"(?<!\\)[\[\]`@!]", "\n".join(lines))
+    tables = [[*rows] for found, rows in groupby(lines, lambda line: line.startswith("|")) if found]
+    assert len(tables) > 2
+    for rows in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
 def test_an_address_in_a_claim_is_no_link() -> None:

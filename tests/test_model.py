@@ -141,7 +141,6 @@ OPTIONS = [{"norm_position": position} for position in NORM_POSITIONS]
 
 @pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_translation_equals_torch_run_by_run(norms):
-    """Each run is torch's transformer with that run's weights, in outputs and in gradients."""
     model = stacked(translates=True, **norms)
     ours = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     real = TARGET != PAD
@@ -171,7 +170,6 @@ def test_classification_equals_torch_run_by_run(norms):
     ids=str,
 )
 def test_decoding_word_by_word_equals_all_at_once(options):
-    """The cache changes what is computed, not what comes out."""
     model = stacked(translates=True, **options)
     whole = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     memory, past = model.encode_memory(SOURCE[None]), model.empty_past()
@@ -191,7 +189,6 @@ def test_the_last_state_is_the_encoders_output(norms):
 
 
 def test_rotary_positions_are_llamas():
-    """``transformers`` turns the same pairs by the same angles."""
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     config = llama.LlamaConfig(hidden_size=32, num_attention_heads=2, rope_theta=10_000.0)
     x = torch.randn(3, 2, 7, 16)
@@ -298,28 +295,6 @@ def test_dropout_masks_belong_to_the_seed():
     assert both.mean().item() == pytest.approx(1, abs=0.02)
 
 
-def test_a_frozen_table_stays_while_its_neighbour_learns():
-    """A zero gradient from zero moments is a zero step of Adam."""
-    tables, trained = torch.randn(2, 7, DIM), torch.tensor([False, True])
-    shape = ModelShape(replace(SPEC, layers=1), 7, outputs=2)
-    embedding = shape.embedding(
-        tables=tables.clone(),
-        multipliers=torch.ones(2),
-        positions=torch.zeros(2, 5, DIM),
-        trained=trained,
-    )
-    model = StackedTransformer(shape, embedding)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    for run in range(2):
-        model.initialise(run, torch.Generator().manual_seed(run))
-    for _ in range(2):
-        optimizer.zero_grad()
-        model.output(model.mean_pool(torch.tensor([[[3, 4, 5]]]))).square().sum().backward()
-        optimizer.step()
-    assert torch.equal(embedding.table[0], tables[0])
-    assert not torch.equal(embedding.table[1], tables[1])
-
-
 def test_bfloat16_leaves_positions_and_norms_alone():
     """Scale is the subject: bfloat16 would swallow 2 % of the positions beside a wide table."""
     generator = torch.Generator().manual_seed(0)
@@ -349,7 +324,6 @@ def test_bfloat16_leaves_positions_and_norms_alone():
 
 
 def test_what_fits_no_model_is_refused():
-    """A width that can't be split evenly, a table of another width, an unknown attention."""
     with pytest.raises(InputError, match="unknown attention 'absolute'"):
         stacked(translates=False, attention="absolute")
     shape = ModelShape(ModelSpec(10, 4, 1, 8), 3, outputs=2)

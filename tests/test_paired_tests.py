@@ -88,7 +88,6 @@ def p_of(differences, bound, side, spread=None, estimate=None):
 
 
 def test_a_mean_next_to_nothing_is_no_fault():
-    """Differences that all but cancel leave the claim open, without a warning."""
     spread = RegisteredSd(1.0, ENOUGH_REGISTERED)
     outcome = compare([0.0, 2.0, 0.0], [2.0, 0.0, 2.3e-308], Relation.BELOW, 0.01, spread=spread)
     assert outcome.verdict is Verdict.UNDECIDED
@@ -177,25 +176,16 @@ def test_alike_is_statsmodels_tost_where_nothing_is_skewed(pairs, margin):
     PAIRS,
     st.floats(0, 5),
     st.sampled_from([(Relation.BELOW, Relation.ABOVE), (Relation.NOT_BELOW, Relation.NOT_ABOVE)]),
+    st.sampled_from([Pairing.BY_SEED, Pairing.NONE]),
+    st.randoms(),
 )
-def test_swapping_sides_turns_the_relation(pairs, margin, relations):
-    """left < right and right > left are one statement."""
-    left, right = zip(*pairs, strict=True)
-    one = compare(left, right, relations[0], 0.05, margin)
-    other = compare(right, left, relations[1], 0.05, margin)
+def test_sides_can_be_swapped_and_seeds_have_no_order(pairs, margin, relations, pairing, random):
+    mixed = random.sample(pairs, len(pairs))
+    (left, right), (last, first) = (zip(*these, strict=True) for these in (pairs, mixed))
+    one = compare(left, right, relations[0], 0.05, margin, pairing=pairing)
+    other = compare(first, last, relations[1], 0.05, margin, pairing=pairing)
     assert one.verdict is other.verdict
-    assert one.p == pytest.approx(other.p)
-
-
-@given(PAIRS, st.randoms())
-def test_the_order_of_seeds_is_nothing(pairs, random):
-    """Seeds are exchangeable."""
-    mixed = list(pairs)
-    random.shuffle(mixed)
-    one, other = (
-        compare(*zip(*these, strict=True), Relation.ABOVE, 0.05) for these in (pairs, mixed)
-    )
-    assert one.p == pytest.approx(other.p)
+    assert one.p == pytest.approx(other.p, abs=1e-9)
 
 
 def test_the_level_is_kept_at_five_seeds():
@@ -215,7 +205,6 @@ def test_the_level_is_kept_at_five_seeds():
 
 
 def test_non_inferiority_forgives_the_margin_and_no_more():
-    """A loss inside the margin supports >=, one beyond it refutes it."""
     right = [50.0, 51.0, 52.0, 50.5, 49.0]
     near, far = ([value - loss for value in right] for loss in (0.5, 9.0))
     for values in (near, far):
@@ -232,7 +221,6 @@ def test_non_inferiority_forgives_the_margin_and_no_more():
 
 @given(PAIRS, st.floats(0.1, 20))
 def test_for_and_against_are_one_sided_ts(pairs, margin):
-    """Each relation's p and that of its opposite, of the differences at its bounds."""
     left, right = map(np.array, zip(*pairs, strict=True))
 
     def p(bound, side):
@@ -253,7 +241,6 @@ def test_for_and_against_are_one_sided_ts(pairs, margin):
 
 @given(PAIRS, st.floats(0.1, 20), st.sampled_from(list(Relation)), st.sampled_from([0.001, 0.1]))
 def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alpha):
-    """Mean, interval and power by numpy, scipy and statsmodels."""
     left, right = map(np.array, zip(*pairs, strict=True))
     outcome = compare(left, right, relation, alpha, margin)
     told = (outcome.n, outcome.level, outcome.margin, outcome.exact)
@@ -270,7 +257,6 @@ def test_an_outcome_tells_what_it_was_decided_from(pairs, margin, relation, alph
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
-    """0.1 more than 1000 is not 0.1 more than 0.1 in floats; beside a million, 1e-7 is nothing."""
     right = np.array([0.1, 0.7, 1000.0])
     assert np.std((right + 0.1) - right) > 0
     rounded = compare(right + sign * 0.1, right, Relation.ABOVE, 0.01, random=False)
@@ -280,19 +266,6 @@ def test_rounding_is_no_spread_and_a_small_spread_is_no_rounding(sign):
     small = [sign * 1e-6, sign * 2e-6, sign * 4e-6]
     outcome = compare(small, [0.0] * 3, Relation.ABOVE, 0.01)
     assert outcome.p == pytest.approx(p_of(small, 0, "greater"))
-
-
-def test_no_spread_is_a_comparison_of_numbers():
-    """Statistics of tables don't vary with the seed; a registered spread is left out."""
-
-    def fixed(left, relation, **given):
-        return compare([left] * 2, [1.0, 1.0], relation, 0.01, random=False, **given)
-
-    assert fixed(2.0, Relation.ABOVE, spread=RegisteredSd(9, 9)).verdict is Verdict.SUPPORTED
-    assert fixed(2.0, Relation.BELOW).verdict is Verdict.REFUTED
-    same = fixed(1.0, Relation.BELOW)
-    assert (same.verdict, same.exact) == (Verdict.NO_EFFECT, True)
-    assert fixed(1.0, Relation.ALIKE).verdict is Verdict.SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -315,26 +288,9 @@ def test_numbers_beside_a_margin_of_a_half(relation, gap, verdict, p):
     assert outcome == Outcome(
         verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, None, None, None, exact=True
     )
-
-
-@pytest.mark.parametrize(
-    ("gap", "verdict", "p", "p_against", "needed"),
-    [
-        (0.25, Verdict.UNDECIDED, 1 / 16, 1.0, 7),
-        (0.0, Verdict.UNDECIDED, 1.0, 1.0, None),
-        (-0.25, Verdict.UNDECIDED, 1.0, 1 / 16, 7),
-    ],
-)
-def test_four_equal_signs_are_a_sixteenth(gap, verdict, p, p_against, needed):
-    """Nothing is known of how far the mean may lie; seven signs would be below a hundredth."""
-    outcome = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 0.01, 0.5)
-    everything = (-math.inf, math.inf)
-    assert outcome == Outcome(
-        verdict, 4, gap, everything, 0.98, 0.5, p, p_against, None, None, needed, exact=False
-    )
-    decided = compare([1 + gap] * 4, [1.0] * 4, Relation.ABOVE, 1 / 16, 0.5)
-    assert (decided.verdict is Verdict.UNDECIDED) == (gap == 0)
-    assert decided.seeds_needed is None
+    noise = RegisteredSd(9, 9)  # is left out: statistics of tables don't vary with the seed
+    known = compare([1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False, spread=noise)
+    assert known.verdict is verdict
 
 
 @given(n=st.integers(2, 12), gap=st.sampled_from([-2.0, 0.0, 1.0]), shares=st.integers(1, 40))
@@ -342,8 +298,10 @@ def test_equal_differences_of_trained_runs_are_signs(n, gap, shares):
     """Best epochs are whole numbers; scipy's sign test says what n equal differences are worth."""
     alpha = 0.05 / shares
     outcome = compare([5.0 + gap] * n, [5.0] * n, Relation.ABOVE, alpha)
+    assert outcome.interval == (-math.inf, math.inf)
     if gap == 0:
         assert (outcome.verdict, outcome.seeds_needed) == (Verdict.UNDECIDED, None)
+        assert outcome.p == outcome.p_against == 1.0
         return
     p = stats.binomtest(n, n, 0.5, alternative="greater").pvalue
     assert (outcome.p if gap > 0 else outcome.p_against) == pytest.approx(p)
@@ -379,7 +337,6 @@ def test_the_chance_to_decide_is_the_power_at_what_was_seen(mean, n, share, rela
 
 
 def test_the_chance_to_decide_knows_the_registered_spread_and_equal_differences():
-    """Its degrees of freedom count; without a spread the number of seeds says it alone."""
     left, right = [0.2, 1.0, 0.5], [0.0] * 3
     alone, pooled = (
         compare(left, right, Relation.ABOVE, 0.001, 0.0, spread=spread)
@@ -438,7 +395,6 @@ def test_the_fewest_seeds_are_found(effect, alpha):
 
 
 def test_a_thousand_seeds_are_the_most():
-    """The effect that 1000 just show, and one a thousandth smaller."""
     effect = optimize.brentq(lambda effect: power_of(effect, 1000, 0.05) - 0.9, 0.01, 1)
     assert seeds_for(effect * (1 + 1e-5), 0.05) == 1000
     assert seeds_for(effect * (1 - 1e-3), 0.05) is None
@@ -465,7 +421,6 @@ def test_a_rank_correlation_is_pearsons_of_the_ranks(pairs):
     ],
 )
 def test_what_cannot_be_compared_is_refused(left, right, said):
-    """One seed, unequal counts, no number."""
     with pytest.raises(InputError, match=said):
         compare(left, right, Relation.ABOVE, 0.05)
 
@@ -511,7 +466,6 @@ def test_no_effect_is_two_one_sided_tests(shift, margin):
 
 
 def test_a_difference_within_the_margin_has_no_effect():
-    """A clear one has; one of several comparisons has it at its part of the level alone."""
     left, right = [0.1, -0.2, 0.1, 0.0, 0.05, -0.1], [0.0] * 6
     outcome = compare(left, right, Relation.BELOW, 0.01, 1.0)
     assert outcome.verdict is Verdict.NO_EFFECT
@@ -522,7 +476,6 @@ def test_a_difference_within_the_margin_has_no_effect():
 
 
 def test_a_decision_stands_without_any_one_of_its_seeds():
-    """One seed that fails to train decides nothing by itself, and is named."""
     spread = RegisteredSd(1.0, 10)
     steady, jumpy = [-3.0, -3.2, -2.9, -3.1, -3.0], [0.1, -0.1, -14.0, 0.2, 0.0]
     assert compare(steady, [0.0] * 5, Relation.BELOW, 0.01, spread=spread).hangs_on is None
@@ -570,7 +523,6 @@ def test_a_decision_is_made_where_every_seed_may_be_missing(differences, mean, s
 
 @given(st.floats(0.2, 1.0), st.integers(3, 12))
 def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
-    """Its degrees of freedom are those of the test, here as in statsmodels."""
     left = mean + np.array([-1.0, 1.0, 0.0])
     outcome = compare(
         left, [0.0] * 3, Relation.NOT_BELOW, 1e-4, 0.5, spread=RegisteredSd(1.0, seeds)
@@ -587,7 +539,6 @@ def test_seeds_needed_and_power_know_the_registered_spread(mean, seeds):
 
 
 def test_a_registered_spread_of_nothing_leaves_ties_to_their_signs():
-    """Best epochs that never vary are tied, however many seeds were registered."""
     outcome = compare([3.0] * 4, [2.0] * 4, Relation.ABOVE, 0.1, spread=RegisteredSd(0.0, 10))
     assert (outcome.p, outcome.verdict) == (1 / 16, Verdict.SUPPORTED)
 
@@ -659,16 +610,6 @@ def test_against_measured_noise_it_is_students_t_where_the_noise_is_no_smaller(
     assume(np.var(left, ddof=1) >= np.var(noise, ddof=1) and not outcome.contradicted)
     theirs = stats.ttest_ind(left, noise, alternative="less")
     assert outcome.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-9)
-
-
-@given(SIDES, SIDES)
-def test_two_samples_are_symmetric_and_know_no_order(left, right):
-    one, other = (
-        compare(left, right, Relation.BELOW, 0.05, pairing=Pairing.NONE),
-        compare(right[::-1], left[::-1], Relation.ABOVE, 0.05, pairing=Pairing.NONE),
-    )
-    assert one.verdict is other.verdict
-    assert one.p == pytest.approx(other.p, abs=1e-9)
 
 
 def test_one_value_a_side_decides_nothing_and_says_so():

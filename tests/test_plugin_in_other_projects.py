@@ -282,7 +282,6 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     pytester, monkeypatch, judged
 ):
     """It collects nothing, yet verdicts and report come, and every run is counted."""
-    monkeypatch.setenv("CI", "")
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the worker that runs this test
     write_claims(pytester.path, CLAIMS.replace("epochs=1),", "epochs=1),\n            seeds=2,"))
     pytester.makeconftest(

@@ -276,7 +276,6 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
 def test_a_table_starts_as_wide_as_asked(train):
-    """One step at no rate leaves the start as it is: a normal of that sigma."""
     corpus = Corpus.read(unlabelled(1000))
     table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
     assert table.sigma == pytest.approx(0.3, rel=0.15)
@@ -321,7 +320,6 @@ def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes
 
 
 def test_corpus_orders_words_and_pads_behind():
-    """Falling counts, ties by spelling; a corpus without words is nobody's."""
     corpus = Corpus.read(["b a b", "c"])
     assert corpus.words == ("b", "a", "c")
     assert corpus.ids.tolist() == [[0, 1, 0], [2, 3, 3]]
@@ -330,7 +328,6 @@ def test_corpus_orders_words_and_pads_behind():
 
 
 def test_tables_come_back_as_saved(tmp_path):
-    """Words travel in the metadata; what is no table is refused by name."""
     path = tmp_path / "t.safetensors"
     table = TrainedTable(("x", "y"), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), {"seed": "7"})
     save_table(table, path)
@@ -365,7 +362,6 @@ def test_assets_are_what_their_record_says(name):
 
 
 def test_assets_differ_and_are_ordered_by_scale():
-    """The three objectives' own scales, kept by full training."""
     sources = [SOURCES[name](None) for name in ("micro-bert", "micro-glove", "micro-t5")]
     sigmas = [source.table.sigma for source in sources]  # type: ignore[attr-defined]
     assert sigmas == sorted(sigmas)

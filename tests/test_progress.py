@@ -30,6 +30,7 @@ NOBODY = 2**22 + 1
 
 @pytest.fixture
 def folder(tmp_path):
+    (tmp_path / "runs").mkdir()
     return tmp_path
 
 
@@ -37,82 +38,83 @@ def tell(folder, name, document):
     (folder / name).write_text(json.dumps(document))
 
 
-def planned(folder, **costs):
-    """The plan of session 1, and its runs' paths by name."""
-    paths = {name: folder / "runs" / f"{name}.json" for name in costs}
-    (folder / "runs").mkdir()
-    plan = {
-        str(paths[name]): cost if isinstance(cost, tuple) else (cost, "")
-        for name, cost in costs.items()
-    }
-    tell(folder, "plan-1-2.json", plan)
-    return paths
+def planned(folder, name="plan-1-2", after=0.0, **costs):
+    """A plan of session 1, written so many seconds after the epoch: its runs' costs and groups."""
+    runs = {run: cost if isinstance(cost, tuple) else (cost, "") for run, cost in costs.items()}
+    tell(folder, f"{name}.json", {str(path(folder, run)): each for run, each in runs.items()})
+    os.utime(folder / f"{name}.json", (after, after))
 
 
-def mark(folder, share, *runs):
-    tell(folder, f"{os.getpid()}.json", {"share": share, "runs": runs})
+def path(folder, run):
+    return folder / "runs" / f"{run}.json"
+
+
+def mark(folder, share, *runs, process=None):
+    tell(folder, f"{process or os.getpid()}.json", {"share": share, "runs": runs})
+
+
+def ends(folder, run, process=None):
+    """The run is stored, and its process trains nothing."""
+    path(folder, run).touch()
+    (folder / f"{process or os.getpid()}.json").unlink(missing_ok=True)
+
+
+def snapshot(done, running, left, share, seconds, later=0):
+    close = pytest.approx(seconds) if seconds is not None else None
+    return ProgressSnapshot(done, running, left, pytest.approx(share), close, later=later)
 
 
 def test_the_time_left_goes_by_cost(folder):
     """And by what this session trained: what was stored or begun before took none of its time."""
     now = [0.0]
-    paths = planned(folder, stored=1.0, begun=1.0, costly=3.0, cheap=1.0)
-    paths["stored"].touch()
+    planned(folder, stored=1.0, begun=1.0, costly=3.0, cheap=1.0)
+    ends(folder, "stored")
     mark(folder, 0.5, "begun", "of another plan")
     runs = ProgressMonitor(folder, 1, lambda: now[0])
-    assert runs.look() == ProgressSnapshot(
-        done=1, running=1, left=2, share=pytest.approx(0.25), seconds=None
-    )
+    assert runs.look() == snapshot(1, 1, 2, 0.25, None)
     now[0] = 5.0
-    paths["begun"].touch()
+    ends(folder, "begun")
     mark(folder, 0.0, "costly")
     assert runs.look().seconds is None
     now[0] = 35.0
     mark(folder, 0.5, "costly")
-    assert runs.look() == ProgressSnapshot(
-        2, 1, 1, pytest.approx(3.5 / 6), seconds=pytest.approx(50)
-    )
+    assert runs.look() == snapshot(2, 1, 1, 3.5 / 6, 50)
     now[0] = 45.0
     assert runs.look().seconds == pytest.approx(40)  # no mark, but no slowness either
     now[0] = 65.0
-    paths["costly"].touch()
-    (folder / f"{os.getpid()}.json").unlink()
-    assert runs.look() == ProgressSnapshot(3, 0, 1, pytest.approx(5 / 6), seconds=pytest.approx(20))
+    ends(folder, "costly")
+    assert runs.look() == snapshot(3, 0, 1, 5 / 6, 20)
 
 
 def test_each_group_of_runs_has_its_own_speed(folder):
     """A unit of cost may take longer in one kind of run; others are expected in between."""
-    now = [0.0]
-    paths = planned(
-        folder, a=(1.0, "slow"), b=(1.0, "quick"), c=(2.0, "slow"), d=(1.0, "quick"), e=(1.0, "new")
-    )
+    now, slow, quick = [0.0], "slow", "quick"
+    planned(folder, a=(1.0, slow), b=(1.0, quick), c=(2.0, slow), d=(1.0, quick), e=(1.0, "new"))
     runs = ProgressMonitor(folder, 1, lambda: now[0])
     for run, seconds in {"a": 30.0, "b": 10.0}.items():
         runs.look()
         mark(folder, 0.0, run)
         runs.look()
         now[0] += seconds
-        paths[run].touch()
-        (folder / f"{os.getpid()}.json").unlink()
+        ends(folder, run)
     assert runs.look().seconds == pytest.approx(2 * 30 + 10 + 20)
 
 
 def test_all_that_train_share_the_time_left(folder):
     """Two processes at work halve it, and for a minute one that is between two cohorts."""
-    now = [0.0]
+    now, other = [0.0], os.getppid()
     planned(folder, a=1.0, b=1.0, c=1.0)
     runs = ProgressMonitor(folder, 1, lambda: now[0])
     runs.look()
     mark(folder, 0.0, "a")
-    tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["b"]})
+    mark(folder, 0.0, "b", process=other)
     runs.look()
     now[0] = 10.0
     mark(folder, 0.5, "a")
-    tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": ["b"]})
-    assert runs.look() == ProgressSnapshot(0, 2, 1, pytest.approx(1 / 3), seconds=pytest.approx(20))
-    (folder / f"{os.getppid()}.json").unlink()
-    (folder / "runs/b.json").touch()
-    assert runs.look() == ProgressSnapshot(1, 1, 1, pytest.approx(1 / 2), seconds=pytest.approx(10))
+    mark(folder, 0.5, "b", process=other)
+    assert runs.look() == snapshot(0, 2, 1, 1 / 3, 20)
+    ends(folder, "b", other)
+    assert runs.look() == snapshot(1, 1, 1, 1 / 2, 10)
     now[0] = 21.0
     assert runs.look().seconds == pytest.approx((20 - 11) / 2)
     now[0] = 71.0
@@ -120,73 +122,47 @@ def test_all_that_train_share_the_time_left(folder):
     assert runs.look().seconds == pytest.approx((10 + 10 + 61) / 1.75 * 1.25)
 
 
-def expects(folder, by=2, after=0.0, **costs):
-    """What a process of session 1 expects to plan later, told so many seconds after the epoch."""
-    runs = {str(folder / "runs" / f"{name}.json"): (cost, "") for name, cost in costs.items()}
-    tell(folder, f"later-1-{by}.json", runs)
-    os.utime(folder / f"later-1-{by}.json", (after, after))
-
-
 def test_the_time_left_is_that_of_later_looks_too(folder):
-    """A run is counted once; whoever told last knows best, and what is stored takes no time."""
+    """A run is counted once; whoever wrote last knows best, and what is stored takes no time."""
     now = [0.0]
-    paths = planned(folder, a=1.0, b=1.0)
-    expects(folder, b=1.0, c=2.0, d=1.0, e=4.0)
-    (folder / "runs/d.json").touch()
+    planned(folder, a=1.0, b=1.0)
+    planned(folder, "later-1-2", b=1.0, c=2.0, d=1.0, e=4.0)
+    ends(folder, "d")
     runs = ProgressMonitor(folder, 1, lambda: now[0])
     assert runs.look().stored == "0 of about 4 runs"
-    assert runs.look().seconds is None
     mark(folder, 0.0, "a")
-    runs.look()
+    assert runs.look().seconds is None
     now[0] = 10.0
-    paths["a"].touch()
-    (folder / f"{os.getpid()}.json").unlink()
+    ends(folder, "a")
     state = runs.look()
-    assert state == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 8), pytest.approx(70), later=2)
-    assert (state.stored, state.ended) == ("1 of about 4 runs", False)
-    expects(folder, by=3, after=1.0, c=2.0)
+    assert state == snapshot(1, 0, 1, 1 / 8, 70, later=2)
+    assert not state.ended
+    planned(folder, "later-1-3", after=1.0, c=2.0)
     assert runs.look().seconds == pytest.approx(30)
-    expects(folder, by=2, after=2.0)
-    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
+    planned(folder, "later-1-2", after=2.0)
+    assert runs.look() == snapshot(1, 0, 1, 1 / 2, 10)
     (folder / "later-1-4.json").write_text("{")
     assert runs.look().stored == "1 of 2 runs"
-    paths["b"].touch()
+    ends(folder, "b")
     assert runs.look().ended
-    expects(folder, by=4, after=3.0e9, c=2.0)
+    planned(folder, "later-1-4", after=3.0e9, c=2.0)
     assert not runs.look().ended
 
 
 def test_a_budget_ends_the_time_left(folder):
     """Of what is expected only that begins for which there is time; the plan is always trained."""
     now = [0.0]
-    paths = planned(folder, a=1.0, b=1.0)
-    expects(folder, c=1.0, d=1.0, e=1.0, f=1.0)
+    planned(folder, a=1.0, b=1.0)
+    planned(folder, "later-1-2", c=1.0, d=1.0, e=1.0, f=1.0)
     runs = ProgressMonitor(folder, 1, lambda: now[0], ends=40.0)
     runs.look()
     mark(folder, 0.0, "a")
     runs.look()
     now[0] = 10.0
-    paths["a"].touch()
-    (folder / f"{os.getpid()}.json").unlink()
-    assert runs.look() == ProgressSnapshot(
-        1, 0, 1, pytest.approx(1 / 4), pytest.approx(30), later=2
-    )
-    now[0] = 35.0
-    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
-    now[0] = 45.0
-    assert runs.look() == ProgressSnapshot(1, 0, 1, pytest.approx(1 / 2), pytest.approx(10))
-
-
-def test_a_session_says_that_it_waits_for_a_core(folder):
-    """Where others have every core, an estimate of its own time would be no answer."""
-    planned(folder, a=1.0, b=1.0)
-    runs = ProgressMonitor(folder, 1, cores=2)
-    mark(folder, 0.0, "of another plan")
-    assert runs.look().estimate == "estimating"
-    tell(folder, f"{os.getppid()}.json", {"share": 0.0, "runs": ["of a third"]})
-    assert runs.look().estimate == "waiting for a core, since other sessions train on all of them"
-    mark(folder, 0.0, "a")
-    assert runs.look().estimate == "estimating"
+    ends(folder, "a")
+    assert runs.look() == snapshot(1, 0, 1, 1 / 4, 30, later=2)
+    for now[0] in (35.0, 45.0):
+        assert runs.look() == snapshot(1, 0, 1, 1 / 2, 10)
 
 
 def test_marks_of_dead_processes_say_nothing(folder):
@@ -221,32 +197,20 @@ def test_what_killed_sessions_left_is_swept(folder):
     for name in (*kept, *gone):
         tell(folder, name, {})
     sweep(folder)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(kept)
+    assert sorted(each.name for each in folder.glob("*.json")) == sorted(kept)
     sweep(folder / "absent")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (None, "estimating"),
-        (60, "under a minute"),
-        (61, "about 2 min"),
-        (7140, "about 119 min"),
-        (7141, "about 2 h 00 min"),
-    ],
-)
-def test_the_time_left_in_words(seconds, said):
+def test_the_time_left_in_words():
     """No finer than it is known."""
-    state = ProgressSnapshot(0, 0, 1, 0.0, seconds)
-    assert state.time == said
-    assert state.estimate == (said if seconds is None else f"{said} left")
-
-
-def test_a_continuous_integration_job_is_told_seldom(monkeypatch):
-    """But not never: a job that is silent for long is taken for hung."""
-    for value, seconds in (("", 30), ("false", 30), ("true", 300), ("1", 300)):
-        monkeypatch.setenv("CI", value)
-        assert progress_line._seconds() == seconds
+    for seconds, said in (
+        (None, "estimating"),
+        (60, "under a minute left"),
+        (61, "about 2 min left"),
+        (7140, "about 119 min left"),
+        (7141, "about 2 h 00 min left"),
+    ):
+        assert ProgressSnapshot(0, 0, 1, 0.0, seconds).estimate == said
 
 
 @pytest.fixture
@@ -318,3 +282,4 @@ def test_the_line_needs_a_terminal_of_its_own(monkeypatch, changed, live):
         pluginmanager=SimpleNamespace(get_plugin=lambda name: reporter), getoption=given.get
     )
     assert progress_line._live(config) is live
+    assert progress_line._seconds() == (300 if given["CI"] else 30)

@@ -26,7 +26,6 @@ from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.papers import PAPERS, Paper, PaperTable, Tier
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import Run, gather, learning_curves
-from embinit.report.baseline import read
 from embinit.report.charts import Axis, forest
 from embinit.report.methods import methods
 from embinit.report.numbers import (
@@ -35,7 +34,9 @@ from embinit.report.numbers import (
     moment,
     number,
     p_value,
+    short,
 )
+from embinit.report.reading import read
 from embinit.report.summary import summarise
 from embinit.report.verdicts import qualified, wanted
 from embinit.runs.results import RunResult
@@ -348,19 +349,61 @@ def test_methods_are_those_of_the_document(tier):
     text = " ".join(methods(document))
     every = [one for entry in document["claims"] for one in entry["comparisons"]]
     tested = [one for one in every if not one["exact"]]
+    pooled = [one for one in tested if one["spread"] and not one["contradicted"]]
+    contradicted = [one for one in tested if one["contradicted"]]
     allow = [one for one in tested if one["relation"] in ("<=", ">=", "~")]
-    ratios = [one["margin"] / one["spread"]["sd"] for one in allow if one["spread"]]
+    state = [one for one in tested if one not in allow and one["margin"]]
     claims = [entry for entry in document["claims"] if not entry["control"]]
-    before = [each for each in claims if each["registration"]["state"] == "beforehand"]
+    alphas = [entry["alpha"] for entry in document["claims"]]
+    states = [each["registration"]["state"] for each in claims]
+    decided = [
+        entry
+        for entry in claims
+        if entry["verdict"] in ("SUPPORTED", "REFUTED", "NO EFFECT") and len(entry["looks"]) > 1
+    ]
+    last = [
+        entry
+        for entry in decided
+        if entry["looks"][-1]["seeds"] in {one["n"] for one in entry["comparisons"]}
+    ]
     seeds = [one["n"] for one in tested]
     for told in (
         f"over {min(seeds)} to {max(seeds)} seeds ({tier} tier, {len(tested)} comparisons of",
+        f"In {len(pooled)} comparisons the standard deviation of the differences was pooled",
+        f"In {len(contradicted)} an F-test at 10 % found",
+        f"In {len(tested) - len(pooled + contradicted)} only the claim's own seeds were used",
+        f"alpha is {short(min(alphas))} to {short(max(alphas))}. A claim of several",
         f"{len(allow)} of {len(tested)} comparisons ('not worse', 'alike') allow a margin",
-        f"which is {min(ratios):.2g} to {max(ratios):.2g} times the registered standard",
-        f"{len(before)} of {len(claims)} claims were registered before their runs.",
-        "A claim that was stopped early tends to overstate its effect.",
+        f"{len(state)} comparisons state a difference and have a margin too",
+        f"{states.count('beforehand')} of {len(claims)} claims were registered before their runs.",
+        f"{len(decided) - len(last)} of {len(decided)} decided claims were decided before their",
     ):
         assert told in text, (told, text)
+    for comparisons in (allow, state):
+        ratios = [one["margin"] / one["spread"]["sd"] for one in comparisons if one["spread"]]
+        times = f"{min(ratios):.2g} to {max(ratios):.2g} times the registered standard deviation"
+        assert f"{times} of the difference ({len(ratios)} comparisons have one)" in text
+    late = sum(map(int, re.findall(r"(\d+): ", text)))
+    assert states.count("beforehand") + late == len(claims)
+
+
+def test_methods_of_a_session_without_registration_claim_none():
+    """Neither a pooled standard deviation nor margins that were registered before the runs."""
+    text = " ".join(
+        methods(
+            make_document(
+                [
+                    make_claim(
+                        "a", comparisons=[make_comparison(relation=">=", spread=None, margin=2.0)]
+                    )
+                ]
+            )
+        )
+    )
+    assert "In 0 comparisons the standard deviation of the differences was pooled" in text
+    assert "1 of 1 comparisons ('not worse', 'alike') allow a margin, none of them with" in text
+    assert "0 of 1 claims were registered before their runs. 1: not registered." in text
+    assert "interim" not in text
 
 
 def test_changes_since_a_baseline_are_shown(tmp_path):

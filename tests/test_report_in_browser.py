@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from embinit.report import render
-from embinit.report.baseline import read
+from embinit.report.reading import read
 from test_report import HOSTILE, make_claim, make_document, make_full
 
 sync_api = pytest.importorskip("playwright.sync_api")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import InputError
-from embinit.report.baseline import read
+from embinit.report.reading import read
 from embinit.report.summary import summarise, tables
 
 ROOT = Path(__file__).parents[1]

@@ -152,7 +152,7 @@ MISTAKES = [
     "test_fitted.py:19: a test with seeds is read before fixtures are there, and takes tmp_path",
     "test_fitted.py:25: 'mine' is a lambda, a method, or made inside of another function",
     "pair returned a dict; return one number, or name several by @training",
-    "arm 'bad=True', seeds 0, 1, 2 and 3 more: RuntimeError: no luck (test_fitted.py:13)",
+    "RuntimeError: no luck (test_fitted.py:13): arm 'bad=True', seeds 0, 1, 2 and 3 more",
     "test_fitted.py:34: test_fitted:train can't be called for the arm 'train(tide=3)'",
     "test_fitted.py:36: test_nothing asserts no comparison of arms",
     "train() and train() are one run, so that no number can differ",
@@ -167,6 +167,90 @@ def test_each_mistake_is_one_line_and_costs_no_other_test(claims_of):
         assert line in told, told
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
     assert known["control-an-arm-against-itself[seeds]"]["as_expected"] is True
+
+
+SAME = """
+import random
+from embinit import training
+
+def train(seed, dropout=0.0, tied=True):
+    return (0.5 if tied else 0.0) + random.random()
+
+@training(measures=["score"])
+def coarse(seed, tell, width=2):
+    tell(score=width + random.random())
+    return 0.5
+
+def test_above(seeds):
+    assert seeds(train, dropout=0.1) > seeds(train, dropout=0.0)
+
+def test_not_worse(seeds):
+    assert seeds(train, dropout=0.1) >= seeds(train, dropout=0.0)
+
+def test_gain(seeds):
+    assert seeds(train, dropout=0.1) - seeds(train, dropout=0.0) < 0.1
+
+def test_alike(seeds):
+    assert seeds(train, dropout=0.1).alike(seeds(train, dropout=0.0))
+
+def test_score(seeds):
+    assert seeds(coarse, width=3).within(0.1) >= seeds(coarse)
+
+def test_tied(seeds):
+    assert seeds(train) > seeds(train, tied=False)
+"""
+
+
+def test_arms_that_cannot_differ_break_their_claims(claims_of):
+    """A setting that never reaches the training is the commonest mistake of an ablation."""
+    status, told, known = claims_of(SAME)
+    same = (
+        "train(dropout=0.1) and train(dropout=0.0) gave the same results on each of 6 seeds: does "
+        "`dropout` reach the training?"
+    )
+    assert status == 3
+    for name in ("above", "not-worse", "gain"):
+        assert (known[f"{name}[seeds]"]["verdict"], known[f"{name}[seeds]"]["reason"]) == (
+            "NOT RUN",
+            same,
+        ), told
+    # What states equality holds; that it is so to the last digit is in the report.
+    assert known["alike[seeds]"]["verdict"] == known["tied[seeds]"]["verdict"] == "SUPPORTED"
+    assert f"alike[seeds]: {same.partition(' on each')[0]}" in told
+    assert known["score[seeds]"]["verdict"] == "UNDECIDED"
+    assert known["score[seeds]"]["reason"].startswith("the score doesn't vary")
+
+
+RAISES = """
+import random
+
+def train(seed, bad=False):
+    if bad:
+        return None
+    raise ValueError("bad data")
+
+def test_holds(seeds):
+    assert seeds(train, bad=True) > seeds(train)
+
+def test_returns(seeds):
+    assert seeds(train, bad=True).within(1) > 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("holds", "ValueError: bad data (test_fitted.py:7): arm 'bad=False', seeds 5000, 5001"),
+        ("returns", "train returned a NoneType; return one number, or name several"),
+    ],
+)
+def test_the_first_line_is_why_a_run_failed(claims_of, name, first):
+    """Though only the noise that its margin comes from was measured by then."""
+    status, told, _ = claims_of(RAISES, "-k", name)
+    assert status == 3
+    lines = told.splitlines()
+    [head] = [n for n, line in enumerate(lines) if line.startswith("___") and name in line]
+    assert lines[head + 1].startswith(first), told
 
 
 STRANGERS = """
@@ -201,6 +285,7 @@ def test_noise_that_left_no_number_breaks_the_claim(claims_of):
     status, told, _ = claims_of(FIVE_LINES.replace(TRAIN, train))
     assert status == 3, told
     assert "train(tied=True) has no score from seeds 5001, 5002" in told
+    assert "(score is nan), on which its noise is measured" in told
     assert "give .within(a margin)" in told
 
 

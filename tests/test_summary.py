@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -111,14 +112,19 @@ def test_each_claim_is_a_finding_of_a_paper_that_names_none():
 
 
 def test_the_numbers_of_a_finding_are_of_its_median_effect():
-    """Of the decided settings that state a difference."""
+    """Of the decided settings that state a difference, on the page as in Markdown."""
     claims = claims_of(["SUPPORTED"] * 3 + ["UNDECIDED"])
     for claim, size in zip(claims, [-3.0, -1.0, -9.0, -5.0], strict=True):
         claim["comparisons"][0] |= {"difference": size, "margin": 1.0}
+        claim["experiment"] = f"at{size:g}"
     allows = make_comparison(relation="<=", difference=-4.0, margin=1.0)
     claims.append(make_claim("a", id="kim2024/finding-1/a[allows]", comparisons=[allows]))
-    [finding] = session(claims)["summary"]["findings"]
+    document = session(claims)
+    [finding] = document["summary"]["findings"]
     assert finding["middle"] == claims[0]["id"]
+    front = " ".join(check(render(document, {})).text.split())
+    assert re.findall(r"Median effect, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
+    assert re.findall(r"; (at\S+): ", findings_as_markdown([document])) == ["at-3"]
     assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
 
 

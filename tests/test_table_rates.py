@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
+from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
-from embinit.lab.models.initial_state import InitialState, position_table
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import check
-from embinit.lab.tables.positions import multiplier, sinusoidal
+from embinit.lab.tables.positions import multiplier
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.runs.kinds import Cohort
@@ -172,22 +173,6 @@ def test_a_rate_and_a_scale_of_positions_came_later():
     assert len({run.digest(), *(each.digest() for each in others)}) == 3
 
 
-def test_positions_are_widened_as_they_are_made():
-    run = base()
-    [table] = [
-        tables["encoder"]
-        for tables in InitialState(
-            [run], CohortTraining(Cohort((run,)), None, "cpu").initial.data, None
-        ).tables
-    ]
-    wide = run.changed(positions=replace(run.recipe.positions, pe_scale="8"))
-    assert torch.equal(position_table(run, 9, table), sinusoidal(9, 64))
-    assert torch.equal(position_table(wide, 9, table), 8 * sinusoidal(9, 64))
-    probe = run.changed(positions=replace(run.recipe.positions, pe_scale="sigma_p/sigma_x"))
-    with pytest.raises(InputError, match="is for probes"):
-        position_table(probe, 9, table)
-
-
 def test_a_factor_is_a_name_or_a_number():
     assert multiplier("8", 64) == multiplier("sqrt(D)", 64) == 8.0
     assert multiplier("0.5", 64) == 0.5
@@ -196,6 +181,10 @@ def test_a_factor_is_a_name_or_a_number():
             multiplier(wrong, 64)
     with pytest.raises(InputError, match="unknown multiplier"):
         multiplier("twice", 64)
+    run = base()
+    probe = run.changed(positions=replace(run.recipe.positions, pe_scale="sigma_p/sigma_x"))
+    with pytest.raises(InputError, match="is for probes"):
+        InitialState([probe], prepare(run.recipe.data, None), None)
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, float("nan"), float("inf")])

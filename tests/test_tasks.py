@@ -74,7 +74,6 @@ def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
 
 
 def test_a_changed_file_changes_the_fingerprint(made):
-    """So its runs are trained again."""
     before = TASKS["sst2"].fingerprint(made)
     with gzip.open(made / "sst2/dev.tsv.gz", "at") as file:
         file.write("1\tmore\n")
@@ -94,7 +93,6 @@ def test_a_changed_file_changes_the_fingerprint(made):
     ],
 )
 def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
-    """The thing, the place and the mend."""
     (made / name).write_bytes(gzip.compress(text))
     with pytest.raises(InputError, match=message):
         TASKS[task].load(made, Cut())
@@ -179,20 +177,6 @@ def test_parallel_text_comes_back_without_its_blank_pairs(pairs, end):
     assert [(example.target, example.text) for example in back.test] == kept
 
 
-def test_iwslt_from_the_hubs_converted_files(monkeypatch):
-    """A folder for each pair of languages and a column of dictionaries."""
-    splits = ("train", "validation", "test")
-    pairs = {split: [{"de": split, "en": "x"}, {"de": " ", "en": "y"}] for split in splits}
-    content = {split: [{"translation": pair} for pair in pairs[split]] for split in splits}
-    calls = hub_of(monkeypatch, content)
-    loaded = TASKS["iwslt2017-de-en"].load(None, Cut())
-    assert loaded.train == [Example("train", target="x")]
-    assert loaded.validation == [Example("validation", target="x")]
-    assert TASKS["iwslt2017-en-de"].load(None, Cut()).test == [Example("x", target="test")]
-    name, folder, revision = "IWSLT/iwslt2017", "iwslt2017-de-en", "refs/convert/parquet"
-    assert {call[:4] for call in calls} == {(name, None, folder, revision)}
-
-
 def hub_of(monkeypatch, content):
     """The calls of a ``load_dataset`` that gives the rows of ``content`` by split."""
     calls = []
@@ -228,29 +212,37 @@ def test_mnli_from_the_hub(monkeypatch):
         TASKS["mnli"].load(None, Cut())
 
 
-def test_flat_rows_from_the_hub(monkeypatch):
-    """Multi30k has a column for each language, SST-2 the phrase and a number; XNLI tests German."""
-    splits = ("train", "validation", "test")
-    calls = hub_of(monkeypatch, {split: [{"en": f"{split} en", "de": "d"}] for split in splits})
-    loaded = TASKS["multi30k-en-de"].load(None, Cut())
-    assert loaded.test == [Example("test en", target="d")]
-    assert set(calls) == {("bentrevett/multi30k", None, None, None, split) for split in splits}
-    hub_of(monkeypatch, {split: [{"idx": 0, "sentence": "s", "label": 1}] for split in splits})
-    assert TASKS["sst2"].load(None, Cut()).train == [Example("s", label=1)]
-    row = {"premise": "a", "hypothesis": "b", "label": 1}
-    calls = hub_of(monkeypatch, {split: [row] for split in splits})
-    TASKS["xnli"].load(None, Cut())
-    assert {(call[1], call[4]) for call in calls} == {
-        ("en", "train"),
-        ("en", "validation"),
-        ("de", "test"),
-    }
-    assert TASKS["xnli"].fingerprint(None) == "facebook/xnli/en/facebook/xnli/de"
+PARQUET = ("IWSLT/iwslt2017", None, "iwslt2017-de-en", "refs/convert/parquet")
+PAIR = {"translation": {"de": "a", "en": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("task", "row", "example", "places"),
+    [
+        ("multi30k-en-de", {"en": "a", "de": "b"}, Example("a", target="b"),
+         {("bentrevett/multi30k", None, None, None)}),
+        ("iwslt2017-de-en", PAIR, Example("a", target="b"), {PARQUET}),
+        ("iwslt2017-en-de", PAIR, Example("b", target="a"), {PARQUET}),
+        ("sst2", {"idx": 0, "sentence": "a", "label": 1}, Example("a", label=1),
+         {("stanfordnlp/sst2", None, None, None)}),
+        ("xnli", {"premise": "a", "hypothesis": "b", "label": 1}, Example("a", "b", label=1),
+         {("facebook/xnli", language, None, None) for language in ("en", "de")}),
+    ],
+)  # fmt: skip
+def test_rows_from_the_hub(monkeypatch, task, row, example, places):
+    """XNLI alone is tested in another language, German."""
+    calls = hub_of(monkeypatch, {split: [row] for split in ("train", "validation", "test")})
+    loaded = TASKS[task].load(None, Cut())
+    assert loaded.train == loaded.validation == loaded.test == [example]
+    assert {call[:4] for call in calls} == places
+    german = {split for _, language, *_, split in calls if language == "de"}
+    assert german == ({"test"} if task == "xnli" else set())
 
 
 def test_the_place_on_the_hub_is_the_fingerprint():
     """As it always was for those that a name suffices for: runs in a store stay good."""
     assert TASKS["sst2"].fingerprint(None) == "stanfordnlp/sst2"
+    assert TASKS["xnli"].fingerprint(None) == "facebook/xnli/en/facebook/xnli/de"
     assert TASKS["multi30k-en-de"].fingerprint(None) == "bentrevett/multi30k"
     assert TASKS["mnli"].fingerprint(None) == "nyu-mll/glue/mnli"
     assert TASKS["iwslt2017-de-en"].fingerprint(None).startswith("IWSLT/iwslt2017/iwslt2017-de-en/")
@@ -318,7 +310,6 @@ def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_
 
 
 def test_the_held_out_sentences_have_a_fingerprint_of_their_own(made):
-    """It changes with the text and with their number. Labels and language are the task's."""
     three, four = (HeldOutSentences("some", "sst2", number) for number in (3, 4))
     assert (three.classes, three.languages) == (2, TASKS["sst2"].languages)
     before = three.fingerprint(made)
@@ -349,7 +340,6 @@ def test_real_sizes_and_the_papers_vocabulary():
 
 
 def test_combined_text_is_all_of_its_parts(made):
-    """Translations in both languages, labelled text in one; pairs come from one part alone."""
     task = TASKS["en-de-text"]
     whole = task.load(made, Cut())
     texts = Counter(text for one in whole.train for text in (one.text, one.target) if text)
@@ -390,7 +380,6 @@ def test_text_is_pooled_over_languages_and_read_side_by_side(made):
 
 
 def test_paragraphs_of_both_wikipedias(tmp_path, monkeypatch):
-    """From files, a paragraph a line, or from the Hub's articles; translations come from IWSLT."""
     (tmp_path / "wikipedia").mkdir()
     (tmp_path / "wikipedia/train.en").write_text("one\n\ntwo\n")
     (tmp_path / "wikipedia/train.de.gz").write_bytes(gzip.compress(b"drei\n"))

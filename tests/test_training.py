@@ -64,7 +64,6 @@ def test_the_init_leaves_weights_and_order_alone(init):
 
 
 def test_a_run_that_breaks_ends_alone(monkeypatch):
-    """A loss that is no number stays in its own run."""
     one = small("sentiment")
     runs = (one.run("xavier", 0), one.run("pretrained", 0))
     healthy = train(Cohort(runs))
@@ -118,8 +117,6 @@ def test_the_outputs_are_those_that_were_scored():
 
 
 def test_epochs_after_the_best_change_no_translation():
-    """The best epoch's parameters are kept, and those translate."""
-
     def trained(epochs):
         one = small("translation", epochs)
         steep = replace(one.training, lr=1e-2)
@@ -133,7 +130,6 @@ def test_epochs_after_the_best_change_no_translation():
 
 
 def test_a_run_tells_what_is_added_to_its_tables():
-    """The statistics of positions stand beside those of tables, where positions are added."""
     one = small("sentiment", 1)
     runs = (one.run("xavier", 0), one.without_positions().run("xavier", 0))
     with_positions, without = train(Cohort(runs))
@@ -171,21 +167,6 @@ def test_mismatched_accuracy_is_the_best_over_epochs(tmp_path):
     assert any(first != second for first, second in epochs)
 
 
-@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
-def test_other_tasks_are_measured_as_before(role):
-    """A test split of one's own is not enough: micro's tables have validation accuracy alone."""
-    one = small(role, epochs=1)
-    one = replace(one, data=replace(one.data, max_length=20, cut=Cut(100, 50, 50)))
-    [result] = train(Cohort((one.run("xavier", 0),)))
-    always = {"best_epoch", "validation_loss", "sigma", "pe_share"}
-    losses = {"train_loss", "validation_loss"}
-    if role == "translation":
-        assert (result.measures.keys(), result.curves.keys()) == (always | {"bleu"}, losses)
-    else:
-        assert result.measures.keys() == always | {"accuracy"}
-        assert result.curves.keys() == losses | {"validation_accuracy"}
-
-
 def test_validation_bleu_is_followed_and_changes_nothing_else():
     """Figure 1's curve: one value an epoch; the same losses and test BLEU without it."""
     one = small("translation", epochs=3)
@@ -204,7 +185,6 @@ def test_validation_bleu_is_followed_and_changes_nothing_else():
 
 
 def test_a_sigma_is_what_the_table_starts_with():
-    """The content of the init at another width; Xavier too."""
     one = small("sentiment", epochs=1).with_sigma(0.7)
     for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
         assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
@@ -212,7 +192,6 @@ def test_a_sigma_is_what_the_table_starts_with():
 
 
 def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
-    """Each step's rate is a straight line's; the measures are those of the last epoch."""
     rates = []
     honest = CohortTraining.step
 

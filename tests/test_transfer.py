@@ -27,9 +27,8 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.losses import NOTHING
 from embinit.lab.models.masked_language_model import MaskedLanguageModel, built_parameters
 from embinit.lab.models.masking import mask_tokens
-from embinit.lab.models.sizes import count_parameters, parameters_of, reinvested
+from embinit.lab.models.sizes import count_parameters, output_width, parameters_of, reinvested
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import output_width
 from embinit.lab.specs import (
     Cut,
     DataSpec,
@@ -49,6 +48,7 @@ from embinit.lab.transfer.cohorts import check, fingerprint, train
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort
 from embinit.specs import RunSpec
+from test_model import copy_linear as linear
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -136,11 +136,6 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
     return theirs
 
 
-def linear(theirs: torch.nn.Linear, ours: torch.nn.Module, run: int) -> None:
-    theirs.weight.data.copy_(ours.weight[run].T)
-    theirs.bias.data.copy_(ours.bias[run, 0])
-
-
 def norm(theirs: torch.nn.LayerNorm, ours: torch.nn.Module, run: int) -> None:
     theirs.weight.data.copy_(ours.weight[run, 0])
     theirs.bias.data.copy_(ours.bias[run, 0])
@@ -204,7 +199,6 @@ def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, word
 
 
 def test_a_model_that_can_not_be_built_is_not_counted():
-    """It is refused in the words of the model. A coupled one has no output width."""
     with pytest.raises(InputError, match="not a multiple of 3 heads"):
         count_parameters(ModelSpec(16, 3, 1, 8), 20, 0)
     assert output_width(ModelSpec(16, 4, 1, 8)) == 16
@@ -412,7 +406,6 @@ def test_a_result_tells_all_that_claims_ask_of_it():
 
 
 def test_fine_tuning_starts_where_pre_training_ended():
-    """With the encoder as it was left, an output layer of its own, and no output table."""
     cohort = Cohort((run_of(0, output_width=40),))
     data = prepare(TEXT, None)
     pretraining = Pretraining(InitialState(cohort.runs, data, None), "cpu")
@@ -437,7 +430,6 @@ def test_fine_tuning_starts_where_pre_training_ended():
 
 
 def test_a_renamed_module_is_no_fresh_start():
-    """A tensor that the model has under another name is never left as it was drawn."""
     kept = "encoder_layers.0.feed_forward.inner.weight"
     task = TRANSFER.tasks[0]
     tuned = run_of(0).changed(data=task.data, training=task.training)
@@ -479,7 +471,6 @@ def test_validation_hides_the_same_words_in_every_epoch():
 
 
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
-    """Of no epochs there is the loss at the start: a guess among the vocabulary's words."""
     none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))
     longer = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=6))
     [bare], [taught] = (train(Cohort((run_of(training=one),))) for one in (none, longer))
@@ -525,7 +516,6 @@ def test_sentences_are_means_over_words_whatever_the_batch():
 
 
 def test_a_run_is_the_same_from_prepared_files(tmp_path):
-    """Its name in the store, and what comes of it; the vocabulary's text has to be there too."""
     run = run_of(0, "pretrained", dim=64)
     writer = Writer(tmp_path)
     write(TEXT, ["micro-glove"], None, writer)
@@ -541,7 +531,6 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
 
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():
-    """Whatever it would have been later: the epoch is chosen in the first language."""
     losses = [torch.tensor([1.0])] * 2
     curves = Curves(
         train_loss=losses,
@@ -596,7 +585,6 @@ def test_fine_tuned_several_times_a_run_has_the_means():
 
 
 def test_times_are_the_same_however_many_are_stacked(monkeypatch):
-    """A large cohort fine-tunes fewer times at once."""
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=3),))
     cohort = Cohort((run_of(0, training=recipe), run_of(1, training=recipe)))
@@ -617,7 +605,6 @@ def test_seeds_that_fine_tunings_would_share_are_named():
 
 
 def test_one_broken_time_breaks_the_run_alone(monkeypatch):
-    """Its mean would be of fewer times or epochs than registered; the neighbour has its own."""
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=2),))
     runs = (run_of(0, training=recipe), run_of(1, training=recipe))

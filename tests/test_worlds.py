@@ -80,7 +80,6 @@ def test_no_world_is_of_two_sets(world):
 
 @given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), worlds)
 def test_a_name_carries_its_world(name, world):
-    """And world 0, which names had before there were others, adds nothing."""
     assert split_world(at_world(name, world)) == (name, world)
     assert split_world(at_world(name, 0)) == (name, 0)
     assert at_world(name, 0) == name
@@ -105,7 +104,6 @@ def test_only_what_is_made_has_worlds():
 
 
 def test_an_entry_in_a_world_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
-    """Where it comes from and the digest of its code, which are parts of a run's key."""
     assert "micro-verb@3" in TASKS
     assert "micro-verb@3" not in list(TASKS)
     assert TASKS.code("micro-verb@3") == TASKS.code("micro-verb") == ""
@@ -135,7 +133,6 @@ def test_two_worlds_have_other_words_preferences_and_streams(pair):
 @settings(max_examples=5)
 @given(worlds)
 def test_two_worlds_share_no_text(world):
-    """Neither the sentences that tables are trained on nor those of a task, in either language."""
     assert not set(unlabelled(300, world)) & set(unlabelled(300))
     there = replace(TASKS[f"micro-translation@{world}"], sizes=(100, 50, 50))
     here = TASKS["micro-translation"].load(None, Cut(100, 50, 50))
@@ -177,7 +174,6 @@ def make(*names: str, world: int = FREE, effort: float = 0.02) -> None:
 
 
 def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
-    """What is whole stays, what is cut or made otherwise is made again."""
     make("glove", "word2vec")
     assert "tables to make: 2\n" in capsys.readouterr().out
     glove, other = (
@@ -195,7 +191,6 @@ def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
 
 
 def test_a_world_s_table_knows_its_world():
-    """Half precision on disk, float32 when read, with what it was made of and how."""
     make("glove")
     read = source(f"micro-glove@{FREE}")
     table = read.table
@@ -219,7 +214,6 @@ def test_a_world_s_table_knows_its_world():
     ids=["missing", "cut", "another language's"],
 )
 def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, damage, said):
-    """Before anything trains, from the table as from a run that reads it."""
     make("glove")
     damage(worlds_folder / f"micro-glove@{FREE}.safetensors")
     command = f"{said}.*`python -m embinit.lab.table_pretraining make --worlds {FREE} --only glove`"
@@ -232,7 +226,6 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, da
 
 
 def test_a_table_of_another_world_is_refused(worlds_folder):
-    """A file that was renamed, or a run that takes text of one world and a table of another."""
     make("glove")
     path = worlds_folder / f"micro-glove@{FREE}.safetensors"
     path.rename(worlds_folder / "micro-glove@9004.safetensors")
@@ -252,7 +245,6 @@ def in_world(experiment: ModelExperiment, table: str, world: int) -> ModelExperi
 
 
 def test_runs_of_two_worlds_are_different_runs():
-    """By text and table; the run of a world can be made, and world 0 has the key that it had."""
     keys = set()
     for world in (FREE, 9004):
         make("glove", world=world)
@@ -317,7 +309,6 @@ def test_a_seed_has_a_world_that_all_its_arms_share(seed, registered):
 
 
 def test_more_seeds_than_worlds_are_refused():
-    """In a line with the worlds that there are."""
     experiment = on_worlds()
     for seed, words in (
         (20, "there are 20 worlds for claims, 9000 to 9019, and seed 20 wants"),
@@ -328,7 +319,6 @@ def test_more_seeds_than_worlds_are_refused():
 
 
 def test_an_arm_is_one_arm_in_all_worlds():
-    """By its recipe, its registered spread and its pace; it isn't that of the single language."""
     one, other, still = on_worlds(), on_worlds(9500), make_experiment()
     arms = [each.run("pretrained", seed) for each in (one, other) for seed in (0, 1)]
     assert len({run.without_seed() for run in arms}) == 1
@@ -355,8 +345,6 @@ def test_claims_that_begin_later_take_the_seeds_behind(seed, first):
 
 
 def test_the_worlds_are_registered():
-    """A claim that is tested on others says so."""
-
     @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
     def test_it(arms: ModelExperiment) -> None:
         assert arms["pretrained"] < arms["xavier"]
@@ -379,7 +367,6 @@ def test_the_worlds_are_registered():
 
 
 def test_the_option_chooses_the_worlds(pytester):
-    """Of claims that draw one for each seed, and of no others; few worlds are few seeds."""
     config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
@@ -392,7 +379,6 @@ def test_the_option_chooses_the_worlds(pytester):
 
 
 def test_a_free_world_s_table_is_made_on_the_way(monkeypatch):
-    """Once, where a session asks for such worlds; a missing one of a kept set is refused still."""
     made: list[str] = []
 
     def maker(name: str) -> None:

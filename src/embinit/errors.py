@@ -1,8 +1,6 @@
 """The errors that embinit raises when the code is not at fault, and what it ends with.
 
-An ``InputError`` has one kind of its own, for what could not be written. So the command line and
-the pytest plugin can show its text alone, and end with the right status. A message names the thing,
-its location (file and line where there is one) and the mend.
+A message names the thing, its location (file and line where there is one) and the mend.
 """
 
 from __future__ import annotations
@@ -95,11 +93,7 @@ MODELS = ("torch", "safetensors", "sacrebleu")
 
 
 def lacking_models(error: ModuleNotFoundError) -> InputError | None:
-    """The error for a package of the extra ``models`` that isn't installed; None for any other.
-
-    Args:
-        error: What importing it raised.
-    """
+    """The error for a package of the extra ``models`` that isn't installed; None for any other."""
     name = (error.name or "").partition(".")[0]
     if name not in MODELS:
         return None
@@ -111,11 +105,7 @@ def lacking_models(error: ModuleNotFoundError) -> InputError | None:
 
 @functools.cache
 def require_models() -> None:
-    """Does nothing where the extra ``models`` is installed. Nothing is imported.
-
-    Raises:
-        InputError: One of its packages isn't there.
-    """
+    """An InputError where the extra ``models`` is not installed; nothing is imported."""
     for name in MODELS:
         lacking = ModuleNotFoundError(f"No module named {name!r}", name=name)
         try:

@@ -1,8 +1,7 @@
 """Random streams, one per purpose, so that changing one thing leaves the other draws alone.
 
-Pairing by seed is worth having because of common random numbers: the arms of a seed share data
-order, dropout masks and every weight but the tables. A stream is keyed by a hash of seed and
-purpose, so the streams of a seed are independent of one another and of those of other seeds.
+The arms of a seed share data order, dropout masks and every weight but the tables. A stream is
+keyed by a hash of seed and purpose, so streams are independent of one another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The specs of runs: everything that decides the result of a run, and nothing else.
 
-A run is a recipe and a seed. Two runs with equal specs are the same run, whoever asks for it. A
-spec is a frozen dataclass of plain values, so that it can be hashed, compared and stored.
+A run is a recipe and a seed, a frozen dataclass of plain values. Two runs with equal specs are the
+same run, whoever asks for it.
 """
 
 from __future__ import annotations

@@ -386,7 +386,9 @@ def before_fine_tuning(measure: str) -> Measured:
         measure: Its name, such as ``probe_drop``, ``retrieval_last`` or ``masked_loss``.
     """
     return lambda arms: (
-        arms[USUAL].measured_by(measure).within(_setting_of(arms).layer_margins.get(measure, 0.0))
+        arms[USUAL]
+        .measured_by(measure)
+        .with_margin(_setting_of(arms).layer_margins.get(measure, 0.0))
     )
 
 

@@ -1,7 +1,7 @@
 """Audits: a paper's printed numbers against its own formulas and its other numbers.
 
-Nothing is trained. A printed number stands for every value that rounds to it, so both sides are
-intervals (``mpmath.iv``), and they are CONSISTENT if the two meet.
+A printed number is every value that rounds to it, so both sides are intervals (``mpmath.iv``), and
+they are CONSISTENT if the two meet.
 """
 
 from __future__ import annotations

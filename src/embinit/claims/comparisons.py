@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
+import numbers
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -24,6 +25,7 @@ from embinit.claims.paired_tests import (
     Relation,
     Verdict,
     compare,
+    rounded_up,
 )
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
 from embinit.errors import InputError
@@ -57,6 +59,11 @@ class Term:
         """The run that gives this term's value for the replicate ``seed``."""
         return self.experiment.run(self.init, seed + self.offset)
 
+    @property
+    def label(self) -> str:
+        """The arm's name in its experiment."""
+        return self.experiment[self.init].label
+
 
 def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
     """An operator, written as ``what``, that no claim may use: nothing would test its result."""
@@ -85,6 +92,7 @@ class Quantity:
     margin: float
     seeds: int
     shift: float = 0.0
+    margin_given: bool = False
 
     def __sub__(self, other: Quantity) -> Quantity:
         """The difference of two quantities of one measure, seed by seed; else InputError."""
@@ -136,6 +144,7 @@ class Quantity:
         "return it as a measure of its own from the function that trains",
     )
     __mod__ = __rmod__ = __pow__ = __rpow__ = __mul__
+    mean = _refuses("{}.mean()", "leave it out: arms are compared by their means over the seeds")
     __iter__ = __len__ = __getitem__ = _refuses(
         "each seed of {} alone", "a claim compares means over the seeds"
     )
@@ -187,7 +196,17 @@ class Quantity:
         return replace(self, label=f"{self.label}, {by:g} lower", shift=self.shift - by)
 
     def within(self, margin: float) -> Quantity:
-        """The same quantity with another margin, in its unit."""
+        """The same quantity with another margin, a finite number above 0 in its unit."""
+        number = isinstance(margin, numbers.Real) and not isinstance(margin, bool)
+        if not number or not 0 < margin < math.inf:
+            raise InputError(
+                f"{self.label}.within({margin!r}) can't be used; give a finite number above 0, in "
+                f"{self.unit or self.measure.in_words}"
+            )
+        return replace(self, margin=float(margin), margin_given=True)
+
+    def with_margin(self, margin: float) -> Quantity:
+        """The same quantity with a margin that was measured, 0 for none."""
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
@@ -284,7 +303,7 @@ class Quantity:
         if not seeds:
             return None
         made = [[lookup(run) for run in self.runs_of(seed)] for seed in seeds]
-        told = sorted({each.failure for each in made[0] if each is not None and each.failure})
+        told = why_without(self.measure, made[0])
         named = ", ".join(str(self.seed_of(seed)) for seed in seeds)
         reason = f"{self.label} has no {self.measure.in_words} from seeds {named}"
         reason += f" ({'; '.join(told)})" if told else ""
@@ -300,6 +319,15 @@ class Quantity:
                 return None
             total += term.weight * measured
         return total
+
+
+def why_without(measure: Measure, results: Iterable[RunResult | None]) -> list[str]:
+    """Why runs lack a measure: their failures, else the lengths of the curves that show it."""
+    made = [each for each in results if each is not None]
+    if failures := sorted({each.failure for each in made if each.failure}):
+        return failures
+    lengths = sorted({len(each.curves.get(measure.curve or "", ())) for each in made} - {0})
+    return [f"its curve has {length} points" for length in lengths] if measure.read else []
 
 
 class Lacking(NamedTuple):
@@ -437,8 +465,15 @@ class Comparison:
     spread: RegisteredSd | None = None
 
     def __post_init__(self) -> None:
-        """Checks that both sides have the same measure."""
+        """Checks that both sides have the same measure; a margin given to either side counts."""
         self.left._require_same_measure(self.right)
+        if self.right.margin_given and self.right.terms:
+            if self.left.margin_given and self.left.margin != self.right.margin:
+                raise InputError(
+                    f"{self} has two margins, {self.left.margin:g} and {self.right.margin:g}; give "
+                    "it one"
+                )
+            object.__setattr__(self, "left", self.left.within(self.right.margin))
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
 
@@ -457,6 +492,13 @@ class Comparison:
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuses(
         "({}) with &, |, ^ or ~", "comparisons are joined by 'and' alone"
     )
+
+    within = _refuses("({}).within", "a margin goes on an arm, as in a.within(0.5) >= b")
+
+    def with_margin(self, margin: float) -> Comparison:
+        """The same comparison within a margin that was measured, 0 for none."""
+        sides = self.left.with_margin(margin), self.right.with_margin(margin)
+        return replace(self, left=sides[0], right=sides[1])
 
     def runs(self) -> list[RunSpec]:
         """Every run that the decision rests on."""
@@ -556,25 +598,31 @@ class Decision:
         if outcome is None:
             return f"{self.comparison}: {self.verdict} ({self.reason})"
         low, high = outcome.interval
-        numbers = f"difference {outcome.difference:+.4g} {unit}".rstrip()
+        told = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
-            numbers += f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}, {outcome.n} seeds"
+            # Differences that don't vary have no interval; their signs alone are tested.
+            interval = "" if math.isinf(high - low) else f" [{low:+.4g}, {high:+.4g}]"
+            told += f"{interval}, p = {outcome.p:.2g}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
-            numbers += f", margin {outcome.margin:g}"
+            told += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
-            numbers += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
+            told += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
         if self.hangs_on is not None:
-            numbers += f", hangs on seed {self.hangs_on}"
+            told += f", hangs on seed {self.hangs_on}"
         if outcome.waits_for is not None:
-            numbers += (
+            told += (
                 f", waits for {outcome.waits_for} seeds: fewer than {ENOUGH_REGISTERED} registered"
             )
         if outcome.contradicted:
-            numbers += ", varies more than registered"
-        if outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
+            told += ", varies more than registered"
+        if self.reason:
+            told += f": {self.reason}"
+        elif outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
             needed = outcome.seeds_needed
-            numbers += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
-        return f"{self.comparison}: {self.verdict}, {numbers}"
+            told += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
+            if needed is None and 0 < outcome.margin <= (reach := (high - low) / 2) < math.inf:
+                told += f"; the smallest margin that {outcome.n} resolve is {rounded_up(reach):g}"
+        return f"{self.comparison}: {self.verdict}, {told}"
 
 
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
@@ -635,9 +683,26 @@ class Decider(Reader):
         """Nothing: the claim was read before."""
 
     def meet(self, comparison: Comparison) -> bool:
-        """Whether the comparison is SUPPORTED; it is the next in the claim's order."""
+        """Whether the comparison is SUPPORTED; it must be the next in the order of the reading."""
+        decision = next(iter(self.decisions[len(self.met) :]), None)
         self.met.append(comparison)
-        return self.decisions[len(self.met) - 1].verdict is Verdict.SUPPORTED
+        if decision is None or not _state_the_same(comparison, decision.comparison):
+            was = "nothing more" if decision is None else decision.comparison
+            raise InputError(
+                f"it asserts {comparison} now, and {was} when it was read: what a claim asserts "
+                "may not depend on what tests change"
+            )
+        return decision.verdict is Verdict.SUPPORTED
+
+    def raise_problem(self) -> None:
+        """Raises what the claim no longer asserts."""
+        for decision in self.decisions[len(self.met) :]:
+            raise InputError(f"it asserts {decision.comparison} no longer, as it did when read")
+
+
+def _state_the_same(one: Comparison, other: Comparison) -> bool:
+    shifts = [(each.left.shift, each.right.shift) for each in (one, other)]
+    return str(one) == str(other) and one.arms() == other.arms() and shifts[0] == shifts[1]
 
 
 class _OutsideClaim(Reader):

@@ -1,8 +1,8 @@
 """Claims: directional statements with a citation, stated as comparisons over arms.
 
-A claim is a test function that takes its experiment and asserts how arms compare. It is read twice.
-At collection it runs with nothing trained, to learn which comparisons it makes and so which runs it
-wants; when those are in the store it runs again, and the comparisons decide.
+A claim is a test function that takes its experiment and asserts how arms compare. At collection it
+runs with nothing trained, to learn which comparisons it makes and which runs it wants; when those
+are in the store it runs again, and the comparisons decide.
 """
 
 from __future__ import annotations
@@ -52,22 +52,15 @@ class Family:
 
     A claim's share is alpha / size, however many claims of the family are run, so a claim that is
     run alone gets the verdict that it gets in the whole suite.
-
-    Attributes:
-        name: The family's name, after its paper's (``paper/finding-1``).
-        size: How many claims it has, fixed before any run: one number, or one for each tier. None
-            lets the plugin count the claims of the whole folder, whichever of them are run.
-        says: What its claims state together, for people.
-        alpha: The level that its claims share.
-        origin: Whose statements its claims are; needed where one says where its statement stands.
-        sees: Sets the margin and the planted effects of an experiment for this family's claims.
     """
 
-    name: str
+    name: str  # ``paper/finding-1``
+    # How many claims it has (by tier), fixed before any run; None counts those of the folder.
     size: Mapping[str, int] | int | None = None
-    says: str = ""
+    says: str = ""  # what its claims state together
     alpha: float = 0.05
-    origin: Origin | str | None = None
+    origin: Origin | str | None = None  # whose statements its claims are
+    # Sets the margin and the planted effects of an experiment for this family's claims.
     sees: Callable[[Experiment], Experiment] = field(default=lambda each: each, compare=False)
 
     def __post_init__(self) -> None:

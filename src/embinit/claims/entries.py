@@ -69,7 +69,8 @@ def claim_entry(
         **registration,
         "comparisons": [
             _comparison(decision, judgement, key, printed)
-            for decision in judgement.decisions
+            | ({"margin_measured": True} if case.measures_margin(stated) else {})
+            for stated, decision in zip(case.comparisons, judgement.decisions, strict=True)
             if decision.outcome
         ],
     }

@@ -153,7 +153,7 @@ def _margin(given: object) -> float:
     """A margin as a number: NaN for the noise floor, until that is measured."""
     if given == NOISE_FLOOR:
         return math.nan
-    if isinstance(given, int | float) and 0 <= given < float("inf"):
+    if type(given) is not bool and isinstance(given, int | float) and 0 <= given < math.inf:
         return given
     raise InputError(
         f"a margin of {given!r} can't be used; give 0 or more, in the metric's unit, or "

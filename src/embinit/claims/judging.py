@@ -22,10 +22,12 @@ from embinit.claims.paired_tests import (
     ENOUGH_REGISTERED,
     Verdict,
     fewest_seeds,
+    rounded_up,
     smallest_effect,
     unknown_after,
 )
-from embinit.claims.pilot import own_noise_runs, within_own_noise
+from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
+from embinit.claims.run_checks import seed_faults
 from embinit.errors import InputError
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
@@ -102,6 +104,10 @@ class Case:
             return []
         return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
 
+    def measures_margin(self, comparison: Comparison) -> bool:
+        """Whether the margin of one of its comparisons is measured in the session."""
+        return self.experiment.measures_noise and not margin_given(comparison)
+
     def comparisons_seen(self, lookup: Lookup) -> tuple[Comparison, ...]:
         """Its comparisons, with the margins that its noise runs leave where they measure them."""
         if not self.experiment.measures_noise:
@@ -151,7 +157,7 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
     """The comparison without a margin, where its noise floor is not measured."""
     if not math.isnan(comparison.left.margin):
         return comparison
-    return replace(comparison, left=comparison.left.within(0.0), right=comparison.right.within(0.0))
+    return comparison.with_margin(0.0)
 
 
 def _too_coarse(case: Case, comparison: Comparison) -> str | None:
@@ -181,8 +187,8 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
             None
             if left < margin
             else (
-                f"{TOO_COARSE}: {last.seeds} seeds leave {left:.3g} {unit} unknown, and the "
-                f"margin is {margin:.3g}"
+                f"{TOO_COARSE}: its margin is {margin:.3g} {unit}, and the smallest that "
+                f"{last.seeds} seeds resolve is {rounded_up(left):g}"
             )
         )
     planted = experiment.planted if comparison.left.measure == experiment.metric else None
@@ -264,27 +270,31 @@ def judge(
         raise InputError("judge takes the experiment that the claim is tested in")
     looks = case.looks()
     problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
-    if problems:
-        decisions: Sequence[Decision] = _undecided(case, problems)
-    else:
-        make = ensure or session.plan_and_make
-        if case.experiment.measures_noise:
-            make(case.noise_runs())
-        decisions = look(
-            case.comparisons_seen(session.result),
-            looks,
-            case.alpha,
-            make,
-            session.result,
-            lambda runs: may_go_on(runs) and not any(map(session.problem, runs)),
-        )
-    looked_at = (run for each in decisions for run in each.comparison.runs())
-    wanted = dict.fromkeys([*case.noise_runs(), *looked_at])
-    failures = tuple(session.failures(wanted))
+    noise, first = case.noise_runs(), case.first_runs()
+    twice = [run for run in session.made_twice(first) if session.problem(run) is None]
+    make = ensure or session.plan_and_make
+
+    def faults(runs: Sequence[RunSpec]) -> list[str]:
+        made = (session.result(run) for run in dict.fromkeys([*twice, *runs]))
+        return seed_faults(each for each in made if each is not None)
+
+    def may_look_again(runs: list[RunSpec]) -> bool:
+        return may_go_on(runs) and not (any(map(session.problem, runs)) or faults(first))
+
+    if not problems and (before := [*noise, *twice]):
+        make(before)
+    decisions: Sequence[Decision] = _undecided(case, problems)
+    if not problems and not session.failures(noise):
+        seen = case.comparisons_seen(session.result)
+        decisions = look(seen, looks, case.alpha, make, session.result, may_look_again)
+    wanted = [*noise, *(run for each in decisions for run in each.comparison.runs())]
+    failures = session.failures(wanted)
+    if not (failures or problems or any(each.failed for each in decisions)):
+        failures = faults(wanted)
     if failures:
         decisions = _undecided(case, failures)
-    failures += tuple(dict.fromkeys(each.reason for each in decisions if each.failed))
-    return Judgement(case, looks, tuple(decisions), failures)
+    failures += dict.fromkeys(each.reason for each in decisions if each.failed)
+    return Judgement(case, looks, tuple(decisions), tuple(failures))
 
 
 def broken(case: Case, error: Exception) -> Judgement:

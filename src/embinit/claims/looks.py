@@ -1,9 +1,9 @@
 """Looks: with how many seeds a claim is judged, and how its share of alpha is split over them.
 
-A look is an interim analysis of a group-sequential design, with twice the seeds of the one before.
-The schedule is fixed before anything is trained. Alpha is spent by Lan and DeMets's function of
-Pocock's type (Biometrika 1983, 70:659), which leaves about the same level to each look; the levels
-add up to more than the claim's share, and yet the chance that any look errs is that share.
+A look is an interim analysis of a group-sequential design, with twice the seeds of the one before,
+fixed before anything is trained. Alpha is spent by Lan and DeMets's function of Pocock's type
+(Biometrika 1983, 70:659): the levels add up to more than the claim's share, and yet the chance that
+any look errs is that share.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.paired_tests import Verdict
+from embinit.claims.run_checks import decided
 from embinit.errors import InputError
 from embinit.specs import RunSpec
 
@@ -134,7 +135,9 @@ def look(
             break
         ensure(runs)
         for index, comparison in looked_at.items():
-            decisions[index] = comparison.decide(lookup, alpha * this_look.share, len(comparisons))
+            decisions[index] = decided(
+                comparison, lookup, alpha * this_look.share, len(comparisons)
+            )
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[index] for index in range(len(comparisons))]

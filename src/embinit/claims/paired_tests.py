@@ -2,8 +2,8 @@
 
 The verdict is a t of the differences over seeds, which keeps its level at three to ten seeds where
 a bootstrap does not. Their spread is pooled with the registered one (``RegisteredSd``) and never
-taken to be smaller; where an F-test contradicts the registered spread, the larger of the two
-decides alone. Each statement is tested one-sided at the claim's share of alpha:
+taken to be smaller; where an F-test contradicts that, the larger of the two decides alone. Each
+statement is tested one-sided at the claim's share of alpha:
 
 - ``<`` and ``>``: the mean difference lies beyond 0;
 - ``<=`` and ``>=``: it does not lie beyond the margin on the wrong side (non-inferiority);
@@ -12,13 +12,13 @@ decides alone. Each statement is tested one-sided at the claim's share of alpha:
 A statement is REFUTED when its opposite is shown. ``<`` and ``>`` have NO EFFECT when neither is
 shown but the difference is smaller than the margin on both sides. What is left is UNDECIDED, and so
 is a decision that changes without one of three or more seeds. Skewed scores move the bound outwards
-by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). Where fewer than ten
-registered seeds vouch for the spread, differences are taken to be skewed to either side, and six
-seeds are the fewest that decide.
+by a Cornish-Fisher expansion (Johnson 1978, J. Am. Stat. Assoc. 73:536). With fewer than ten
+registered seeds, differences are taken to be skewed to either side, and six seeds are the fewest
+that decide.
 
-Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28) by the same rules, or by
-Student's where the noise of one arm is registered. Statistics of tables are compared as numbers.
-Where every seed shows the same difference (best epochs often), the sign test decides.
+Unpaired numbers are decided by Welch's t (1947, Biometrika 34:28), or by Student's where the noise
+of one arm is registered. Statistics of tables are compared as numbers. Where every seed shows the
+same difference (best epochs often), the sign test decides.
 """
 
 from __future__ import annotations
@@ -188,23 +188,14 @@ def compare(
     spread: RegisteredSd | None = None,
     pairing: Pairing = Pairing.BY_SEED,
 ) -> Outcome:
-    """Decides ``left relation right`` from values, by default paired by seed.
+    """Decides ``left relation right`` from values, by default one a seed and paired by it.
 
-    Args:
-        left: One value a seed.
-        right: The other side's values, seed by seed where they are paired.
-        relation: The stated relation of left to right.
-        alpha: The level at which the statement is SUPPORTED.
-        margin: At least 0, in the metric's unit. It widens ``<=``, ``>=`` and ``~``; ``<`` and
-            ``>`` test against 0 and have NO EFFECT where the difference is smaller.
-        random: Whether the values depend on the seed, even if all differences are equal.
-        alpha_against: The level at which it is REFUTED or has NO EFFECT; by default ``alpha``.
-        spread: The registered spread of these differences; None leaves them to their own.
-        pairing: What pairs the values. Without pairs the spread is that of the difference of two
-            runs: the noise of one times the root of 2.
-
-    Raises:
-        InputError: Too few values, pairs of different lengths, or a value that is not finite.
+    At ``alpha`` the statement is SUPPORTED, at ``alpha_against`` (by default the same) REFUTED or
+    has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
+    ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
+    depend on the seed, even if all differences are equal. Without pairs a registered ``spread`` is
+    that of the difference of two runs. InputError for too few values, pairs of different lengths,
+    or a value that is not finite.
     """
     sample = (
         Paired.of(left, right)
@@ -638,10 +629,10 @@ def _tied(
 
 
 def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | None:
-    """The fewest seeds that show an effect with 90 % power.
+    """The fewest seeds that show an effect, in sds of the difference, with 90 % power.
 
-    The effect is counted in standard deviations of the difference. None where it is not above 0 or
-    needs over 1000 seeds. The test is by default one without a registered spread.
+    None where it is not above 0 or needs over 1000 seeds. The test is by default one without a
+    registered spread.
     """
     test = test or _Test.of(None)
     if effect <= 0 or test.power(effect, MOST_SEEDS, alpha) < POWER_WANTED:
@@ -654,6 +645,12 @@ def seeds_for(effect: float, alpha: float, test: _Test | None = None) -> int | N
         else:
             low = middle + 1
     return low
+
+
+def rounded_up(value: float) -> float:
+    """A number above 0 with two significant digits, not below it."""
+    digits = 1 - math.floor(math.log10(value))
+    return round(math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
 
 
 def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:

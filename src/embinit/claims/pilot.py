@@ -1,10 +1,10 @@
 """Pilot estimates on seeds that no claim uses: spreads and noise floors.
 
 The spread of a difference over seeds is kept under a digest of its arms' specs, weights and
-measures, without seeds: a setting that changes has none until it is measured again. The noise floor
-of an experiment is how far apart two trainings of its baseline come out; a margin is twice that
-arm's standard deviation, which two trainings of one model exceed in one case of six. Means of
-differences are not kept: nothing here tells how a claim would come out.
+measures: a setting that changes has none until it is measured again. An experiment's noise floor is
+how far apart two trainings of its baseline come out; a margin is twice that arm's standard
+deviation, which two trainings of one model exceed in one case of six. Means are not kept: nothing
+here says how a claim would come out.
 """
 
 from __future__ import annotations
@@ -20,10 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from embinit.claims.comparisons import Comparison, Lookup, Quantity, RankCorrelation
+from embinit.claims.comparisons import (
+    Comparison,
+    Lookup,
+    Quantity,
+    RankCorrelation,
+    why_without,
+)
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd
+from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd, rounded_up
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
@@ -116,7 +122,7 @@ def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
 
 def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     """The runs that a margin is measured on: the right side's, or the left's of a number."""
-    if _margin_given(comparison):
+    if margin_given(comparison):
         return []
     side = held_against(comparison)
     return [run for seed in NOISE_SEEDS for run in side.runs_of(seed)]
@@ -124,23 +130,23 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """The comparison with the margin that was given, or else measured (or InputError)."""
-    if not (margin := _margin_given(comparison)):
+    if not (margin := margin_given(comparison)):
         side = held_against(comparison)
         found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
         values = {s: each for s, each in found.items() if each is not None and math.isfinite(each)}
-        if lacking := [str(seed) for seed in NOISE_SEEDS if seed not in values]:
+        if lacking := [seed for seed in NOISE_SEEDS if seed not in values]:
+            why = why_without(side.measure, map(lookup, side.runs_of(lacking[0])))
             raise InputError(
-                f"{side.label} has no {side.measure.in_words} from seeds {', '.join(lacking)}, on "
-                "which its noise is measured; mend the function, or give .within(a margin)"
+                f"{side.label} has no {side.measure.in_words} from seeds "
+                f"{', '.join(map(str, lacking))}{f' ({why[0]})' if why else ''}, on which its "
+                "noise is measured; mend the function, or give .within(a margin)"
             )
         sd = float(np.std(list(values.values()), ddof=1))
         margin = margin_of(sd) if sd > 0 else 0.0
-    return replace(
-        comparison, left=comparison.left.within(margin), right=comparison.right.within(margin)
-    )
+    return comparison.with_margin(margin)
 
 
-def _margin_given(comparison: Comparison) -> float:
+def margin_given(comparison: Comparison) -> float:
     """The margin that either side was given; 0 for none."""
     return comparison.left.margin or comparison.right.margin
 
@@ -152,8 +158,7 @@ def held_against(comparison: Comparison) -> Quantity:
 
 def margin_of(sd: float) -> float:
     """The margin of a noise floor: twice the deviation, rounded up to two significant digits."""
-    digits = 1 - math.floor(math.log10(2 * sd))
-    return round(math.ceil(2 * sd * 10.0**digits - 1e-9) / 10.0**digits, max(digits, 0))
+    return rounded_up(2 * sd)
 
 
 def measure_noise_floor(

@@ -1,8 +1,6 @@
 """The other kind of noise: what the choice of test examples alone does to a score.
 
-Verdicts rest on seeds; this is shown with them and decides nothing. A measure names its own test,
-two-sided and on the same examples; a seed has a p of its own, since its two runs share everything
-but the table.
+Verdicts rest on seeds; this is shown with them and decides nothing.
 """
 
 from __future__ import annotations

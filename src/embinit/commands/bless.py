@@ -23,8 +23,9 @@ def add_bless(commands: Any) -> None:
 
 
 def _bless(parsed: argparse.Namespace) -> int:
-    from embinit.report.baseline import bless
+    from embinit.report.bless import bless
 
-    bless(parsed.report, parsed.to, anyway=parsed.anyway, keep=parsed.keep)
+    for line in bless(parsed.report, parsed.to, anyway=parsed.anyway, keep=parsed.keep):
+        print(printable(line))
     print(printable(f"{parsed.to} is the baseline now; commit it"))
     return 0

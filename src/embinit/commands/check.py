@@ -1,20 +1,22 @@
 """``embinit check``: are a suite's verdicts in order?
 
 A refuted claim is a result and no fault, so pytest's failure alone can't say whether a change may
-land. In order means: every control came out as it should, and, with a baseline, no claim that was
-SUPPORTED there is REFUTED, NO EFFECT or NOT RUN now.
+land. In order means: every control came out as it should, and, with a baseline, no finding of it is
+lost.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embinit.errors import InputError, Status, printable
 from embinit.files.reading import finite
+
+if TYPE_CHECKING:
+    from embinit.report.baseline import FailOn
+    from embinit.report.reading import Document
 
 
 def add_check(commands: Any) -> None:
@@ -33,39 +35,53 @@ def add_check(commands: Any) -> None:
 
 
 def add_baseline(command: argparse.ArgumentParser) -> None:
-    """Adds the baseline, and the option that makes a move from it a fault."""
+    """Adds the baseline, and the options that make more of its changes faults."""
     command.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="a claim that the baseline has as SUPPORTED and that is UNDECIDED is not in order "
+        "either (default: only where its effect can't be what it was)",
+    )
     command.add_argument(
         "--fail-on",
         metavar="moved[=MARGINS]",
         help="a difference that moved from the baseline's by more margins is not in order either "
-        "(default: it is told; moved alone: 1)",
+        "(default: it is printed; moved alone: 1)",
     )
 
 
-def compared(parsed: argparse.Namespace) -> tuple[Mapping[str, Any] | None, float | None]:
-    """The baseline's document and the margins of ``--fail-on``; None for each that isn't given."""
-    from embinit.report.baseline import read, size_in_margins
+def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
+    """The baseline's document, None without one, and the changes that are faults."""
+    from embinit.report.baseline import FailOn
+    from embinit.report.reading import BY_BLESS, read
 
-    moved = None if parsed.fail_on is None else size_in_margins(parsed.fail_on)
-    return None if parsed.baseline is None else read(parsed.baseline), moved
+    fail_on = FailOn.of(parsed.fail_on, parsed.strict)
+    return None if parsed.baseline is None else read(parsed.baseline, BY_BLESS), fail_on
 
 
 def _check(parsed: argparse.Namespace) -> int:
     from embinit.claims.paired_tests import VERDICTS
-    from embinit.report.baseline import changes, faults, is_fault, read
+    from embinit.report.baseline import compare
+    from embinit.report.faults import faults
+    from embinit.report.reading import read, unfinished_since
 
     latest = read(parsed.verdicts)
     if parsed.since is not None:
         _refuse_older(latest, parsed)
-    baseline, moved = compared(parsed)
+    baseline, fail_on = compared(parsed)
     for entry in latest.get("skipped", ()):
         name = entry.get("id", entry.get("nodeid", "a claim"))
         print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
-    for change in changes(latest, baseline) if baseline else ():
-        if not is_fault(change, moved):
-            print(printable(f"moved: {change}"))
-    wrong = faults(latest, baseline, moved)
+    wrong = unfinished_since(parsed.verdicts, latest)
+    if baseline is not None:
+        since = compare(latest, baseline)
+        for change in since.changes:
+            if not fail_on.includes(change):
+                print(printable(str(change)))
+        if since.in_words:
+            print(since.in_words)
+    wrong += faults(latest, baseline, fail_on)
     for fault in wrong:
         print(printable(f"NOT IN ORDER: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
@@ -79,17 +95,13 @@ def _check(parsed: argparse.Namespace) -> int:
     return Status.NOT_IN_ORDER if wrong else Status.IN_ORDER
 
 
-def _refuse_older(document: Mapping[str, Any], parsed: argparse.Namespace) -> None:
+def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
     """Refuses the document of a session that began before ``--since``, or at no time."""
-    started = document["session"]["started"]
-    try:
-        seconds = datetime.datetime.fromisoformat(started).timestamp()
-    except ValueError as error:
+    from embinit.report.reading import started
+
+    when = started(parsed.verdicts, document)
+    if when.timestamp() < int(parsed.since):
         raise InputError(
-            f"{parsed.verdicts}: its session started at {started!r}: {error}"
-        ) from None
-    if seconds < int(parsed.since):
-        raise InputError(
-            f"{parsed.verdicts} is of an earlier session, which started at {started}; the one that "
-            "was to be checked wrote none"
+            f"{parsed.verdicts} is of an earlier session, which started at {when.isoformat()}; the "
+            "one that was to be checked wrote none"
         )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from embinit.commands.pytest_process import run_pytest
+from embinit.errors import InputError
 from embinit.options import OPTIONS, REGISTER
 
 
@@ -33,6 +35,9 @@ def _register(parsed: argparse.Namespace) -> int:
     given: list[str] = parsed.pytest
     # First of all, or a value for pytest, such as the 4 of -n 4, would be taken for it.
     target = [] if given and not given[0].startswith("-") else ["claims"]
+    place = [*target, *given][0].partition("::")[0]
+    if "--pyargs" not in [*given, *parsed.behind] and not Path(place).exists():
+        raise InputError(f"{place} does not exist; name a folder or a file of claims")
     setting = ("-o", f"{REGISTER}={parsed.seeds}")
     return run_pytest([*setting, *target, *map(_with_prefix, given), *parsed.behind])
 

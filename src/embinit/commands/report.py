@@ -49,9 +49,10 @@ def _report(parsed: argparse.Namespace) -> int:
     if parsed.store:
         return _judge_stores(parsed)
     from embinit.files.writing import write_atomically
-    from embinit.report import baseline, markdown, page
+    from embinit.report import markdown, page
+    from embinit.report.reading import read
 
-    first, *others = documents = [baseline.read(each) for each in parsed.verdicts]
+    first, *others = documents = [read(each) for each in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
@@ -73,7 +74,8 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
 
     A refuted claim is a result, so pytest's status 1 is a failure here only for a fault.
     """
-    from embinit.report.baseline import faults, read
+    from embinit.report.faults import faults
+    from embinit.report.reading import read
     from embinit.runs.store import Store
 
     for path in parsed.store:
@@ -81,7 +83,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
             raise InputError(
                 f"{path} is no store of runs; name one that pytest wrote (--embinit-store)"
             )
-    baseline, moved = compared(parsed)
+    baseline, fail_on = compared(parsed)
     report_dir = parsed.report_dir.absolute()
     with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
         together = Store(Path(folder))
@@ -94,7 +96,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
         status = run_pytest(arguments)
     if status in (Status.IN_ORDER, Status.NOT_IN_ORDER):
         document = read(report_dir / "verdicts.json")
-        return Status.NOT_IN_ORDER if faults(document, baseline, moved) else Status.IN_ORDER
+        return Status.NOT_IN_ORDER if faults(document, baseline, fail_on) else Status.IN_ORDER
     return status
 
 

@@ -77,6 +77,8 @@ def read_json(path: Path, mend: str = "fetch it again") -> Any:
         text = path.read_bytes()
     try:
         return parse_json(text)
+    except InputError as error:
+        raise InputError(f"{path}: {error}; {mend}") from None
     except (ValueError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise InputError(f"{path} is no JSON ({reason}); {mend}") from None
@@ -87,9 +89,21 @@ def parse_json(text: bytes | str) -> Any:
 
     Raises:
         ValueError: It is no JSON, or has a NaN or an infinity.
+        InputError: It has a key twice, as a merge leaves it.
         RecursionError: It is nested too deeply.
     """
-    return json.loads(text, parse_constant=_no_constant, parse_float=finite)
+    return json.loads(
+        text, parse_constant=_no_constant, parse_float=finite, object_pairs_hook=_once_each
+    )
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    known = dict(pairs)
+    if len(known) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the key {twice!r} is there twice, as in a file that was merged")
+    return known
 
 
 def _no_constant(name: str) -> None:

@@ -1,8 +1,4 @@
-"""JSON documents from outside are checked against their schema once, where they come in.
-
-The package ``jsonschema`` checks them. It is imported when the first document is read, since it
-takes a quarter of a second.
-"""
+"""JSON documents from outside are checked against their schema once, where they come in."""
 
 from __future__ import annotations
 
@@ -20,31 +16,15 @@ if TYPE_CHECKING:
 def check_document(
     path: object, value: Any, schema: Mapping[str, Any], noun: str, mend: str
 ) -> None:
-    """Checks a JSON document against its schema, once, where it comes in.
-
-    Args:
-        path: The document's file, for the message.
-        value: The document.
-        schema: Its schema.
-        noun: What it should be.
-        mend: What to do about another.
-
-    Raises:
-        InputError: It departs from the schema. The message has the place.
-    """
+    """Checks the document of the file ``path``, which should be a ``noun``; else InputError."""
     if reason := mismatch(value, schema):
         raise InputError(f"{path} is no {noun}: {reason}; {mend}")
 
 
 def mismatch(value: Any, schema: Mapping[str, Any]) -> str:
-    """Where and how a JSON value departs from a schema; "" where it doesn't.
+    """Where and how a JSON value departs from a schema (draft 2020-12); "" where it doesn't.
 
-    Fields that a closed object doesn't name are passed over: within a version fields are added, so
-    they may be a later embinit's.
-
-    Args:
-        value: The value, as ``parse_json`` gives it.
-        schema: The schema, of draft 2020-12.
+    Fields that a closed object doesn't name are passed over: they may be a later embinit's.
     """
     error = next(_validator(json.dumps(schema)).iter_errors(value), None)
     while error is not None and error.context:
@@ -57,7 +37,7 @@ def mismatch(value: Any, schema: Mapping[str, Any]) -> str:
 
 @functools.cache
 def _validator(schema: str) -> jsonschema.protocols.Validator:
-    import jsonschema
+    import jsonschema  # it takes a quarter of a second
 
     return jsonschema.Draft202012Validator(_opened(json.loads(schema)))
 

@@ -11,13 +11,14 @@ import functools
 import gzip
 import hashlib
 import io
+import math
 import os
 import socket
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
@@ -32,15 +33,9 @@ T = TypeVar("T")
 
 
 def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
-    """The first of ``candidates`` that exists under the data directory.
+    """The first of ``candidates`` (the usual one first) in the data directory; InputError for none.
 
-    Args:
-        data_dir: The data directory; None if none was named.
-        *candidates: Paths below it, the usual one first.
-        what: What the file holds, for the error's message.
-
-    Raises:
-        InputError: There is no data directory, or none of the candidates is in it.
+    ``what`` is in the file, for the error.
     """
     if data_dir is None:
         raise InputError(
@@ -57,13 +52,7 @@ def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
 
 
 def digest(path: Path) -> str:
-    """The hex SHA-256 of a file's content.
-
-    It is kept for the process while the file's size and time of change stay the same.
-
-    Raises:
-        InputError: The file is missing, can't be read, or is a pipe or a directory.
-    """
+    """The hex SHA-256 of a file, kept while size and time stay; InputError if it can't be read."""
     status = regular(path).stat()
     return _digest(path, status.st_size, status.st_mtime_ns)
 
@@ -77,9 +66,7 @@ def _digest(path: Path, size: int, modified: int) -> str:
 def open_lines(path: Path) -> Iterator[bytes]:
     """Reads the lines of a plain, .gz or .zip file, without their ends, in constant memory.
 
-    Raises:
-        InputError: The archive is broken, or a line is longer than ``MOST_LINE_BYTES``. The message
-            has the line up to which it could be read.
+    InputError, with the line, if the archive is broken or a line longer than ``MOST_LINE_BYTES``.
     """
     number = 0
     with _open(path, lambda: f":{number + 1}") as stream:
@@ -96,8 +83,7 @@ def open_lines(path: Path) -> Iterator[bytes]:
 def open_chunks(path: Path) -> Iterator[bytes]:
     """Reads a plain, .gz or .zip file in chunks of at most ``CHUNK`` bytes.
 
-    Raises:
-        InputError: The archive is broken. The message has the byte up to which it could be read.
+    InputError, with the byte, if the archive is broken.
     """
     offset = 0
     with _open(path, lambda: f", byte {offset}") as stream:
@@ -107,13 +93,7 @@ def open_chunks(path: Path) -> Iterator[bytes]:
 
 
 def with_progress(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
-    """Passes ``items`` on, and prints a line on the terminal every few seconds.
-
-    Args:
-        path: The file that is read.
-        items: What is read from it.
-        noun: What an item is, in the plural.
-    """
+    """Passes ``items`` of a file on, and shows on a terminal how many ``noun`` were read."""
     last = time.monotonic()
     for number, item in enumerate(items, 1):
         if number % 10_000 == 0 and time.monotonic() - last > PROGRESS_SECONDS:
@@ -151,14 +131,8 @@ def _buffered(stream: Any) -> IO[bytes]:
 def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> None:
     """Writes a temporary file and renames it to ``path``: no half-written file is ever seen.
 
-    Args:
-        path: The file.
-        content: What it shall hold.
-        durable: Whether the content is on the disk before the rename, so that a loss of power
-            leaves no empty file.
-
-    Raises:
-        OSError: The file could not be written. ``path`` is as it was before.
+    ``durable`` content is on the disk before the rename, so that a loss of power leaves no empty
+    file. After an OSError ``path`` is as it was before.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -193,10 +167,9 @@ def held(directory: Path) -> Iterator[None]:
 
 @functools.cache
 def hub_reachable() -> bool:
-    """Whether the Hugging Face Hub's name resolves, or a proxy is set.
+    """Whether the Hugging Face Hub's name resolves, or a proxy is set; asked once a process.
 
-    The Hub's own client tries each file for half a minute before it gives up, so this is asked
-    first, once a process.
+    The Hub's own client tries each file for half a minute before it gives up.
     """
     if os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"):
         return True
@@ -207,3 +180,12 @@ def hub_reachable() -> bool:
     except OSError:
         return False
     return True
+
+
+def without_nan(value: Any) -> Any:
+    """``value`` as strict JSON has it: None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): without_nan(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(content) for content in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

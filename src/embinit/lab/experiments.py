@@ -1,7 +1,4 @@
-"""Experiments on a model and a task, whose arms are inits of the embedding table.
-
-An arm is an init in an experiment, over seeds: ``experiment["xavier"]``.
-"""
+"""Experiments on a model and a task, whose arms are inits of the embedding table over seeds."""
 
 from __future__ import annotations
 
@@ -21,27 +18,19 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True, kw_only=True)
 class ModelExperiment(Experiment):
-    """A task, a source and a model, in which inits are compared over ``seeds`` replicates.
-
-    ``model`` is None where nothing is trained, ``baseline`` the init whose noise decides the
-    margin, ``source_role`` the paper's source that this one plays (``glove`` for ``micro-glove``).
-    ``sigma`` is what every arm's table is standardised to, None leaves it as the init makes it;
-    ``table_rate`` multiplies the learning rate for the tables. Claims are tested on ``worlds``, one
-    a seed, or None where all seeds share the text and the source's vectors. They begin at the seed
-    ``claims_from``, so that new claims come behind seeds whose results are known.
-    """
+    """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
     data: DataSpec
-    model: ModelSpec | None
+    model: ModelSpec | None  # None where nothing is trained
     training: Procedure
-    baseline: str = "xavier"
-    source_role: str = ""
+    baseline: str = "xavier"  # the init whose noise decides the margin
+    source_role: str = ""  # the paper's source that this one plays (``glove`` for ``micro-glove``)
     positions: PositionSpec = field(default_factory=PositionSpec)
     trained: bool = True
-    sigma: float | None = None
-    table_rate: float = 1.0
-    worlds: range | None = None
-    claims_from: int = 0
+    sigma: float | None = None  # what every arm's table is standardised to
+    table_rate: float = 1.0  # multiplies the learning rate for the tables
+    worlds: range | None = None  # one a seed; None where all share text and vectors
+    claims_from: int = 0  # the first seed, behind those whose results are known
 
     @property
     def task(self) -> str:
@@ -85,10 +74,7 @@ class ModelExperiment(Experiment):
         return replace(changed, training=_replaced(changed.training, "training", changes))
 
     def as_wide_as(self, width: int) -> Self:
-        """The same experiment with a model as wide as a source's vectors, perhaps in fewer heads.
-
-        A model whose table is projected keeps its own width.
-        """
+        """The same experiment as wide as a source's vectors, perhaps in fewer heads."""
         model = self.model
         if model is None or model.table_width == width or model.input_width is not None:
             return self
@@ -119,8 +105,8 @@ class ModelExperiment(Experiment):
 def world_of(seed: int, claiming: range = CLAIMING) -> int:
     """The world of a seed; InputError if there are fewer worlds than seeds.
 
-    A registered spread's seeds have the worlds of ``REGISTERING``. The second half of an A/A
-    control has the first half's worlds: other weights, order and dropout on the same text.
+    The second half of an A/A control has the first half's worlds: other weights, order and dropout
+    on the same text.
     """
     registers, index = seed >= FIRST_SEED, seed % OTHER_SEEDS
     worlds = REGISTERING if registers else claiming

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import OutputError, printable
+from embinit.errors import printable
 
 
 def add_inspect(commands: Any) -> None:
@@ -17,14 +17,9 @@ def add_inspect(commands: Any) -> None:
         help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
     )
     inspect.add_argument(
-        "--tokenizer", type=Path, help="the tokenizer's directory (default: the model's own)"
-    )
-    inspect.add_argument(
         "--tensor", help="the input table's name, where it can't be found by itself"
     )
     inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
-    inspect.add_argument("--text", type=Path, help="a text: which of the odd rows does it use?")
-    inspect.add_argument("--json", type=Path, help="write the findings here too, for programs")
     inspect.add_argument(
         "--repair",
         type=Path,
@@ -42,19 +37,12 @@ def add_inspect(commands: Any) -> None:
 
 
 def _inspect(parsed: argparse.Namespace) -> int:
-    from embinit.files.writing import write_atomically
     from embinit.lab.inspection import inspect
     from embinit.lab.inspection.repair import repair
 
-    options = {name: getattr(parsed, name) for name in ("tokenizer", "tensor", "lr", "text")}
+    options = {name: getattr(parsed, name) for name in ("tensor", "lr")}
     inspection = inspect(parsed.path, **options)
     print(inspection.as_text())
-    if parsed.json:
-        try:
-            write_atomically(parsed.json, inspection.as_json())
-        except OSError as error:
-            reason = error.strerror or error
-            raise OutputError(f"{parsed.json} can't be written: {reason}") from None
     if parsed.repair:
         made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor)
         print(f"\n{printable(made.as_text())}\n")

@@ -60,10 +60,7 @@ RETIRED: Mapping[str, object] = {
 
 
 def without_retired(plain: Any) -> Any:
-    """Plain data of a record without the fields that left, however deep they lie.
-
-    One that has another value stays, so that the record can't be read.
-    """
+    """A record's plain data without retired fields; one of another value stays, and isn't read."""
     if isinstance(plain, Mapping):
         return {
             name: without_retired(value)
@@ -134,10 +131,7 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         return (recipe.data, recipe.table.source, recipe.training, recipe.model)
 
     def stacked(self, run: RunSpec[ModelRecipe[P]], device: str) -> int:
-        """The largest useful cohort: few runs of a wide model fill a core, and more a GPU.
-
-        More would only hold their results back.
-        """
+        """The largest useful cohort: few runs of a wide model fill a core, and more a GPU."""
         if device != "cpu":
             return MANY_RUNS
         model = run.recipe.model

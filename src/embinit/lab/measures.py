@@ -1,14 +1,9 @@
-"""The lab's measures, each an object that ``pyproject.toml`` registers.
-
-A metric that training does not record (F1, Matthews, chrF) is computed from a run's outputs and
-references, so no run has to be trained again for it.
-"""
+"""The lab's measures, each an object that ``pyproject.toml`` registers."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 
 from embinit.runs.measures import Measure
 from embinit.runs.paired_examples import bootstrap, mcnemar
@@ -44,41 +39,6 @@ def _of_task(name: str, says: str, curve: str) -> Measure:
     return Measure(name, "% accuracy", says, "up", curve=curve, repeated=f"{name}_by_time")
 
 
-def _outputs(result: RunResult) -> tuple[Sequence[str], Sequence[str]] | None:
-    """References and outputs per example; None where they are not kept."""
-    if not result.outputs or len(result.outputs) != len(result.references):
-        return None
-    return result.references, result.outputs
-
-
-def _chrf(result: RunResult) -> float | None:
-    from sacrebleu.metrics.chrf import CHRF
-
-    pairs = _outputs(result)
-    if pairs is None:
-        return None
-    references, outputs = pairs
-    return float(CHRF().corpus_score(list(outputs), [list(references)]).score)
-
-
-def _f1(result: RunResult) -> float | None:
-    from sklearn.metrics import f1_score
-
-    pairs = _outputs(result)
-    return None if pairs is None else 100 * float(f1_score(*pairs, average="macro"))
-
-
-def _matthews(result: RunResult) -> float | None:
-    from sklearn.metrics import matthews_corrcoef
-
-    pairs = _outputs(result)
-    if pairs is None:
-        return None
-    # Of a single class scikit-learn says 0 as well, but warns.
-    one_class = len({*pairs[0], *pairs[1]}) == 1
-    return 0.0 if one_class else 100 * float(matthews_corrcoef(*pairs))
-
-
 def _perplexity(result: RunResult) -> float | None:
     loss = result.measures.get("validation_loss")
     # A run that diverged far enough has a perplexity that no float holds.
@@ -86,12 +46,9 @@ def _perplexity(result: RunResult) -> float | None:
 
 
 BLEU = Measure("bleu", "BLEU", "BLEU", "up", curve="validation_bleu", test=bootstrap("BLEU"))
-CHRF = Measure("chrf", "chrF", "chrF", "up", read=_chrf, test=bootstrap("CHRF"))
 ACCURACY = Measure(
     "accuracy", "% accuracy", better="up", curve="validation_accuracy", test=mcnemar()
 )
-F1 = Measure("f1", "% F1", "macro F1", "up", read=_f1)
-MATTHEWS = Measure("matthews", "% Matthews", "Matthews correlation", "up", read=_matthews)
 TEST_ACCURACY = Measure("test_accuracy", "% accuracy", better="up", curve="test_accuracy")
 TEST_ACCURACY_THEN = Measure(
     "test_accuracy_then",

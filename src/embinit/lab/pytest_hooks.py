@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
-    """The sources that ``--embinit-source`` names.
-
-    InputError if one of them can't be read, or ``embinit_worlds`` names no free worlds.
-    """
+    """The sources that ``--embinit-source`` names; InputError if they or the worlds are no good."""
     _worlds(config)
     given = config.getoption("embinit_source")
     if not given:
@@ -39,10 +36,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
 
 
 def _worlds(config: pytest.Config) -> range | None:
-    """The worlds that the setting ``embinit_worlds`` names; None without it.
-
-    InputError if it names none, or one of a set that is kept for something else.
-    """
+    """The worlds that the setting ``embinit_worlds`` names; InputError if they aren't free."""
     given: str = config.getini(WORLDS)
     if not given:
         return None
@@ -96,8 +90,7 @@ def pytest_embinit_collected(
 ) -> None:
     """Makes the named worlds' tables; UsageError for worlds and sources that no claim reads.
 
-    A source that is broken further down than its start is a UsageError too: the file was named, so
-    it is not merely missing data (NOT RUN).
+    A named source that is broken further down is a UsageError too, and not missing data (NOT RUN).
     """
     if _worlds(config) is not None:
         if all(getattr(case.experiment, "worlds", None) is None for case in cases):
@@ -125,10 +118,7 @@ def pytest_embinit_collected(
 
 
 def _make_tables(config: pytest.Config, wanted: Iterable[RunSpec]) -> None:
-    """Makes the tables that the first looks read, and lets later looks make theirs.
-
-    Every process of a session makes some, beginning at another one.
-    """
+    """Makes the tables that first looks read; each process of a session begins at another one."""
     from embinit.lab.data.sources import microcosm
     from embinit.lab.table_pretraining.making import SECONDS, make_table
 

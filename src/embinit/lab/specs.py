@@ -17,14 +17,8 @@ from embinit.specs import Recipe, RunSpec, later
 class Cut:
     """The sizes of a data set's splits on a tier; None keeps a split whole.
 
-    Examples longer than ``DataSpec.max_length`` tokens are dropped from training and truncated
-    elsewhere.
-
-    Attributes:
-        train: How many training examples are kept. They are a sample drawn once from a fixed
-            generator, the same in every arm and seed.
-        validation: How many examples are kept from the front of the validation split.
-        test: How many examples are kept from the front of the test split.
+    Training examples are a sample drawn once, the same in every arm and seed; other splits are cut
+    at the front.
     """
 
     train: int | None = None
@@ -38,25 +32,15 @@ LEARNED = "learned"
 
 @dataclass(frozen=True)
 class DataSpec:
-    """The data of a run: its task, tokenizers, cut and vocabulary.
-
-    Attributes:
-        task: The data set's name.
-        tokenizers: The encoder's and the decoder's tokenizer; one alone for classification.
-        cut: How much of the data set is used.
-        min_freq: How often a word must occur in training to be in the vocabulary.
-        max_length: The longest example, in tokens.
-        most_words: The size of the vocabulary, special words included, where it is fixed
-            beforehand; else None.
-        vocabulary: The text that the vocabulary is counted on; None for the task's own.
-    """
+    """The data of a run: its task, tokenizers, cut and vocabulary."""
 
     task: str
-    tokenizers: tuple[str, ...]
+    tokenizers: tuple[str, ...]  # the encoder's, and the decoder's where there is one
     cut: Cut
     min_freq: int = 2
-    max_length: int = 64
-    most_words: int | None = later(None)
+    max_length: int = 64  # in tokens; longer examples leave training, and are cut elsewhere
+    most_words: int | None = later(None)  # a fixed size of the vocabulary, special words included
+    # The text that the vocabulary is counted on; None for the task's own.
     vocabulary: DataSpec | None = later(None)  # noqa: RUF009, a field and no default
 
     def in_world(self, world: int | str) -> DataSpec:
@@ -67,28 +51,9 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The transformer's sizes and variants.
+    """The transformer's sizes and variants, by default those of Kim et al. (2024; A.2 and Table 5).
 
-    The defaults are those of Kim et al. (2024; A.2 and Table 5). Their feed-forward width of 512
-    is inferred.
-
-    Attributes:
-        dim: The width of the hidden states.
-        heads: How many attention heads a layer has.
-        layers: How many layers the encoder has, and the decoder where there is one.
-        feed_forward: The width of the feed-forward layers.
-        dropout: The dropout probability.
-        norm_after_sum: Whether a LayerNorm stands after table + positions.
-        attention: The positions inside self-attention: ``plain`` for none, ``relative`` for a
-            learned bias of the scores for each distance, ``rotary`` for queries and keys that are
-            rotated by their position, ``untied`` for scores of the positions' own queries and keys.
-        activation: The activation of the feed-forward layers.
-        input_width: The width of the input table (E_in); None for ``dim``. A linear layer leads
-            from it to ``dim`` where the two differ.
-        output_width: The width of the output table (E_out), likewise.
-        coupled: Whether the input table is the output table too.
-        norm_position: Where each sub-layer's norm stands: ``post``, after the residual sum, or
-            ``pre``, before the sub-layer, with a norm after the last layer.
+    Their feed-forward width of 512 is inferred.
     """
 
     dim: int
@@ -96,13 +61,13 @@ class ModelSpec:
     layers: int
     feed_forward: int
     dropout: float = 0.1
-    norm_after_sum: bool = later(False)
-    attention: str = later("plain")
+    norm_after_sum: bool = later(False)  # a LayerNorm after table + positions
+    attention: str = later("plain")  # or "relative", "rotary", "untied": positions inside it
     activation: str = later("relu")
-    input_width: int | None = later(None)
-    output_width: int | None = later(None)
-    coupled: bool = later(False)
-    norm_position: str = later("post")
+    input_width: int | None = later(None)  # E_in; a linear layer leads to another ``dim``
+    output_width: int | None = later(None)  # E_out, likewise
+    coupled: bool = later(False)  # the input table is the output table too
+    norm_position: str = later("post")  # after the residual sum, or "pre": before the sub-layer
 
     @property
     def table_width(self) -> int:
@@ -111,13 +76,7 @@ class ModelSpec:
 
 
 class Procedure:
-    """The procedure of a recipe: training or evaluation; each kind of run has its own class.
-
-    A procedure is a frozen dataclass.
-
-    Attributes:
-        kind: The name of the kind of run.
-    """
+    """The procedure of a recipe, a frozen dataclass; each kind of run has its own class."""
 
     kind: ClassVar[str]
 
@@ -160,20 +119,7 @@ class Evaluation(Procedure):
 
 @dataclass(frozen=True)
 class TrainingSpec(Procedure):
-    """The training of a model on a task by Adam.
-
-    Attributes:
-        batch_size: How many examples a batch has.
-        epochs: How many epochs the model is trained for.
-        lr: The learning rate, or what it falls from.
-        betas: Adam's betas.
-        eps: Adam's epsilon.
-        precision: The precision of matrix products.
-        validation_bleu: Whether BLEU on the validation split is recorded epoch by epoch.
-        schedule: ``constant`` for a constant rate; each epoch is measured and the best one counts.
-            ``linear`` for a rate that falls to zero over all steps; only the last epoch is
-            measured, as it is what such a schedule leads to, and no epoch is chosen.
-    """
+    """The training of a model on a task by Adam."""
 
     batch_size: int
     epochs: int
@@ -181,18 +127,16 @@ class TrainingSpec(Procedure):
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     precision: str = "float32"
-    validation_bleu: bool = later(False)
+    validation_bleu: bool = later(False)  # recorded epoch by epoch
+    # "constant": each epoch is measured and the best one counts. "linear": the rate falls to zero
+    # over all steps; only the last epoch is measured, and none is chosen.
     schedule: str = later("constant")
 
     kind: ClassVar[str] = "training"
 
     @property
     def falls(self) -> bool:
-        """Whether the rate falls to zero.
-
-        Raises:
-            InputError: There is no such schedule.
-        """
+        """Whether the rate falls to zero; InputError if there is no such schedule."""
         if self.schedule not in ("constant", "linear"):
             raise InputError(f"{self.schedule!r} is no schedule; name 'constant' or 'linear'")
         return self.schedule == "linear"
@@ -204,50 +148,28 @@ class TrainingSpec(Procedure):
 
 @dataclass(frozen=True)
 class TablePretrainingSpec(Procedure):
-    """The pre-training of a table on unlabelled text. The table itself is measured.
-
-    Attributes:
-        objective: The training objective, such as ``span corruption``.
-        steps: How many steps are made.
-        batch_size: How many sentences a batch has.
-        rate: The learning rate.
-        optimizer: ``adafactor`` or ``adamw``.
-        start: The standard deviation of the normal that the table starts from.
-        relative: Whether positions stand inside attention; else they are added to the table's
-            rows.
-    """
+    """The pre-training of a table on unlabelled text. The table itself is measured."""
 
     objective: str
     steps: int
     batch_size: int
     rate: float
     optimizer: str
-    start: float
-    relative: bool
+    start: float  # the sigma of the normal that the table starts from
+    relative: bool  # positions inside attention; else they are added to the table's rows
 
     kind: ClassVar[str] = "table-pretraining"
 
 
 @dataclass(frozen=True)
 class PretrainingSpec:
-    """The pre-training of a whole model as a masked language model, by Adam.
-
-    Attributes:
-        batch_size: How many sentences a batch has.
-        epochs: How many epochs the model is trained for.
-        lr: The highest learning rate.
-        warm_up: The share of the steps over which the rate rises; then it falls to zero.
-        share: The probability that a word is masked.
-        betas: Adam's betas.
-        eps: Adam's epsilon.
-        precision: The precision of matrix products.
-    """
+    """The pre-training of a whole model as a masked language model, by Adam."""
 
     batch_size: int
     epochs: int
     lr: float
-    warm_up: float = 0.1
-    share: float = 0.15
+    warm_up: float = 0.1  # the share of the steps over which the rate rises; then it falls to 0
+    share: float = 0.15  # of the words, masked
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     precision: str = "float32"
@@ -257,16 +179,12 @@ class PretrainingSpec:
 class DownstreamSpec:
     """A labelled task for a pre-trained model.
 
-    Attributes:
-        role: The name that its measures begin with (``sentiment`` in ``sentiment_accuracy``).
-        data: The task's text.
-        training: How the model is fine-tuned.
-        times: How often it is fine-tuned from where pre-training ended, at least once; each time
-            has an output layer, an order and dropout masks of its own. Measures are means over the
-            times, and the curves ``…_by_time`` have each one's.
+    Each of its ``times`` starts where pre-training ended, with an output layer, an order and
+    dropout masks of its own. Measures are means over the times, and the curves ``…_by_time`` have
+    each one's.
     """
 
-    role: str
+    role: str  # the start of its measures' names (``sentiment`` in ``sentiment_accuracy``)
     data: DataSpec
     training: TrainingSpec
     times: int = later(1)
@@ -274,17 +192,11 @@ class DownstreamSpec:
 
 @dataclass(frozen=True)
 class TransferSpec(Procedure):
-    """Pre-training on a run's data, then fine-tuning on several tasks.
-
-    Attributes:
-        pretraining: How the model is pre-trained.
-        tasks: The tasks. Fine-tuning on each starts from the pre-trained model.
-        probes: The classification tasks of the linear probes on each frozen layer.
-    """
+    """Pre-training on a run's data, then fine-tuning on each task from the pre-trained model."""
 
     pretraining: PretrainingSpec
     tasks: tuple[DownstreamSpec, ...]
-    probes: tuple[DataSpec, ...] = ()
+    probes: tuple[DataSpec, ...] = ()  # classified by linear probes on each frozen layer
 
     kind: ClassVar[str] = "transfer"
 
@@ -302,41 +214,25 @@ class TransferSpec(Procedure):
 
 @dataclass(frozen=True)
 class TableSpec:
-    """The embedding tables: init, source, sigma, and whether they are trained.
-
-    Attributes:
-        init: The init's name in ``tables.inits.INITS``.
-        source: The name of the source of pre-trained vectors. It is None for an init that uses
-            none, so that Xavier is one run for all sources that share tokenizer and width.
-        trained: Whether the tables are trained; else they are frozen.
-        sigma: The standard deviation that the init's table is standardised to, with mean zero;
-            None keeps the table. It changes the scale and holds the content fixed.
-        rate: What the learning rate is multiplied by for the tables. Adam moves a table by the
-            rate, whatever the table's width.
-    """
+    """The embedding tables: init, source, sigma, and whether they are trained."""
 
     init: str
-    source: str | None
+    source: str | None  # None where the init needs none, so that Xavier is one run for all sources
     trained: bool = True
-    sigma: float | None = later(None)
-    rate: float = later(1.0)
+    sigma: float | None = later(None)  # standardised to it with mean 0; None keeps the table
+    rate: float = later(1.0)  # multiplies the learning rate for the tables
 
 
 @dataclass(frozen=True)
 class PositionSpec:
-    """The positions that are added to the embeddings, and the factor applied before.
+    """The positions that are added to the embeddings, and the factors of both.
 
-    Attributes:
-        kind: The kind of positions, a key of ``tables.positions.KINDS``.
-        multiplier: What the embeddings are multiplied by: a key of ``tables.positions.MULTIPLIERS``
-            such as ``one`` or ``sqrt(D)``, or a number as text, such as ``8``.
-        pe_scale: What the positions are multiplied by, likewise. Positions that are trained start
-            from the product.
+    A factor is a key of ``tables.positions.MULTIPLIERS``, or a number as text, such as ``8``.
     """
 
     kind: str = "sinusoidal"
     multiplier: str = "sqrt(D)"
-    pe_scale: str = "one"
+    pe_scale: str = "one"  # the positions' factor; trained ones start from the product
 
 
 P = TypeVar("P", bound=Procedure, default=Procedure, covariant=True)
@@ -344,18 +240,10 @@ P = TypeVar("P", bound=Procedure, default=Procedure, covariant=True)
 
 @dataclass(frozen=True)
 class ModelRecipe(Recipe, Generic[P]):
-    """The recipe of the lab's runs: data, model, procedure, table and positions.
-
-    Attributes:
-        data: The text that it reads.
-        model: The model that is trained; None where none is.
-        training: How it is trained.
-        table: How its tables start.
-        positions: What is added to the embeddings.
-    """
+    """The recipe of the lab's runs: data, model, procedure, table and positions."""
 
     data: DataSpec
-    model: ModelSpec | None
+    model: ModelSpec | None  # None where nothing is trained
     training: P
     table: TableSpec
     positions: PositionSpec
@@ -399,11 +287,7 @@ class ModelRecipe(Recipe, Generic[P]):
         return (self.data, self.model, self.training.without_arm(), learned)
 
     def in_world(self, world: int | str) -> Self:
-        """The recipe with its data and its source in another world.
-
-        Args:
-            world: The world's number, or ``registry.ANY_WORLD``.
-        """
+        """The recipe with its data and its source in another world, a number or ``ANY_WORLD``."""
         source = self.table.source and at_world(split_world(self.table.source)[0], world)
         return replace(
             self,

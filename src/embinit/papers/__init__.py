@@ -179,9 +179,9 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
 
 
 def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:
-    """Mean, standard deviation and number of runs of a measure: ``81.2 ± 0.4 (5)``.
+    """Mean, sd and number of runs with a finite value of a measure: ``81.2 ± 0.4 (5)``.
 
-    Runs without a finite value are not counted. One run has its mean alone, none a dash.
+    One run has its mean alone, none a dash.
     """
     known = measure(what)
     values = [

@@ -28,6 +28,7 @@ from embinit.pytest_plugin.items import (
     Unreadable,
     argument,
     cannot_be_read,
+    ends_session,
     experiments_name,
     ids_of,
     lacks_its_claim,
@@ -83,7 +84,9 @@ class Collection:
                 self._fitting(replace(each, seeds=seeds or each.seeds))
                 for each in self._experiments(claim)
             ]
-        except Exception as error:
+        except BaseException as error:
+            if ends_session(error):
+                raise
             experiments = [Unreadable(error)]
         if not experiments:
             self._without.add(metafunc.function)
@@ -145,7 +148,9 @@ class Collection:
         """How many experiments a claim has on the tier; one where that can't be told."""
         try:
             return len(self._experiments(claim))
-        except Exception:
+        except BaseException as error:
+            if ends_session(error):
+                raise
             return 1
 
     def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
@@ -185,7 +190,7 @@ class Collection:
             try:
                 family = folder.family(claim, self._options.tier)
                 item.stash[CASE] = read_item(item, family, self._options.most_seeds)
-            except Exception as error:
+            except BaseException as error:
                 cannot_be_read(item, error)
             else:
                 self._check_schedule(item.stash[CASE])

@@ -17,7 +17,9 @@ from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.report import baseline
+from embinit.report.baseline import FailOn, Since, compare, file_of
+from embinit.report.faults import faults, faults_of_session
+from embinit.report.reading import Document
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.modules import load_modules
 from embinit.runs.results import moment
@@ -59,7 +61,8 @@ class Conclusion:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed:
             _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
-        if report.skipped and baseline.has_claims_of(self._options.blessed, report.nodeid):
+        blessed = self._options.blessed or {"claims": ()}
+        if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
             self._state.reported = True
             _tell(self._state.skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
 
@@ -94,16 +97,18 @@ class Conclusion:
             return Status.UNWRITABLE
         if self._state.errors:
             return Status.BROKEN
-        # Where all that was asked for is skipped, pytest knows of no test.
-        if status in (Status.IN_ORDER, Status.NOTHING) and self._state.reported and self._faults():
+        # Where all that was asked for is skipped, or gone, pytest knows of no test.
+        if status in (Status.IN_ORDER, Status.NOTHING) and self._faults():
             return Status.NOT_IN_ORDER
         return status
 
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
-        if self._state.registering.is_asked_for:
+        options = self._options
+        if self._state.registering.is_asked_for or options.config.option.collectonly:
             return []
-        return baseline.faults(self._state.document(), self._options.blessed)
+        document = self._state.document(options.asked_whole)
+        return faults(document, options.blessed, FailOn(options.strict))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -115,7 +120,7 @@ class Conclusion:
             try:
                 if self._state.registering.is_asked_for:
                     self._state.registering.write(terminalreporter)
-                elif self._state.reported:
+                elif self._state.reported or self._faults():
                     self._conclude(terminalreporter)
             except Exception as error:
                 if not (isinstance(error, OutputError) or is_unwritable(error)):
@@ -179,9 +184,10 @@ class Conclusion:
             data_dir_given=options.data_dir is not None,
             seeds=options.option("seeds"),
             unfinished=self._state.unfinished,
+            asked_whole=options.asked_whole,
         )
 
-    def _print_verdicts(self, terminalreporter: Any, document: baseline.Document) -> None:
+    def _print_verdicts(self, terminalreporter: Any, document: Document) -> None:
         """Prints the table of verdicts, and then what a reader must know of them."""
         from embinit.report.verdict_table import clean, verdict_lines
 
@@ -199,11 +205,11 @@ class Conclusion:
         for each in session.get("locks", ()):
             tell(f"{each['lock']} {each['digest']}")
         if self._options.blessed is not None:
-            self._print_changes(terminalreporter, document, self._options.blessed)
+            self._print_changes(terminalreporter, compare(document, self._options.blessed))
         for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
             for entry in document.get(name, ()):
                 tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
-        for fault in baseline.faults_of_session(document):
+        for fault in faults_of_session(document):
             tell(f"NOT IN ORDER: {fault}", red=True)
         for note in (*session.get("notes", ()), *self._training.troubles):
             tell(note, yellow=True)
@@ -212,19 +218,16 @@ class Conclusion:
             if (progress := self._training.progress) is not None:
                 tell(f"{progress.stored} are stored; run again")
 
-    def _print_changes(
-        self, terminalreporter: Any, document: baseline.Document, blessed: baseline.Document
-    ) -> None:
+    def _print_changes(self, terminalreporter: Any, since: Since) -> None:
         from embinit.report.verdict_table import clean
 
         terminalreporter.section("against the baseline")
-        changes = baseline.changes(document, blessed)
-        for change in changes:
-            word = "LOST" if change.lost else "moved"
-            for line in f"{word}: {change}".splitlines():
-                terminalreporter.write_line(clean(line), red=change.lost)
-        if not changes:
-            terminalreporter.write_line("no changes since the baseline")
+        fail_on = FailOn(self._options.strict)
+        for change in since.changes:
+            for line in str(change).splitlines():
+                terminalreporter.write_line(clean(line), red=fail_on.includes(change))
+        if since.in_words:
+            terminalreporter.write_line(since.in_words)
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""

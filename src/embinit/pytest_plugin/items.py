@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import traceback
+import unittest
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -68,7 +69,7 @@ ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 class Unreadable:
     """Stands in for the experiments of a claim that could not name them."""
 
-    error: Exception
+    error: BaseException
 
 
 def ids_of(item: pytest.Item) -> list[str]:
@@ -170,13 +171,26 @@ def lacks_its_claim(item: pytest.Function) -> bool:
     )
 
 
-def cannot_be_read(item: pytest.Function, error: Exception) -> None:
-    """Lets a claim fail with one line when its turn comes."""
-    item.stash[UNREADABLE] = located(item, error)
+def cannot_be_read(item: pytest.Function, error: BaseException) -> None:
+    """Lets a claim fail with one line when its turn comes, or be skipped if that is what it asks.
+
+    What ends a session is raised.
+    """
+    if ends_session(error):
+        raise error
+    if isinstance(error, pytest.skip.Exception | unittest.SkipTest):
+        item.add_marker(pytest.mark.skip(reason=str(error)))
+    else:
+        item.stash[UNREADABLE] = located(item, error)
     item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
 
-def located(item: pytest.Function, error: Exception) -> str:
+def ends_session(error: BaseException) -> bool:
+    """Whether an error is meant for the session; pytest's other outcomes are for one test."""
+    return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
+
+
+def located(item: pytest.Function, error: BaseException) -> str:
     """One line for a claim that can't be read: file, line, and what is wrong there."""
     return told(item, line_in(item.path, error) or line_of(item.function, item.path), error)
 
@@ -196,6 +210,8 @@ def told(node: pytest.Item | pytest.Collector, line: int, error: BaseException) 
         error = lacking_models(error) or error
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     what = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
+    if not isinstance(error, Exception):
+        what = f"the claim's body raised {what}; it may skip, and else asserts comparisons alone"
     try:
         path = node.path.relative_to(node.config.rootpath)
     except ValueError:

@@ -9,12 +9,12 @@ import pytest
 from embinit.claims.audit import Audit
 from embinit.claims.entries import claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.paired_tests import Verdict
 from embinit.errors import OutputError, printable
 from embinit.papers import printed_for
-from embinit.pytest_plugin import STRICT
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
 from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.outcomes import settle, settle_audit
+from embinit.pytest_plugin.outcomes import read_again, settle, settle_audit
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -59,7 +59,7 @@ class Judging:
         result = pyfuncitem.stash[ITEM_RESULT]
         result.verdict, result.failure = entry, "; ".join(judgement.failures)
         pyfuncitem.user_properties.extend(properties(entry))
-        settle(pyfuncitem, judgement, bool(self._options.config.getini(STRICT)))
+        settle(pyfuncitem, judgement, self._options.strict)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -77,12 +77,15 @@ class Judging:
         case = item.stash[CASE]
         try:
             require_room()
-            return judge(
+            judgement = judge(
                 case,
                 session=self._training.session,
                 ensure=lambda runs: self._looks.ensure(case, runs),
                 may_go_on=lambda runs: self._looks.may_look_again(case, runs),
             )
+            if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
+                read_again(item, judgement)
+            return judgement
         except Exception as error:
             item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error)

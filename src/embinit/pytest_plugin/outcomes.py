@@ -36,10 +36,8 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     """Turns the verdict into pytest's outcome, with the numbers in the message."""
     claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
     if judgement.failures:
-        # Each comparison has them all as its reason.
-        lines = [f"{claim.says}: {verdict}", *judgement.failures]
-        told = printable("\n  ".join(lines))
-        pytest.fail(f"a run of this claim failed, which decides nothing\n{told}", pytrace=False)
+        lines = [*judgement.failures, f"not decided: {claim.says}"]
+        pytest.fail(printable("\n".join(lines)), pytrace=False)
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
@@ -54,5 +52,14 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
         raise pytest.xfail.Exception(told, pytrace=False)
     if verdict is not Verdict.SUPPORTED:
         pytest.fail(told, pytrace=False)
-    with read_by(Decider(decisions=judgement.decisions)):
+
+
+def read_again(item: pytest.Function, judgement: Judgement) -> None:
+    """Runs a supported claim's test, whose assertions must be those that were judged.
+
+    Raises:
+        InputError: They are others now.
+    """
+    with read_by(Decider(decisions=judgement.decisions)) as decider:
         bound(item)(judgement.case.experiment)
+    decider.raise_problem()

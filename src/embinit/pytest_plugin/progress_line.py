@@ -1,8 +1,7 @@
 """A session's progress: one line below pytest's output, or plain lines in a pipe or a log.
 
-rich's ``Live`` would overwrite the line on which pytest writes a test's letter. So rich only draws
-the progress line; it is placed below the cursor, which stays where pytest left it, and is erased
-before pytest writes on.
+The line is placed below the cursor, which stays where pytest left it, and is erased before pytest
+writes on.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import pytest
 
 from embinit.runs.progress import ProgressSnapshot, watched
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TELL_SECONDS = 30.0
 CI_SECONDS = 300.0
@@ -106,7 +102,6 @@ class Line:
         self._write = writer.write_raw
         self._lock = threading.Lock()
         self._below, self._visible = "", False
-        self._console: Console | None = None
 
     def show(self, state: ProgressSnapshot) -> None:
         """Draws the line for ``state``; when all runs are done there is no line."""
@@ -142,26 +137,10 @@ class Line:
         return os.get_terminal_size(self._terminal.fileno()).columns or 80
 
     def _drawn(self, state: ProgressSnapshot) -> str:
-        """The drawn line, a column narrower than the terminal, so that it never wraps."""
-        from rich.console import Console
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        width = max(1, self._columns() - 1)
-        if self._console is None:
-            self._console = Console(
-                file=self._terminal,
-                force_terminal=True,
-                color_system="auto" if self._writer.hasmarkup else None,
-                highlight=False,
-            )
+        """The line's text, a column narrower than the terminal, so that it never wraps."""
         left = f"about {state.left + state.later}" if state.later else f"{state.left}"
-        text = f"{state.done} runs done, {state.running} running, {left} left, {state.time}"
-        bar = ProgressBar(total=1.0, completed=state.share, width=min(40, width - len(text) - 10))
-        row = Table.grid(padding=(0, 1))
-        row.add_row(*(("embinit", bar) if bar.width and bar.width >= 4 else ()), Text(text))
-        row.columns[-1].no_wrap = True
-        with self._console.capture() as drawn:
-            self._console.print(row, width=width)
-        return drawn.get().partition("\n")[0]
+        text = (
+            f"embinit {100 * state.share:.0f} %: {state.done} runs done, {state.running} running, "
+            f"{left} left, {state.estimate.removesuffix(' left')}"
+        )
+        return text[: max(1, self._columns() - 1)]

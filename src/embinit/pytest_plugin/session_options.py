@@ -16,12 +16,15 @@ from embinit.claims.looks import seeds_of_looks
 from embinit.errors import InputError, lacking_models
 from embinit.options import GPU_SHARE, REGISTER
 from embinit.papers import every_paper
-from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED
-from embinit.report import baseline
+from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED, STRICT
+from embinit.report.baseline import require_same_tier
+from embinit.report.reading import BY_BLESS, Document, read
 from embinit.runs.session import Definition
 
 GIVEN = "embinit.options"
 CLUSTER = "cluster"
+SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
+"""pytest's options that leave out some of the tests in the files that are named."""
 FIRST_WORKER = "gw0"
 """pytest-xdist's name for the worker that tells what all of them could tell."""
 
@@ -46,7 +49,7 @@ class SessionOptions:
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
         self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
-        self.blessed: baseline.Document | None = None
+        self.blessed: Document | None = None
         try:
             self._check()
         except InputError as error:
@@ -119,8 +122,8 @@ class SessionOptions:
     def path(self, name: str) -> Path:
         """The path that an option names.
 
-        It is relative to where pytest was called if the command line names it or there is no
-        project, and else to the project's root.
+        It is relative to where pytest was called if the command line names it, and else to pytest's
+        root directory.
 
         Raises:
             InputError: It begins with the home of a user whom the machine doesn't know.
@@ -134,7 +137,7 @@ class SessionOptions:
         called = self.config.invocation_params
         options = (f"--embinit-{name}", f"--{name}")
         told = any(str(each).partition("=")[0] in options for each in called.args)
-        base = called.dir if told or self.config.inipath is None else self.config.rootpath
+        base = called.dir if told else self.config.rootpath
         return (base / given).absolute()
 
     @property
@@ -148,6 +151,26 @@ class SessionOptions:
         """The baseline's file; None without a baseline."""
         named = self.option("baseline")
         return None if named is None else self.path("baseline")
+
+    @property
+    def strict(self) -> bool:
+        """Whether a claim that is UNDECIDED or NOT RUN fails."""
+        return bool(self.config.getini(STRICT))
+
+    @property
+    def asked_whole(self) -> list[str]:
+        """The files, folders and modules all of whose tests were asked for, from pytest's root."""
+        if any(getattr(self.config.option, name, None) for name in SELECTING):
+            return []
+        called, root = self.config.invocation_params.dir, self.config.rootpath
+        places = []
+        for given in self.config.args:
+            path = Path(os.path.abspath(called / given))
+            if self.config.option.pyargs and not path.exists():
+                places.append(given)  # a module
+            elif path.is_relative_to(root) and "::" not in given:
+                places.append(path.relative_to(root).as_posix())
+        return places
 
     def definitions(self) -> list[Definition]:
         """The definitions that every process makes before it trains.
@@ -210,9 +233,8 @@ class SessionOptions:
             raise InputError(f"{GPU_SHARE} {self.gpu_share}: it is above 0 and up to 1")
         if self.baseline_path is not None:
             try:
-                empty = {"session": {"tier": self.tier}, "claims": []}
-                self.blessed = baseline.read(self.baseline_path)
-                baseline.changes(empty, self.blessed)
+                self.blessed = read(self.baseline_path, BY_BLESS)
+                require_same_tier({"session": {"tier": self.tier}}, self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
         if self.data_dir is not None and not os.path.isdir(self.data_dir):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from embinit.claims.judging import Case
 from embinit.pytest_plugin.items import ItemResult
 from embinit.pytest_plugin.registering import Registering
-from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.reading import SCHEMA_VERSION
 from embinit.runs.modules import Home
 
 
@@ -41,12 +42,12 @@ class SessionState:
         """The audits' entries there."""
         return [each.audit for each in self.results.values() if each.audit is not None]
 
-    def document(self) -> dict[str, Any]:
-        """The verdicts document without what is told of the session itself."""
+    def document(self, asked_whole: Sequence[str]) -> dict[str, Any]:
+        """The verdicts document with little of the session itself."""
         lists = {"errors": self.errors, "skipped": self.skipped}
         return {
             "schema_version": SCHEMA_VERSION,
-            "session": {"tier": self.tier},
+            "session": {"tier": self.tier, "asked_whole": asked_whole},
             "claims": self.verdicts,
             "audits": self.audits,
             **{name: entries for name, entries in lists.items() if entries},

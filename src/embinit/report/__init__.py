@@ -4,7 +4,7 @@ It reads only the verdicts document (``verdicts.schema.json``) and the records o
 decides nothing.
 """
 
-from embinit.report.baseline import load_schema
 from embinit.report.page import render, write_report
+from embinit.report.reading import load_schema
 
 __all__ = ["load_schema", "render", "write_report"]

@@ -1,7 +1,7 @@
-"""From run records to arms: which runs replicate the same thing, and what they show together.
+"""From run records to arms: runs whose specs differ in the seed alone are one arm.
 
-Runs whose specs differ in the seed alone are one arm. Where two arms of a claim have the same
-label (Xavier with and without positions, say), the settings in which they differ are added.
+Where two arms of a claim have the same label (Xavier with and without positions, say), the settings
+in which they differ are added.
 """
 
 from __future__ import annotations
@@ -43,18 +43,10 @@ class Run:
         """The task's name, without the number of a data draw."""
         return split_world(self.spec.recipe.task)[0]
 
-    @property
-    def source(self) -> str:
-        """The pre-trained embeddings' name, without the number of a data draw."""
-        return split_world(self.spec.recipe.columns.get("source") or MISSING)[0]
-
 
 @dataclass(frozen=True)
 class Arm:
-    """Runs that differ in the seed alone, in the order of their seeds.
-
-    The label has the settings that distinguish the arm from another of that name.
-    """
+    """Runs that differ in the seed alone, in the order of their seeds."""
 
     label: str
     runs: tuple[Run, ...]
@@ -74,13 +66,7 @@ def gather(keys: Iterable[str], runs: Mapping[str, Run]) -> tuple[Arm, ...]:
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """Draws the learning curves of ``arms``.
-
-    The curve that most arms have is drawn; of several, a score goes before a loss.
-
-    Returns:
-        The plot, or None where no run has a curve, or where there are over ``MOST_ARMS`` arms.
-    """
+    """Draws the curve that most arms have, rather a score than a loss; None without one."""
     if len(arms) > MOST_ARMS:
         return None
     measures = sorted(
@@ -100,10 +86,7 @@ def learning_curves(arms: Sequence[Arm]) -> Curves | None:
 
 
 def task_rows(runs: Iterable[Run]) -> list[tuple[str, ...]]:
-    """What was trained on each task: examples, table rows, model, training and number of runs.
-
-    Of model and training the most common ones are given.
-    """
+    """What was trained on each task: examples, table rows, most models and trainings, and runs."""
     tasks: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         tasks.setdefault((run.task, run.spec.kind), []).append(run)
@@ -123,20 +106,6 @@ def _setting(run: Run) -> tuple[str, ...]:
         described.model,
         described.training,
     )
-
-
-def coverage_rows(runs: Iterable[Run]) -> list[tuple[Any, ...]]:
-    """How much of each vocabulary and training text the pre-trained embeddings cover.
-
-    Each row has task, source, side, and of types and tokens the number and the number found.
-    """
-    rows = {
-        (run.task, run.source, side, of.types, of.types_found, of.tokens, of.tokens_found)
-        for run in runs
-        for side, of in run.result.coverage.items()
-        if of
-    }
-    return sorted(rows)
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

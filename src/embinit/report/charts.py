@@ -1,13 +1,9 @@
 """The geometry of the report's plots; the template only writes it down as SVG.
 
-- A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
-  interval, zero, and the margin where the relation has one. The side on which the claim holds is
-  shaded.
-- A line shows one comparison among others of a finding, all on one axis in margins.
-- Curves show arms over epochs: the mean over seeds, and a band from the least value to the
-  greatest.
-
-All coordinates are in SVG user units, and finite whatever the data hold.
+A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
+interval, zero, and the margin. A line shows one comparison among others of a finding, on an axis in
+margins. Curves show arms over epochs: the mean over seeds, and a band from the least to the
+greatest. All coordinates are in SVG user units, and finite whatever the data hold.
 """
 
 from __future__ import annotations
@@ -216,15 +212,9 @@ def _end(axis: Axis, end: object) -> float | None:
 def curves(
     name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]], by: str = "epoch"
 ) -> Curves | None:
-    """Draws a curve for each arm: its mean over seeds, and a band from the least to the greatest.
+    """Draws each arm's mean over its seeds' lists of values, and its band; None without a value.
 
-    Args:
-        name: The curve's name in results.
-        arms: For each arm its label and its values, one list a seed.
-        by: ``epoch``, counted from 1, or ``layer``, counted from 0.
-
-    Returns:
-        The plot, or None where no arm has a value.
+    ``by`` is ``epoch``, counted from 1, or ``layer``, counted from 0.
     """
     first = 0.0 if by == "layer" else 1.0
     summaries = [(label, _over_seeds(seeds, first)) for label, seeds in arms]

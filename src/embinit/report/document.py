@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from embinit.claims.entries import TESTED
+from embinit.claims.run_checks import repeated_otherwise
 from embinit.claims.sampling_noise import sampling_noise
 from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
-from embinit.report.baseline import SCHEMA_VERSION
+from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of
-from embinit.runs.functions import other_versions, untrue_seeds
+from embinit.runs.functions import other_versions
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
@@ -22,27 +23,17 @@ from embinit.runs.store import Store
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The circumstances in which a session judged its claims.
-
-    Attributes:
-        tier: The tier's name.
-        device: The device that trained, in words.
-        command: What was called.
-        started: When, in seconds since the epoch.
-        seconds: How long it took.
-        data_dir_given: Whether a directory with real data was named.
-        seeds: The seeds of the one interim analysis that an option asks for; None without it.
-        unfinished: Why it ended before each claim had its verdict; None if it did not.
-    """
+    """The circumstances in which a session judged its claims."""
 
     tier: str
-    device: str
+    device: str  # that trained, in words
     command: str
-    started: float
+    started: float  # in seconds since the epoch
     seconds: float
     data_dir_given: bool
-    seeds: int | None = None
-    unfinished: str | None = None
+    seeds: int | None = None  # of the one interim analysis that an option asks for
+    unfinished: str | None = None  # why it ended before each claim had its verdict
+    asked_whole: Sequence[str] = ()  # files, folders and modules
 
 
 def make_document(
@@ -54,14 +45,8 @@ def make_document(
 ) -> tuple[dict[str, Any], dict[str, Run]]:
     """The document of a session with its summary, and the stored runs of its claims by key.
 
-    ``add_sampling_noise`` completes it.
-
-    Args:
-        claims: The claims' entries, which are sorted in place and get their Holm-adjusted p.
-        audits: The audits' entries, which are sorted in place.
-        store: The store; None where nothing was trained.
-        circumstances: How the session was called, and when.
-        absent: The claims without a verdict: ``errors`` and ``skipped``.
+    Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
+    ``skipped``. ``add_sampling_noise`` completes the document.
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
@@ -75,7 +60,10 @@ def make_document(
         for key in runs
     )
     made = [run.result for run in runs.values()]
-    notes, locks = [*untrue_seeds(made), *other_versions(made)], locks_of(claims)
+    notes = [*repeated_otherwise(made, on_cpu=False), *other_versions(made)]
+    asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
+    notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
+    locks = locks_of(claims)
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {
@@ -91,6 +79,7 @@ def make_document(
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
         "data_dir_given": circumstances.data_dir_given,
+        "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
@@ -113,11 +102,7 @@ def told_of(paper: Paper) -> dict[str, Any]:
 def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> None:
     """Adds to each comparison what the choice of test examples alone does to it.
 
-    It is shown beside the verdicts and decides nothing, so a test that fails is a note.
-
-    Args:
-        document: The document of a session, which is changed in place.
-        runs: The stored runs by key; without them nothing is tested.
+    It decides nothing, so a test that fails is a note.
     """
     every = [each for entry in document["claims"] for each in entry["comparisons"]]
     pairs = [each.pop(TESTED) for each in every]  # at once, since this may be interrupted

@@ -14,7 +14,8 @@ from embinit.claims.definitions import family_rank
 from embinit.claims.paired_tests import VERDICTS
 from embinit.errors import counted
 from embinit.report import numbers
-from embinit.report.baseline import changes, faults, is_fault
+from embinit.report.baseline import LOST_ALONE, FailOn, compare
+from embinit.report.faults import faults
 from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
@@ -38,31 +39,26 @@ LARGEST = 900_000
 def as_markdown(
     document: Mapping[str, Any],
     baseline: Mapping[str, Any] | None = None,
-    moved: float | None = None,
+    fail_on: FailOn = LOST_ALONE,
 ) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers.
 
-    Args:
-        document: The verdicts document.
-        baseline: The one that it is compared with; None compares with nothing.
-        moved: By how many margins a difference may move from the baseline's; None for any move.
-
-    Raises:
-        InputError: The two are of different tiers.
+    Changes that ``fail_on`` includes are faults. InputError if the two documents are of different
+    tiers.
     """
     session = document["session"]
-    since = [] if baseline is None else changes(document, baseline)
-    wrong = faults(document, baseline, moved)
+    since = None if baseline is None else compare(document, baseline)
+    wrong = faults(document, baseline, fail_on)
     lines = [f"### embinit: {_plain('; '.join(totals(document['summary'])))}", ""]
     if wrong:
         lines += ["**Not in order:**", "", *_items(wrong), ""]
     if skipped := document.get("skipped", ()):
         items = [f"{each.get('id', each.get('nodeid'))}: {each.get('reason')}" for each in skipped]
         lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]
-    if others := [str(change) for change in since if not is_fault(change, moved)]:
-        lines += [f"**{len(others)} moved since the baseline:**", "", *_items(others), ""]
-    elif baseline is not None and not wrong:
-        lines += ["No changes since the baseline.", ""]
+    if since is not None:
+        others = [str(each) for each in since.changes if not fail_on.includes(each)]
+        title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
+        lines += [*title, *_items(others), "", since.in_words, ""]
     if any(each["named"] for each in document["summary"]["findings"]):
         lines += [findings_as_markdown([document], short=True), ""]
     lines += _claims(document["claims"])
@@ -81,12 +77,7 @@ def as_markdown(
 
 
 def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
-    """The findings of each paper as a table: their outcomes on each kind of data.
-
-    Args:
-        documents: Verdicts documents, one a tier.
-        short: Whether to leave out the numbers of the median effect.
-    """
+    """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
     claims = [{each["id"]: each for each in one["claims"]} for one in documents]
     lines = []
     for table in tables(documents):
@@ -126,8 +117,7 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
             lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
         else:
             # A line of HTML is no Markdown, so its backslashes would be shown.
-            title = html.escape(clean(f"{says}: {_tally(entries)}"))
-            summary = f"<summary>{title}</summary>"
+            summary = f"<summary>{_in_html(f'{says}: {_tally(entries)}')}</summary>"
             lines += [f"<details>{summary}", "", *_table(entries), "", "</details>", ""]
     return lines
 
@@ -168,8 +158,11 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 def _plain(text: object) -> str:
     """``text`` on one line, of which nothing is read as Markdown, HTML, a mention or a link."""
+    return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", _in_html(text))
+
+
+def _in_html(text: object) -> str:
     escaped = html.escape(clean(text), quote=False)
     # GitHub makes links of bare addresses, where it sees "://" or "www." unescaped.
     escaped = escaped.replace("://", ":&#47;&#47;")
-    escaped = re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)
-    return re.sub(r"([\\`*_{}\[\]|~@!]|(?<!&)#)", r"\\\1", escaped)
+    return re.sub(r"(?i)(www)\.", r"\1&#46;", escaped)

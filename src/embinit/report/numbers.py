@@ -1,7 +1,6 @@
 """Formats of numbers, times and commands in the report.
 
-One rule for all of them: what is missing or not finite is written as an en dash, a minus is a
-minus sign, and a group of numbers that are read together has the same number of decimals.
+What is missing or not finite is an en dash, and a minus is a minus sign.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """The page: what it shows is put together here and written by ``template.html.j2``.
 
-Every text in the document may come from a third-party claim, so the template escapes all of it. The
-page loads nothing and has no script; its policy forbids any. Counts are the document's ``summary``.
+Every text may come from a third-party claim, so the template escapes all of it. The page loads
+nothing and has no script; its policy forbids any. Counts are the document's ``summary``.
 """
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ import jinja2
 from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.paired_tests import Relation
 from embinit.errors import InputError, OutputError, printable
-from embinit.files.writing import write_atomically
+from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import PaperTable, Tier, papers_of
-from embinit.report import baseline, numbers, summary, verdicts
-from embinit.report.arms import Run, coverage_rows, gather, learning_curves, task_rows
+from embinit.report import numbers, summary, verdicts
+from embinit.report.arms import Run, gather, learning_curves, task_rows
+from embinit.report.baseline import Since, compare
 from embinit.report.charts import (
     HALF,
     LINE,
@@ -37,18 +39,10 @@ from embinit.report.charts import (
     margin_ticks,
 )
 from embinit.report.methods import methods
-
-UNFINISHED = "unfinished"
-"""The folder for the report of an unfinished session, where a whole one has its place already."""
+from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
 
 OPEN_UP_TO = 12
 """Up to so many claims are shown open; more are folded, each by itself."""
-
-FORMATS = (
-    "number", "plain", "short", "interval", "p_value", "percent", "count", "duration", "moment",
-    "points",
-)  # fmt: skip
-"""The functions of ``numbers`` that the template uses under their own names."""
 
 
 @dataclass(frozen=True)
@@ -114,26 +108,19 @@ def render(
     document: Mapping[str, Any],
     runs: Mapping[str, Run],
     beside: Sequence[Mapping[str, Any]] = (),
-    since: Sequence[str] | None = None,
+    since: Since | None = None,
 ) -> str:
-    """The page as HTML text.
+    """The page as HTML text, with curves of the ``runs`` that are there.
 
-    Args:
-        document: The verdicts document.
-        runs: Runs by key. A run that is not among them costs the page its curves.
-        beside: Documents of other tiers, to be shown on the same page.
-        since: What changed since a baseline, a line each; None where there is no baseline.
-
-    Raises:
-        InputError: A document has another schema version, or lacks a field that the schema
-            requires.
+    ``beside`` are documents of other tiers, ``since`` what changed since a baseline (None without
+    one). InputError if a document has another schema version, or lacks a field.
     """
     documents = [document, *beside]
     for each in documents:
-        if each.get("schema_version") != baseline.SCHEMA_VERSION:
+        if each.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
                 f"verdicts document: schema_version is {each.get('schema_version')!r}, this "
-                f"embinit reads {baseline.SCHEMA_VERSION}; run the claims again"
+                f"embinit reads {SCHEMA_VERSION}; run the claims again"
             )
     try:
         page = _environment().get_template("template.html.j2")
@@ -151,31 +138,18 @@ def write_report(
     directory: Path,
     blessed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Writes verdicts.json and index.html. Numbers that aren't finite become null.
+    """Writes verdicts.json and index.html, and returns the page's path.
 
-    The document of an unfinished session doesn't replace that of a whole one: it goes into a folder
-    ``unfinished`` in the same place.
-
-    Args:
-        document: The verdicts document.
-        runs: Runs by key.
-        directory: Where the files go; it is made if need be.
-        blessed: The baseline; the page shows what changed since.
-
-    Returns:
-        The page's path.
-
-    Raises:
-        OutputError: The files can't be written.
-        InputError: The document is not one.
+    An unfinished session's go into a folder ``unfinished`` where a whole one's are there.
+    InputError if the document is none, OutputError if it can't be written.
     """
-    document = _plain(document)
-    since = None if blessed is None else [str(each) for each in baseline.changes(document, blessed)]
+    document = without_nan(document)
+    since = None if blessed is None else compare(document, blessed)
     page = render(document, runs, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if baseline.unfinished(document) and _has_whole(directory):
+        if unfinished(document) and _has_whole(directory):
             directory = directory / UNFINISHED
             if directory.is_symlink():
                 raise OutputError(f"{directory} is a link that leads out of the report; remove it")
@@ -194,7 +168,7 @@ def write_report(
 
 def _has_whole(directory: Path) -> bool:
     try:
-        return not baseline.unfinished(baseline.read(directory / "verdicts.json"))
+        return not unfinished(read(directory / "verdicts.json"))
     except InputError:
         return False
 
@@ -202,7 +176,7 @@ def _has_whole(directory: Path) -> bool:
 def _variables(
     documents: Sequence[Mapping[str, Any]],
     runs: Mapping[str, Run],
-    since: Sequence[str] | None,
+    since: Since | None,
 ) -> dict[str, Any]:
     """The template's variables."""
     first, session = documents[0], documents[0]["session"]
@@ -237,13 +211,12 @@ def _variables(
         "since": since,
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
-        "lacking": [each for document in documents for each in baseline.unfinished(document)],
+        "lacking": [each for document in documents for each in unfinished(document)],
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
         "sections": _sections(first, results),
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
         "tasks": task_rows(used),
-        "coverage": coverage_rows(used),
         "devices": sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
         "train_seconds": math.fsum(one.seconds for one in results),
         "used": len(used),
@@ -298,11 +271,10 @@ def _card(claim: Mapping[str, Any], anchor: str, runs: Mapping[str, Run]) -> Car
 def _anchors(ids: Sequence[str], session: int) -> list[str]:
     """A fragment for each id, readable and the same in every session unless ids nearly agree."""
     anchors: dict[str, None] = {}
-    for index, name in enumerate(ids):
+    for name in ids:
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
         slug = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        choices = (slug, f"{slug}-{digest}", f"{slug}-{digest}-{index}")
+        choices = chain([slug], (f"{slug}-{number}" for number in count(2)))
         anchors[next(choice for choice in choices if choice not in anchors)] = None
     return list(anchors)
 
@@ -317,19 +289,14 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Callable[..., Any]] = {}
-    filters |= {name: getattr(numbers, name) for name in FORMATS}
-    words = ("bound", "deciding", "difference", "labelled_means", "leaning")
-    filters |= {name: getattr(verdicts, name) for name in words}
-    filters |= {
-        "symbol": _symbol,
-        "origin": _origin,
+    for module in (numbers, verdicts, summary):
+        functions = inspect.getmembers(module, inspect.isfunction)
+        environment.filters |= {name: one for name, one in functions if name[0] != "_"}
+    environment.filters |= {
+        "symbol": lambda relation: Relation(relation).symbol,
+        "origin": lambda name: Origin(name).in_words,
         "registered": verdicts.WORDS_OF_STATE.__getitem__,
-        "tally": summary.tally,
-        "totals": summary.totals,
-        "controls_in_words": summary.controls_in_words,
     }
-    environment.filters |= filters
     environment.globals |= {
         "half": HALF,
         "line": LINE,
@@ -338,22 +305,3 @@ def _environment() -> jinja2.Environment:
         "rerun": numbers.rerun,
     }
     return environment
-
-
-def _symbol(relation: str) -> str:
-    return Relation(relation).symbol
-
-
-def _origin(name: str) -> str:
-    return Origin(name).in_words
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as strict JSON has it: no NaN, no infinity."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(content) for name, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(content) for content in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -1,10 +1,7 @@
 """The summary of a verdicts document: all that the report, Markdown, README and terminal count.
 
-It is computed once, when the document is made, and stored under ``summary``. Everything else prints
-it.
-
-A *finding* is a statement of a paper with the claims that test it, each in some settings. Its
-outcome is one word. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
+It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it,
+each in some settings. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
 are decisions; NO EFFECT speaks against the claim. A finding of which fewer than half are decided is
 *inconclusive*. Else it *replicates* where every decision supports it, *does not replicate* where
 none does, and is *mixed* otherwise.
@@ -226,7 +223,7 @@ def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) ->
 
 
 def _middle(claims: Iterable[Entry]) -> Entry | None:
-    """The decided claim whose effect, in margins, is the median one; an undecided one if need be.
+    """The decided claim of the median effect in margins; an undecided one if there is no other.
 
     One that states a difference goes before one that allows a margin.
     """
@@ -245,7 +242,7 @@ class Table:
     """The findings of one paper in several documents.
 
     A column has the number of its document and its kind of data, a row a finding's title and its
-    entry in the summary of each column. ``named`` is false where each claim is a finding.
+    entry in each column. ``named`` is false where each claim is a finding.
     """
 
     citation: str
@@ -256,10 +253,7 @@ class Table:
 
 
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """The findings of all papers, merged by their titles.
-
-    What a paper is called is read from the first document that knows it.
-    """
+    """The findings of all papers, merged by titles; a paper's name is the first document's."""
     papers: dict[str, Entry] = {}
     for document in documents:
         for each in document["session"].get("papers", ()):

@@ -1,8 +1,7 @@
 """The verdicts at a session's end, as text: a table by family, what could not run, and the totals.
 
-Every text here may come from a third-party claim, so no control character in it reaches the
-terminal. An id is never cut nor broken: where the table is wider than the terminal, a claim's
-numbers are on a line of their own below its id.
+No control character of a third-party claim reaches the terminal. An id is never cut nor broken:
+where the table is too wide, a claim's numbers are on a line of their own below its id.
 """
 
 from __future__ import annotations
@@ -32,13 +31,7 @@ Row = tuple[tuple[str, ...], str]
 
 
 def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool) -> list[str]:
-    """The lines of the table and of what follows it.
-
-    Args:
-        document: The verdicts document.
-        width: The terminal's width in columns; None where there is no terminal.
-        coloured: Whether the lines have ANSI colours.
-    """
+    """The lines of the table and of what follows it; ``width`` None means no terminal."""
 
     def styled(text: str, style: str) -> str:
         known = STYLES.get(style) if coloured and text.strip() else None
@@ -131,6 +124,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             notes.append(f"waits for {shown['waits_for']} seeds")
         if shown["contradicted"]:
             notes.append("varies more than registered")
+        notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
     return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
 
 

@@ -19,10 +19,7 @@ def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def deciding_p(comparison: Mapping[str, Any]) -> float | None:
-    """The p that a comparison's verdict rests on.
-
-    It is that of a difference within the margin for NO EFFECT, and else that of the statement.
-    """
+    """The p that a comparison's verdict rests on; NO EFFECT rests on its own."""
     name = "p_no_effect" if comparison["verdict"] == Verdict.NO_EFFECT else "p"
     return finite(comparison.get(name))
 
@@ -100,10 +97,7 @@ def in_margins(comparison: Mapping[str, Any], value: object) -> float | None:
 
 
 def qualified(entry: Mapping[str, Any]) -> str:
-    """What a SUPPORTED claim must not be told without; "" for one that needs no such words.
-
-    A statement that allows a margin holds within it even where a difference is shown.
-    """
+    """What a SUPPORTED claim must not be told without; "" for one that needs no such words."""
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
     found = [_qualified(each) for each in entry["comparisons"]]
@@ -111,10 +105,7 @@ def qualified(entry: Mapping[str, Any]) -> str:
 
 
 def bound(entry: Mapping[str, Any]) -> str:
-    """What a SUPPORTED or a NO EFFECT shows beside its name; "" where the name says it all.
-
-    A claim that allows a margin shows no gain, and one of a gain may show one below the margin.
-    """
+    """What a SUPPORTED or a NO EFFECT shows next to its name; "" where the name says it all."""
     shown = deciding(entry)
     told = qualified(entry)
     if entry["control"] or shown is None or shown["exact"] or told:

@@ -11,9 +11,9 @@ def area(values: Sequence[float]) -> float:
     return statistics.fmean(values)
 
 
-def mean_of_last(values: Sequence[float], count: int) -> float:
-    """The mean of the last ``count`` points; of all, where there are fewer."""
-    return statistics.fmean(values[-count:])
+def mean_of_last(values: Sequence[float], count: int) -> float | None:
+    """The mean of the last ``count`` points; None where there are fewer."""
+    return statistics.fmean(values[-count:]) if len(values) >= count else None
 
 
 def largest_distance(values: Sequence[float], reference: Sequence[float]) -> float | None:

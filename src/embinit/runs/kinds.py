@@ -1,7 +1,7 @@
 """Kinds of runs: how a recipe becomes a result, and all else that differs from kind to kind.
 
-No other code of the engine depends on the kind of a run. A package adds one with a recipe class of
-its own (``specs.Recipe``) and ``KINDS.register``, or an entry point ``embinit.kinds``.
+A package adds one with a recipe class of its own (``specs.Recipe``) and ``KINDS.register``, or an
+entry point ``embinit.kinds``.
 """
 
 from __future__ import annotations
@@ -29,18 +29,13 @@ SECOND = 2e9
 
 @dataclass(frozen=True)
 class RunContext:
-    """The place in which a cohort is made.
-
-    ``progress`` is called with the share of the work that is done, 0 to 1. ``sharers`` counts the
-    processes that share the device's memory. ``twice``: a function's run is made a second time, to
-    see that its seed decides it.
-    """
+    """The place in which a cohort is made."""
 
     data_dir: Path | None
     device: str = "cpu"
-    progress: Callable[[float], None] = lambda share: None
-    sharers: int = 1
-    twice: bool = False
+    progress: Callable[[float], None] = lambda share: None  # gets the share that is done, 0 to 1
+    sharers: int = 1  # processes that share the device's memory
+    twice: bool = False  # a function's run is made again, to see that its seed decides it
 
 
 @dataclass(frozen=True)

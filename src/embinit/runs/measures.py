@@ -30,24 +30,18 @@ Read = Callable[[RunResult], float | None]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that a run leaves. Measures of one name are the same measure.
-
-    ``unit`` is such as ``BLEU`` or ``% accuracy``, and ``says`` the measure in words. ``of_start``:
-    it is a statistic of the tables that a run starts from, so the seed changes it only where these
-    are random or trained. ``curve`` is the result's curve that shows it while the run trains;
-    ``read`` reads it off a result, by default by its name. ``test`` is a paired test over the test
-    set's examples. ``repeated`` is the curve of the values whose mean it is, where a run repeats
-    its last step.
-    """
+    """A number that a run leaves. Measures of one name are the same measure."""
 
     name: str
-    unit: str = field(default="", compare=False)
-    says: str = field(default="", compare=False)
+    unit: str = field(default="", compare=False)  # such as "BLEU" or "% accuracy"
+    says: str = field(default="", compare=False)  # the measure in words
     better: Literal["up", "down"] | None = field(default=None, compare=False)
+    # A statistic of starting tables, so the seed decides it only if these are random or trained.
     of_start: bool = field(default=False, compare=False)
-    curve: str | None = field(default=None, compare=False)
-    read: Read | None = field(default=None, compare=False)
-    test: PairedTest | None = field(default=None, compare=False)
+    curve: str | None = field(default=None, compare=False)  # shows it while the run trains
+    read: Read | None = field(default=None, compare=False)  # by default, by its name
+    test: PairedTest | None = field(default=None, compare=False)  # over the test set's examples
+    # The curve of the values whose mean it is, where a run repeats its last step.
     repeated: str | None = field(default=None, compare=False)
 
     @property
@@ -119,10 +113,7 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
 
 
 def epochs_to(curve: Measure, value: float) -> Measure:
-    """The first epoch, from 1, at which a curve reaches a value the way that is better.
-
-    A run that never reaches it has no such number.
-    """
+    """The first epoch, from 1, at which a curve reaches a value the way that is better, if any."""
     if curve.better is None:
         raise InputError(
             f"{curve.name} doesn't say which way it goes: give it as a Measure with better='up' or "

@@ -18,9 +18,8 @@ def plan(
     """Groups runs into cohorts, those that are wanted first in front.
 
     A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
-    masks. Seeds with fewer than ``FEW_ARMS`` arms join up; with more arms, where a cohort may have
-    more than ``MOST_RUNS`` runs. Which runs join up depends on their set alone, so that every
-    worker finds the same cohorts. ``most`` gives the most runs that a cohort of a run's kind has.
+    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. Which runs join up depends on their set
+    alone, so that every worker finds the same cohorts. ``most`` gives the most runs of a cohort.
     """
     wanted = {run: place for place, run in enumerate(dict.fromkeys(runs))}
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}

@@ -1,8 +1,8 @@
 """The progress of a session: its runs done, running and left, and the time that is left.
 
-Each process writes its plan to a file that is named after the session, and to another one which
-runs it expects to plan later. Trainers write marks: files that name the runs in training. Progress
-is read from these files and the store.
+Each process writes the runs that it plans to a file named after the session, and those that it
+expects to plan later to another. Trainers write marks: files that name the runs in training.
+Progress is read from these files and the store.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,42 +22,26 @@ from typing import NamedTuple
 from embinit.errors import InputError, counted
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
-from embinit.runs import machine
 from embinit.runs.kinds import kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 
-LOOK_SECONDS, TELL_SECONDS = 1.0, 15.0
+LOOK_SECONDS = 1.0
 
 BETWEEN_SECONDS = 60.0
 """How long a process may make a world's texts between two cohorts and count as one that trains."""
 
-Tell = Callable[[str], None]
-"""Is told each step and the progress, in words."""
-
 
 @dataclass(frozen=True)
 class ProgressSnapshot:
-    """The state of a plan.
-
-    Attributes:
-        done: Runs that are stored.
-        running: Runs in training.
-        left: Runs that wait.
-        share: The trained share of the plan's cost, 0 to 1.
-        seconds: The estimated time that is left; None before anything was trained.
-        later: Runs that are not planned, and that are expected to be.
-        waits: Whether it waits for a core: nothing of the plan is in training, and as many
-            processes as there are cores train other sessions' runs in the same store.
-    """
+    """The state of a plan: how many of its runs are stored, in training, and left."""
 
     done: int
     running: int
     left: int
-    share: float
-    seconds: float | None
-    waits: bool = False
-    later: int = 0
+    share: float  # the trained share of the plan's cost, 0 to 1
+    seconds: float | None  # the estimated time that is left; None before anything was trained
+    later: int = 0  # runs that are not planned, and that are expected to be
 
     @property
     def wanted(self) -> int:
@@ -75,28 +60,22 @@ class ProgressSnapshot:
         return f"{self.done} of {'about ' if self.later else ''}{every}"
 
     @property
-    def time(self) -> str:
+    def estimate(self) -> str:
         """The time that is left, in words."""
-        if self.waits:
-            return "waiting for a core, since other sessions train on all of them"
         if self.seconds is None:
             return "estimating"
         minutes = math.ceil(self.seconds / 60)
         if minutes <= 1:
-            return "under a minute"
+            return "under a minute left"
         if minutes < 120:
-            return f"about {minutes} min"
-        return f"about {minutes // 60} h {minutes % 60:02d} min"
-
-    @property
-    def estimate(self) -> str:
-        """The time that is left, in words that need no others."""
-        return self.time if self.seconds is None or self.waits else f"{self.time} left"
+            return f"about {minutes} min left"
+        return f"about {minutes // 60} h {minutes % 60:02d} min left"
 
 
 class Planned(NamedTuple):
-    """A planned run's cost, and the group of runs that take alike many seconds for a unit of it."""
+    """A planned run: its path in the store, its cost, and the group of runs of its pace."""
 
+    path: str
     cost: float
     group: str
 
@@ -108,31 +87,14 @@ class Heartbeat(NamedTuple):
     runs: tuple[str, ...]
 
 
-@dataclass
-class _Watched:
-    """A cohort in training: its newest mark, and when that was new; None if that wasn't seen."""
-
-    mark: Heartbeat
-    since: float | None
-
-
 class ProgressMonitor:
-    """The runs that a session plans.
+    """The runs that a session plans, as files in ``folder`` have them.
 
-    The time left is that of the plan and of the runs that are expected to join it. It is a sum over
-    groups of runs (kind, task and model): the cost that is left times the seconds that a unit of
-    the group's cost took in this session, over the number of processes that train: the most at once
-    of the last minute, since one that is between two cohorts trains too. What a group has
-    taken is counted from mark to mark, so that neither start-up nor what a cohort has trained since
-    its newest mark counts as slowness. A group of which nothing was trained yet is expected to take
-    what the others took.
-
-    Args:
-        folder: The store's folder of plans and marks.
-        controller: The process id of the session's controller, which plans are named after.
-        clock: Gives the time in seconds.
-        cores: How many processes can train at once here; None counts the machine's cores.
-        ends: The clock's time from which on no run joins the plan; None where there is none.
+    The time left is a sum over groups of runs (kind, task and model): the cost that is left times
+    the seconds that a unit of the group's cost took in this session, over the number of processes
+    that train. Seconds are counted from mark to mark, so that neither start-up nor what a cohort
+    has trained since its newest mark counts as slowness. A group of which nothing was trained yet
+    is expected to take what the others took. From ``ends`` on, by the clock, no run joins the plan.
     """
 
     def __init__(
@@ -140,176 +102,130 @@ class ProgressMonitor:
         folder: Path,
         controller: int,
         clock: Callable[[], float] = time.monotonic,
-        cores: int | None = None,
         ends: float | None = None,
     ) -> None:
+        """Watches the plans that are named after the process ``controller``."""
         self._folder, self._controller, self._clock = folder, controller, clock
         self._ends = math.inf if ends is None else ends
-        self._cores = machine.cores() if cores is None else cores
         self._looked = False
-        self._watched: dict[int, _Watched] = {}
-        self._seconds: dict[str, float] = {}
-        self._costs: dict[str, float] = {}
-        self._workers = 1
+        # Each process's newest mark, and when that was new; None if that wasn't seen.
+        self._newest: dict[int, tuple[Heartbeat, float | None]] = {}
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._costs: defaultdict[str, float] = defaultdict(float)
         self._at_work: list[tuple[float, int]] = []
 
     def look(self) -> ProgressSnapshot | None:
         """The state of the plan now; None while there is no plan."""
-        plan = self._plan()
+        plan = _planned(self._folder.glob(f"plan-{self._controller}-*.json"))
         if not plan:
             return None
-        stored = {path for path in plan if os.path.exists(path)}
-        now, live = self._clock(), heartbeats(self._folder)
-        by_key = {Path(path).stem: path for path in plan}
-        self._watch(live, {Path(path).stem for path in stored}, by_key, plan, now)
-        self._looked = True
-        begun = {
-            by_key[key]: mark.share for mark in live.values() for key in mark.runs if key in by_key
+        now = self._clock()
+        stored = {key for key, run in plan.items() if os.path.exists(run.path)}
+        live = {
+            process: mark
+            for process, mark in heartbeats(self._folder).items()
+            if not plan.keys().isdisjoint(mark.runs)
         }
-        shares = {path: 1.0 if path in stored else begun.get(path, 0.0) for path in plan}
-        left: dict[str, float] = {}
-        for path, (cost, group) in plan.items():
-            left[group] = left.get(group, 0.0) + cost * (1 - shares[path])
-        running = len(begun.keys() - stored)
-        waiting = len(plan) - len(stored) - running
+        self._count(live, stored, plan, now)
+        shares = {key: mark.share for mark in live.values() for key in mark.runs if key in plan}
+        running = len(shares.keys() - stored)
+        shares |= dict.fromkeys(stored, 1.0)
+        undone, every = defaultdict[str, float](float), defaultdict[str, float](float)
+        for key, run in plan.items():
+            undone[run.group] += run.cost * (1 - shares.get(key, 0.0))
         later = self._later(plan)
-        seconds, fits = self._seconds_of(left, later, now)
-        whole_later = fits * math.fsum(cost for cost, _ in later.values())
-        whole = math.fsum(cost for cost, _ in plan.values()) + whole_later
-        undone = math.fsum(left.values()) + whole_later
+        for group, cost in [*undone.items(), *((run.group, run.cost) for run in later)]:
+            every[group] += cost
+        seconds, fits = self._estimate(undone, now), 1.0 if now < self._ends else 0.0
+        with_later = self._estimate(every, now)
+        if fits and seconds is not None and with_later is not None and with_later > seconds:
+            # Later runs begin only while there is time.
+            more = with_later - seconds
+            fits = min(1.0, max(0.0, self._ends - now - seconds) / more)
+            seconds += fits * more
+        whole_later = fits * math.fsum(run.cost for run in later)
+        whole = math.fsum(run.cost for run in plan.values()) + whole_later
+        left = math.fsum(undone.values()) + whole_later
         return ProgressSnapshot(
             done=len(stored),
             running=running,
-            left=waiting,
-            share=1 - undone / whole if whole else 1.0,
+            left=len(plan) - len(stored) - running,
+            share=1 - left / whole if whole else 1.0,
             seconds=seconds,
-            waits=waiting > 0 and not begun and len(live) >= self._cores,
             later=round(fits * len(later)),
         )
 
-    def _seconds_of(
-        self, left: dict[str, float], later: Mapping[str, Planned], now: float
-    ) -> tuple[float | None, float]:
-        """The seconds that are left, and the share of the later runs that has time to begin."""
-        planned = self._estimate(left, now)
-        if not later or now >= self._ends:
-            return planned, 0.0
-        every = dict(left)
-        for cost, group in later.values():
-            every[group] = every.get(group, 0.0) + cost
-        whole = self._estimate(every, now)
-        if planned is None or whole is None or whole <= planned:
-            return whole, 1.0
-        seconds = max(planned, min(whole, self._ends - now))
-        return seconds, (seconds - planned) / (whole - planned)
+    def _later(self, plan: Mapping[str, Planned]) -> list[Planned]:
+        """The runs that are expected to join the plan; whoever wrote them last knows best."""
+        files = self._folder.glob(f"later-{self._controller}-*.json")
+        expected = _planned(sorted(files, key=lambda path: path.stat().st_mtime)[-1:])
+        return [
+            run for key, run in expected.items() if key not in plan and not os.path.exists(run.path)
+        ]
 
-    def _plan(self) -> dict[str, Planned]:
-        """The planned runs by path. Workers at a later look plan more than others."""
-        plan: dict[str, Planned] = {}
-        for path in self._folder.glob(f"plan-{self._controller}-*.json"):
-            plan |= _planned(path)
-        return plan
-
-    def _later(self, plan: Mapping[str, Planned]) -> dict[str, Planned]:
-        """The runs that are expected to join the plan; whoever told them last knows best."""
-        told = sorted(self._folder.glob(f"later-{self._controller}-*.json"), key=_modified)
-        expected = _planned(told[-1]) if told else {}
-        return {
-            path: run
-            for path, run in expected.items()
-            if path not in plan and not os.path.exists(path)
-        }
-
-    def _watch(
+    def _count(
         self,
-        live: dict[int, Heartbeat],
+        live: Mapping[int, Heartbeat],
         stored: set[str],
-        by_key: dict[str, str],
-        plan: dict[str, Planned],
+        plan: Mapping[str, Planned],
         now: float,
     ) -> None:
-        """Counts the seconds and costs between the marks of the last look and those of this one."""
-        ours = {
-            process: mark
-            for process, mark in live.items()
-            if any(key in by_key for key in mark.runs)
-        }
-
-        def count(watched: _Watched, share: float) -> None:
-            runs = [plan[by_key[key]] for key in watched.mark.runs if key in by_key]
-            if watched.since is None or not runs:
-                return
-            group, trained = runs[0].group, share - watched.mark.share
-            cost = trained * math.fsum(run.cost for run in runs)
-            self._seconds[group] = self._seconds.get(group, 0.0) + now - watched.since
-            self._costs[group] = self._costs.get(group, 0.0) + cost
-
-        for process, watched in list(self._watched.items()):
-            mark = ours.get(process)
-            if mark is not None and mark.runs == watched.mark.runs:
-                if mark.share > watched.mark.share:
-                    count(watched, mark.share)
-                    self._watched[process] = _Watched(mark, now)
+        """Counts the seconds and costs between the newest marks and those of ``live``."""
+        for process, (mark, since) in list(self._newest.items()):
+            new = live.get(process)
+            goes_on = new is not None and new.runs == mark.runs
+            share = new.share if new is not None and goes_on else 1.0
+            if goes_on and share <= mark.share:
                 continue
-            if stored.issuperset(watched.mark.runs):
-                count(watched, 1.0)
-            del self._watched[process]
-        for process, mark in ours.items():
-            if process not in self._watched:
-                # A mark of share 0 is new, unless it was there before the first look.
-                new = self._looked and mark.share == 0
-                self._watched[process] = _Watched(mark, now if new else None)
-        recent = [(when, count) for when, count in self._at_work if now - when <= BETWEEN_SECONDS]
-        self._at_work = [*recent, (now, len(ours))] if ours else recent
-        self._workers = max((count for _, count in self._at_work), default=self._workers)
+            runs = [plan[key] for key in mark.runs if key in plan]
+            if since is not None and (goes_on or stored.issuperset(mark.runs)):
+                self._seconds[runs[0].group] += now - since
+                trained = share - mark.share
+                self._costs[runs[0].group] += trained * math.fsum(run.cost for run in runs)
+            del self._newest[process]
+            if new is not None and goes_on:
+                self._newest[process] = new, now
+        for process, mark in live.items():
+            # A mark of share 0 is new, unless it was there before the first look.
+            begins = self._looked and mark.share == 0
+            self._newest.setdefault(process, (mark, now if begins else None))
+        self._looked = True
+        recent = [each for each in self._at_work if now - each[0] <= BETWEEN_SECONDS]
+        self._at_work = [*recent, (now, len(live))] if live else recent or self._at_work[-1:]
 
-    def _estimate(self, left: dict[str, float], now: float) -> float | None:
+    def _estimate(self, left: Mapping[str, float], now: float) -> float | None:
         """The seconds that the costs ``left`` of each group will take."""
         trained = math.fsum(self._costs.values())
         if trained <= 0:
             return None
         usual = math.fsum(self._seconds.values()) / trained
         seconds = math.fsum(
-            cost * (self._seconds[group] / self._costs[group] if self._costs.get(group) else usual)
+            cost * (self._seconds[group] / self._costs[group] if self._costs[group] else usual)
             for group, cost in left.items()
         )
         # What was trained since the newest marks is not among the shares yet.
-        for watched in self._watched.values():
-            seconds -= now - watched.since if watched.since is not None else 0.0
-        return max(0.0, seconds) / self._workers
+        seconds -= math.fsum(now - new for _, new in self._newest.values() if new is not None)
+        return max(0.0, seconds) / max((count for _, count in self._at_work), default=1)
 
 
-UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What a file raises that holds neither a plan nor a mark."""
-
-
-def _planned(path: Path) -> dict[str, Planned]:
-    """The runs of a file that ``_tell`` wrote; none where it can't be read."""
-    with contextlib.suppress(*UNREADABLE):
-        told = parse_json(path.read_bytes())
-        return {run: Planned(float(cost), str(group)) for run, (cost, group) in told.items()}
-    return {}
-
-
-def _modified(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _planned(paths: Iterable[Path]) -> dict[str, Planned]:
+    """The runs by key of files that ``_write`` wrote; one that can't be read has none."""
+    plan: dict[str, Planned] = {}
+    for path in paths:
+        with contextlib.suppress(Exception):
+            for run, (cost, group) in parse_json(path.read_bytes()).items():
+                plan[Path(run).stem] = Planned(run, float(cost), str(group))
+    return plan
 
 
 def heartbeats(folder: Path) -> dict[int, Heartbeat]:
-    """The marks of live processes, by process id.
-
-    Args:
-        folder: The store's folder of plans and marks.
-    """
+    """The marks of live processes, by process id; ``folder`` is the store's for plans and marks."""
     live: dict[int, Heartbeat] = {}
     for path in folder.glob("[0-9]*.json"):
-        with contextlib.suppress(*UNREADABLE):
-            told = parse_json(path.read_bytes())
+        with contextlib.suppress(Exception):
+            mark = parse_json(path.read_bytes())
             if alive(_owner(path)):
-                live[_owner(path)] = Heartbeat(float(told["share"]), tuple(told["runs"]))
+                live[_owner(path)] = Heartbeat(float(mark["share"]), tuple(mark["runs"]))
     return live
 
 
@@ -317,14 +233,11 @@ def alive(process: int) -> bool:
     """Whether the process ``process`` runs. One that ended and waits to be reaped does not."""
     try:
         os.kill(process, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return True  # macOS has no /proc
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True  # another user's, or macOS, which has no /proc
     return state != "Z"
 
 
@@ -336,13 +249,9 @@ def _owner(path: Path) -> int:
 def sweep(folder: Path, started: float = math.inf) -> None:
     """Removes plans and marks of processes that no longer run.
 
-    Those of this process's own id are removed too where they are older than its session: in a
-    container, a later session may have the id of one that was killed.
-
-    Args:
-        folder: Where plans and marks lie.
-        started: When this process's session began, in seconds since the epoch; its workers may have
-            told their plans since then.
+    Those of this process's own id are removed too where they are older than its session, which
+    ``started`` at these seconds since the epoch: in a container, a later session may have the id of
+    one that was killed.
     """
     if folder.is_symlink():
         return  # what lies elsewhere is not the store's
@@ -356,32 +265,24 @@ def sweep(folder: Path, started: float = math.inf) -> None:
 
 
 def publish_plan(session: Session, controller: int, runs: Sequence[RunSpec] | None = None) -> None:
-    """Writes this process's plan, for the progress that ``controller`` shows.
+    """Writes this process's plan, or the ``runs`` that join it, for ``controller`` to show.
 
     A plan that can't be written, as on a full disk, costs the progress and nothing else.
-
-    Args:
-        session: The session with its wanted runs.
-        controller: The process id of the session's controller.
-        runs: Those that have joined the plan since it was told; None for all.
     """
     later = "" if runs is None else f"-{len(session.wanted)}"
     name = f"plan-{controller}-{os.getpid()}{later}.json"
     wanted = session.wanted if runs is None else runs
-    _tell(session, name, [run for run in wanted if session.problem(run) is None])
+    _write(session, name, [run for run in wanted if session.problem(run) is None])
 
 
 def publish_expected_runs(session: Session, controller: int, runs: Iterable[RunSpec]) -> None:
-    """Writes which runs this process expects to plan, in place of those that it told before.
+    """Writes which runs this process expects to plan, in place of those that it wrote before.
 
-    Args:
-        session: The session.
-        controller: The process id of the session's controller.
-        runs: The runs. Planned ones may be among them, and stored ones. Their texts aren't read:
-            the runs of earlier looks have told what those lack.
+    Planned ones may be among them, and stored ones. Their texts aren't read: the runs of earlier
+    looks have shown what those lack.
     """
     name = f"later-{controller}-{os.getpid()}.json"
-    _tell(session, name, [run for run in runs if _may_be_made(session, run)])
+    _write(session, name, [run for run in runs if _may_be_made(session, run)])
 
 
 def _may_be_made(session: Session, run: RunSpec) -> bool:
@@ -391,7 +292,7 @@ def _may_be_made(session: Session, run: RunSpec) -> bool:
         return False
 
 
-def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
+def _write(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
     if not session.may_train:
         return  # the store may lie where nothing can be written
     costs = {
@@ -406,15 +307,9 @@ def _tell(session: Session, name: str, runs: Iterable[RunSpec]) -> None:
 def watched(
     folder: Path, show: Callable[[ProgressSnapshot], None], every: float, ends: float | None = None
 ) -> Iterator[None]:
-    """A context in which the state of this process's plan is shown; then the plan is removed.
+    """Shows the state of this process's plan every so many seconds, then removes the plan.
 
-    It is looked at often, so that the estimate is good.
-
-    Args:
-        folder: Where sessions keep their plans and marks.
-        show: Is given the state.
-        every: The seconds between two states that are shown; 0 shows each look's.
-        ends: When no run joins the plan any more, by ``time.monotonic``; None where there is none.
+    It is looked at more often, so that the estimate is good; with ``every`` 0 each look is shown.
     """
     runs, done = ProgressMonitor(folder, os.getpid(), ends=ends), threading.Event()
 
@@ -437,24 +332,3 @@ def watched(
             for path in folder.glob(f"{kind}-{os.getpid()}-*.json"):
                 with contextlib.suppress(OSError):
                     path.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def told(session: Session, tell: Tell) -> Iterator[None]:
-    """A context in which the progress of the session's plan is told now and then.
-
-    Args:
-        session: The session with its wanted runs.
-        tell: Is told how many runs are stored, and the time that is left.
-    """
-    last = ""
-
-    def show(state: ProgressSnapshot) -> None:
-        nonlocal last
-        before, last = last, f"{state.stored}, {state.estimate}"
-        if last != before:
-            tell(last)
-
-    publish_plan(session, os.getpid())
-    with watched(session.store.root / "sessions", show, TELL_SECONDS):
-        yield

@@ -1,9 +1,8 @@
 """Many machines: the same plan, its cohorts trained as tasks of a Ray cluster.
 
-The session plans, holds the locks and stores, as it does when it trains by itself. A task carries
-the specs of its cohort and their keys, by which its node checks that it reads the same data by the
-same paths. Ray runs a task again if it was lost with its node. A cluster that lost its head is
-given up: the runs that are left are recorded as failed.
+The session plans, holds the locks and stores. A task carries the specs of its cohort and their
+keys, by which its node checks that it reads the same data. Ray runs a task again if it was lost
+with its node; when the head is lost, the runs that are left are recorded as failed.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ OBJECT_BYTES = 100 * 2**20
 
 
 def connect(address: str | None, device: str = "cpu") -> str:
-    """Joins a cluster, or starts one on this machine without an address; returns its address.
+    """Joins a cluster, or starts one here without an address; returns its address.
 
     Without Ray, an answer or a node with the device it is an InputError.
     """

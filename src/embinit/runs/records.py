@@ -17,9 +17,8 @@ from embinit.specs import RunSpec
 def result_of(record: Mapping[str, Any]) -> RunResult:
     """The result of a record that ``RunResult.as_record`` made.
 
-    Raises:
-        InputError: The record has another shape, or a kind of run that nobody registered.
-        MemoryError, RecursionError: There was no room to read it, which says nothing of it.
+    InputError for another shape, or a kind of run that nobody registered. A MemoryError or
+    RecursionError says nothing of the record.
     """
     try:
         plain = dict(record)
@@ -33,15 +32,7 @@ def result_of(record: Mapping[str, Any]) -> RunResult:
 
 
 def spec_of(plain: Mapping[str, Any], kind: str) -> RunSpec:
-    """The spec of a run from its plain data.
-
-    Args:
-        plain: What ``specs.RunSpec.as_dict`` gave.
-        kind: The name of its kind of run.
-
-    Raises:
-        InputError: Nobody registered that kind of run.
-    """
+    """The spec of a run of a ``kind`` from ``RunSpec.as_dict``; InputError for an unknown kind."""
     layout = dict(plain)
     seed = layout.pop("seed")
     if type(seed) is not int:

@@ -90,6 +90,11 @@ class Session:
         for run in sorted(checked, key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
 
+    def made_twice(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
+        """The runs that are made twice to check the functions which the given runs call."""
+        keys = {(run.kind, kind_of(run).check_key(run)) for run in runs}
+        return [run for key, run in self._twice.items() if key in keys]
+
     def _is_made_twice(self, runs: Iterable[RunSpec]) -> bool:
         return not set(runs).isdisjoint(self._twice.values())
 
@@ -147,7 +152,7 @@ class Session:
                     failed.setdefault(reason, {}).setdefault(RunName.of(run).arm, []).append(
                         run.seed
                     )
-        return sorted(f"{_named(arms)}: {reason}" for reason, arms in failed.items())
+        return sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
 
     def key(self, run: RunSpec) -> str:
         """The run's key in the store; InputError where a file that it reads is missing."""

@@ -11,25 +11,16 @@ from cattrs import Converter
 
 
 def structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> Any:
-    """A dataclass from its plain fields.
+    """A dataclass from its plain fields, less those that have a default.
 
-    Args:
-        cls: The dataclass.
-        plain: Its fields, less those that have a default.
-        types: Types of fields, in place of their annotations.
-
-    Raises:
-        CattrsError, KeyError, TypeError, ValueError: A field is unknown, missing or malformed.
+    ``types`` are those of fields, in place of their annotations. CattrsError, KeyError, TypeError
+    or ValueError if a field is unknown, missing or malformed.
     """
     return cls(**fields_of(cls, plain, **types))
 
 
 def fields_of(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
-    """The fields of a dataclass from plain data, typed.
-
-    Raises:
-        CattrsError, KeyError, TypeError, ValueError: A field is unknown or malformed.
-    """
+    """The fields of a dataclass from plain data, typed; errors are those of ``structured``."""
     structure, hints = _converter().structure, _hints(cls) | types
     return {name: structure(content, hints[name]) for name, content in plain.items()}
 

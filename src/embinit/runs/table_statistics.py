@@ -13,11 +13,10 @@ HISTOGRAM = (-5, 3, 8)
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Statistics of a table's values, without its special rows.
+    """Statistics of a table's values, without its special rows. Sigma is the sample's (n - 1).
 
-    Sigma is the sample's (n - 1). Percentiles are of the rows' Euclidean norms, at ``PERCENTILES``.
-    The histogram counts values by magnitude in the bins of ``HISTOGRAM``, even on a log axis; the
-    first and the last also count what lies beyond them.
+    Percentiles are of the rows' norms, at ``PERCENTILES``. The histogram counts values by magnitude
+    in the bins of ``HISTOGRAM``; the first and the last also count what lies beyond them.
     """
 
     minimum: float

@@ -1,8 +1,7 @@
 """Length-bucketed batches, whose shapes are the same for every seed.
 
-In every epoch each seed shuffles the examples within groups of a few batches of similar length,
-while all seeds visit the groups in the same order. So runs of different seeds can be stacked, and
-padding stays small.
+Each seed shuffles examples within groups of similar length, and all seeds visit the groups in one
+order. So runs of different seeds can be stacked, and padding stays small.
 """
 
 from __future__ import annotations

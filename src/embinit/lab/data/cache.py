@@ -1,9 +1,7 @@
 """A cache of prepared data: text as ids, and vectors as looked up.
 
-``embinit prepare`` makes a directory of prepared files. Named as the data directory, it replaces
-the text and vectors that it was made from: runs have the same keys, and a machine without network,
-text, vectors or tokenizers trains from it. Files are named by their content, so preparing again
-writes only what is new, and damage is noticed.
+``embinit prepare`` makes it. Named as the data directory, it replaces text, vectors and tokenizers,
+and runs keep their keys. Files are named by their content, so damage is noticed.
 """
 
 from __future__ import annotations
@@ -103,10 +101,7 @@ class Directory:
         return CachedSource(name, entry["dim"], entry["tokenizer"], languages, fingerprint, self)
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The tensors and facts of a prepared file of a ``kind`` (``data``, ``vectors``) and key.
-
-        InputError, which calls the content ``noun``, if the file is missing or damaged.
-        """
+        """A prepared file's tensors and facts; InputError, naming ``noun``, if it can't be read."""
         name = self.index[kind].get(key)
         if name is None:
             raise InputError(

@@ -1,7 +1,7 @@
-"""A model's checkpoint: its configuration and its tensors by name, without the model.
+"""A model's configuration and tensors by name, without the model.
 
-A checkpoint is a Hugging Face directory (safetensors or ``pytorch_model.bin``, in shards or not) or
-a model's id on the Hub, of which only the needed files are fetched.
+They come from a Hugging Face directory (safetensors or ``pytorch_model.bin``, in shards or not) or
+from an id on the Hub, of which only the needed files are fetched.
 """
 
 from __future__ import annotations

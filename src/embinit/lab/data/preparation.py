@@ -1,7 +1,6 @@
-"""Preparation of text as ids by split, with a vocabulary counted on the training split.
+"""Text as ids by split, with a vocabulary counted on the training split.
 
-Prepared data depends on its spec and on the data directory's content alone. It comes from the cache
-(``embinit.lab.data.cache``) where the data directory is one, else from the text.
+It comes from the cache where the data directory is one (``embinit.lab.data.cache``).
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Split:
 class PreparedData:
     """A task's splits as ids, with the vocabulary of each side that has a table.
 
-    The training split lacks examples that are too long; in the other two, long sides are truncated.
+    Examples that are too long are left out of training, and truncated elsewhere.
     """
 
     spec: DataSpec
@@ -123,10 +122,9 @@ def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
 
 
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
-    """Loads, tokenises, counts and encodes a task's text. The result is kept for the process.
+    """Loads, tokenises, counts and encodes a task's text, once a process while it is unchanged.
 
-    Text that has changed since is read again: its runs have other keys. InputError if the text is
-    missing or broken, or no training example is short enough.
+    InputError if the text is missing or broken, or no training example is short enough.
     """
     read = data_fingerprint(spec, data_dir)
     return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
@@ -184,10 +182,9 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
 
 
 def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Writer) -> None:
-    """Writes a task's text, and the vectors that sources have for its vocabularies, to a cache.
+    """Writes a task's text, and sources' vectors for its vocabularies, to a cache that lacks them.
 
-    Files that are there already are not written again. InputError if text or vectors are missing or
-    broken, or the cache can't be written to.
+    InputError if text or vectors are missing or broken, or the cache can't be written to.
     """
     key, data = cache.text_key(spec, data_fingerprint(spec, data_dir)), prepare(spec, data_dir)
     to.index["tasks"][spec.task] = text_fingerprint(spec.task, data_dir)

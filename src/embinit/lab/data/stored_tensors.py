@@ -1,8 +1,7 @@
 """Stored tensors, read row by row in bounded memory.
 
-safetensors reads its own files, and PyTorch's files are read only as far as they hold nothing but
-tensors (``weights_only``). Both are mapped: a file is opened anew for each block of rows, so a
-process holds no more of it than that block.
+PyTorch's files are read only as far as they hold nothing but tensors (``weights_only``). A file is
+opened anew for each block of rows, so a process holds no more of it than that block.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokenizers by name: white space for synthetic text, spaCy for words, a model's own for sub-words.
 
-The paper (section 4) tokenises text with spaCy for word vectors, and with the model's tokenizer
-for sub-word tables. spaCy's rules need no trained pipeline, so a blank language is enough.
+spaCy for word vectors and the model's tokenizer for sub-word tables are the paper's (section 4).
+spaCy's rules need no trained pipeline.
 """
 
 from __future__ import annotations
@@ -33,22 +33,20 @@ class Whitespace:
 
 
 class SpaCy:
-    """spaCy's tokenizer of a language, lower-cased unless ``cased``."""
+    """spaCy's tokenizer of a language, lower-cased."""
 
-    def __init__(self, language: str, cased: bool) -> None:
+    def __init__(self, language: str) -> None:
         with warnings.catch_warnings():
             # spaCy's command line, imported with it, trips over newer releases of click.
             warnings.simplefilter("ignore")
             import spacy
 
             self._cut: Any = spacy.blank(language).tokenizer
-        self._cased = cased
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text, without those that are only spaces."""
         return [
-            [token.text if self._cased else token.lower_ for token in cut if not token.is_space]
-            for cut in self._cut.pipe(texts)
+            [token.lower_ for token in cut if not token.is_space] for cut in self._cut.pipe(texts)
         ]
 
 
@@ -91,15 +89,13 @@ class HuggingFace:
 def tokenizer(name: str, language: str) -> Tokenizer:
     """The tokenizer of a name, for text in a language; each process opens it once.
 
-    Names are ``whitespace``, ``spacy``, ``spacy-cased`` and ``hf:<directory or Hub id>``.
+    Names are ``whitespace``, ``spacy`` and ``hf:<directory or Hub id>``.
     InputError if the name is unknown, or the model's tokenizer can't be loaded.
     """
     if name == "whitespace":
         return Whitespace()
-    if name in ("spacy", "spacy-cased"):
-        return SpaCy(language, cased=name == "spacy-cased")
+    if name == "spacy":
+        return SpaCy(language)
     if name.startswith("hf:"):
         return HuggingFace(name.removeprefix("hf:"))
-    raise InputError(
-        f"unknown tokenizer {name!r}: known are whitespace, spacy, spacy-cased and hf:<directory>"
-    )
+    raise InputError(f"unknown tokenizer {name!r}: known are whitespace, spacy and hf:<directory>")

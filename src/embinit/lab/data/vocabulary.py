@@ -1,8 +1,7 @@
-"""Vocabularies: a model's tokens, counted on the training split.
+"""Vocabularies: a model's tokens, counted on the training split (section 4 of the paper).
 
-Section 4 of the paper: the training text is tokenised and every token that reaches a minimum
-frequency gets a row. "At least" rather than "more than": at 2 it gives the 5,893 English words of
-Multi30k that the paper's appendix names.
+Every token that occurs at least ``min_freq`` times gets a row: at 2 there are the 5,893 English
+words of Multi30k that the paper's appendix names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Intrinsic evaluation of the encoder's input by word analogies; nothing is trained.
+"""Intrinsic evaluation of the encoder's input by word analogies (Table 4); nothing is trained.
 
-Table 4 of the paper asks word analogies of GloVe after scaling and adding positions. A run's seed
-draws the position of each word (the paper's footnote 6).
+A run's seed draws the position of each word (the paper's footnote 6).
 
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
 - ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The synthetic
@@ -49,7 +48,7 @@ QUESTIONS = "analogies/questions-words.txt"
 class Evaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
-    ``words`` gives the N words to look up from a source's name and the data directory,
+    ``words`` gives the words to look up from a source's name and the data directory,
     ``fingerprint`` a digest of the files that ``score`` reads, ``in_world`` the same evaluation in
     another world.
     """
@@ -154,8 +153,8 @@ EVALUATIONS = Named(
     {
         "analogies": Evaluation(
             words=_text_words,
-            score=lambda table, words, data_dir: (
-                analogy_accuracy(table, words, read_questions(_questions(data_dir))).accuracy
+            score=lambda table, words, data_dir: analogy_accuracy(
+                table, words, read_questions(_questions(data_dir))
             ),
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),

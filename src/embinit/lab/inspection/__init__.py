@@ -1,14 +1,13 @@
 """Inspection of embedding tables for faults, in one pass over the rows, and their repair.
 
-``inspect`` takes a model's directory, a file of tensors or vectors, or a tensor. It reads the
-embedding tables and nothing else, and reports findings: each says what is so, what that means, what
-follows and how to mend it. ``repair`` writes a copy of a model with new rows for broken ones.
+``inspect`` reports what is so, what that means, what follows and how to mend it. ``repair`` writes
+a copy of a model with new rows for broken ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,52 +16,62 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.lab.data.stored_tensors import StoredTensor
-from embinit.lab.inspection.checks import run_checks
+from embinit.lab.inspection import row_checks as rows
+from embinit.lab.inspection import table_checks as tables
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
-from embinit.lab.inspection.findings import Evidence
+from embinit.lab.inspection.findings import Check, Evidence
 from embinit.lab.inspection.findings import Finding as Finding
 from embinit.lab.inspection.measures import blocks, measure
 from embinit.lab.inspection.result import InspectedTable as InspectedTable
 from embinit.lab.inspection.result import Inspection as Inspection
 from embinit.lab.inspection.subjects import Subject, subject_of
 from embinit.lab.inspection.table_checks import excess_loss, gain, lookup_rms, position_ratio
-from embinit.lab.inspection.tokens import count_tokens, text_lines
 from embinit.lab.tables.inits import xavier_sigma
 
 __all__ = ["SEVERITIES", "Finding", "InspectedTable", "Inspection", "inspect"]
 
 Facts = dict[str, float | int | str]
 
+CHECKS: tuple[Check, ...] = (
+    rows.non_finite,
+    tables.size,
+    tables.head,
+    rows.zero_rows,
+    rows.copies,
+    rows.off_centre,
+    rows.gaps,
+    rows.tokens_like_padding,
+    tables.first_loss,
+    tables.scale,
+    tables.positions,
+    tables.shape,
+    tables.steps,
+    rows.words_twice,
+)
+"""The checks of tables; those that explain a row best come first."""
+
+OF_INPUT_ALONE = (tables.size, tables.head, tables.scale, tables.positions)
+
 
 def inspect(
     thing: str | Path | Tensor,
     *,
-    tokenizer: Path | None = None,
     tensor: str | None = None,
     lr: float | None = None,
-    text: Path | None = None,
 ) -> Inspection:
-    """Inspects the embedding tables of a model, or a single table.
+    """Inspects a model (a directory or an id), a file of tensors or vectors, or a tensor.
 
-    Args:
-        thing: A model's directory or id on the Hub, a file of tensors or vectors, or a table.
-        tokenizer: The tokenizer's directory; None for that of the model.
-        tensor: The name of the input table, where it can't be found by itself.
-        lr: The learning rate of Adam, to compare its steps with the table's sigma.
-        text: A file of text; findings then say which of their rows it uses.
-
-    Raises:
-        InputError: Something can't be read, or has no table.
+    ``tensor`` names the input table where it can't be found by itself; ``lr`` is Adam's learning
+    rate, to compare its steps with the table's sigma. InputError if there is no table, or none that
+    can be read.
     """
     if lr is not None and not 0 < lr < math.inf:
         raise InputError(f"a learning rate of {lr:g}; give one above zero")
-    subject = subject_of(thing, tokenizer, tensor)
-    used, facts = (None, Facts()) if text is None else _used(subject, text)
-    evidence = [_evidence(subject, subject.table, lr, used)]
+    subject = subject_of(thing, tensor)
+    evidence = [_evidence(subject, subject.table, lr)]
     if subject.head is not None and not evidence[0].head_equal:
-        evidence.append(_evidence(subject, subject.head, lr, used))
+        evidence.append(_evidence(subject, subject.head, lr))
     findings = [finding for each in evidence for finding in run_checks(each)]
-    named = {row for finding in findings for row in finding.rows}
     return Inspection(
         name=subject.name,
         kind=subject.kind,
@@ -79,32 +88,22 @@ def inspect(
             for each, table in zip(evidence, (subject.table, subject.head), strict=False)
             if table is not None
         ),
-        facts=facts | _facts(subject, evidence),
+        facts=_facts(subject, evidence),
         findings=tuple(sorted(findings, key=lambda each: -SEVERITIES.index(each.severity))),
-        tokens={row: subject.names[row] for row in named if row in subject.names},
     )
 
 
-def _used(subject: Subject, text: Path) -> tuple[Counter[int], Facts]:
-    """How often a text has the token or the word of each row, and what to say of that."""
-    if subject.words:
-        written = [word for line in text_lines(text) for word in line.split()]
-        row = {word: number for number, word in reversed(list(enumerate(subject.words)))}
-        found = (row.get(word, row.get(word.lower())) for word in written)
-        used = Counter(number for number in found if number is not None)
-        return used, {"words of the text": len(written), "of them with a vector": used.total()}
-    if subject.tokenizer is None:
-        raise InputError(
-            f"the text {text} can't be cut into tokens: {subject.name} has no tokenizer; name one "
-            "with --tokenizer"
-        )
-    used = count_tokens(subject.tokenizer, text)
-    return used, {"tokens of the text": used.total(), "different ones": len(used)}
+def run_checks(evidence: Evidence) -> list[Finding]:
+    """The findings of one table."""
+    findings: list[Finding] = []
+    for check in CHECKS:
+        if evidence.side == "input" or check not in OF_INPUT_ALONE:
+            explained = frozenset(row for each in findings for row in each.rows)
+            findings += check(replace(evidence, explained=explained))
+    return findings
 
 
-def _evidence(
-    subject: Subject, table: StoredTensor, lr: float | None, used: Counter[int] | None
-) -> Evidence:
+def _evidence(subject: Subject, table: StoredTensor, lr: float | None) -> Evidence:
     measured = np.ones(table.shape[0], dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
@@ -121,7 +120,6 @@ def _evidence(
         each,
         None if head is None else equal(subject.table, head),
         lr,
-        used,
     )
 
 

@@ -28,15 +28,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault of a table, or something worth knowing of it.
-
-    Attributes:
-        rows: The rows that it is about, by id; empty where it is about the whole table.
-        figures: Its numbers by name.
-        kept: Those of its rows that a repair leaves as they are: the first of each group of copies.
-        used: How often the text has each of these rows' tokens, without those that it lacks; None
-            without a text.
-    """
+    """A fault of a table, or something worth knowing of it."""
 
     name: str
     severity: Severity
@@ -45,14 +37,9 @@ class Finding:
     means: str
     follows: str
     mend: str
-    rows: tuple[int, ...] = ()
+    rows: tuple[int, ...] = ()  # by id; empty where it is about the whole table
     figures: Mapping[str, float | int] = field(default_factory=dict)
-    kept: tuple[int, ...] = ()
-    used: Mapping[int, int] | None = None
-
-    def at_least(self, severity: Severity) -> bool:
-        """Whether the finding is as grave as ``severity`` or graver."""
-        return SEVERITIES.index(self.severity) >= SEVERITIES.index(severity)
+    kept: tuple[int, ...] = ()  # rows that a repair leaves: the first of each group of copies
 
 
 @functools.cache
@@ -63,24 +50,15 @@ def texts() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one table for its checks.
-
-    Attributes:
-        side: Which table it is.
-        head_equal: Whether the stored head equals the table; None where none is stored.
-        lr: The optimizer's learning rate; None if it was not given.
-        used: How often a text has each id; None without a text.
-        explained: Rows that a finding names already: one row has one cause.
-    """
+    """The evidence of one table for its checks."""
 
     side: Side
     subject: Subject
     table: TableMeasures
     each: RowMeasures
-    head_equal: bool | None = None
+    head_equal: bool | None = None  # to the table; None where no head is stored
     lr: float | None = None
-    used: Mapping[int, int] | None = None
-    explained: frozenset[int] = frozenset()
+    explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
 
     @property
     def ordinary(self) -> Mask:
@@ -107,15 +85,9 @@ class Evidence:
         kept: Iterable[int] = (),
         **figures: float,
     ) -> Finding:
-        """A finding of this table.
+        """A finding of this table (or of another ``side``), with its texts from ``findings.toml``.
 
-        Args:
-            name: Its name in ``findings.toml``.
-            what: What is so.
-            rows: The rows that it is about.
-            side: The table that it is about; None for this one.
-            kept: The rows that a repair leaves.
-            **figures: Its numbers.
+        A repair makes ``rows`` anew, but for the ``kept`` ones. ``figures`` are its numbers.
         """
         side, kind = side or self.side, self.subject.kind
         said = texts()[name] | texts()[name].get(side, {}) | texts()[name].get(kind, {})

@@ -1,9 +1,8 @@
 """The layout of checkpoints: their embedding tables, and the architecture's use of them.
 
-Tables are known by their tensors' names, as the models of transformers name them, so that no model
-is built. What happens after the look-up (a multiplier, a norm, added positions) and before the
-loss (a final norm, a factor of the logits) follows from the configuration and from which tensors
-are there.
+Tables are known by their tensors' names, as transformers has them, so that no model is built. What
+happens after the look-up (a multiplier, a norm, added positions) and before the loss (a final norm,
+a factor of the logits) follows from the configuration and from the tensors that are there.
 """
 
 from __future__ import annotations
@@ -59,54 +58,29 @@ HEADED = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a checkpoint's tables.
-
-    Attributes:
-        table: The name of the input table.
-        model_type: The architecture's name; ``""`` where there is no configuration.
-        copies: Further tensors that hold the same table.
-        head: The name of the output table; None where none is stored.
-        positions: The learned positions that are added to the rows; None where there are none.
-        final_norm: The gain of the norm before the head; None where none was found.
-        gain_offset: What the architecture adds to that gain.
-        multiplier: The factor of a row after the look-up.
-        normed: Whether a norm follows the look-up, or the sum with the positions.
-        logit_factor: The factor of the logits.
-        tied: Whether the configuration says that head and table are one; None: it says nothing.
-        headed: Whether the architecture has a head.
-        own_scale: Whether the architecture's tables start at sigma 1.
-        vocabulary: The configured number of rows; None where it says nothing.
-        declared_sigma: The configured sigma of new weights; None where it says nothing.
-    """
+    """The names of a checkpoint's tables, and what the architecture makes of them."""
 
     table: str = ""
-    model_type: str = ""
-    copies: tuple[str, ...] = ()
+    model_type: str = ""  # "" where there is no configuration
+    copies: tuple[str, ...] = ()  # further tensors that hold the same table
     head: str | None = None
-    positions: str | None = None
-    final_norm: str | None = None
-    gain_offset: float = 0.0
-    multiplier: float = 1.0
-    normed: bool = False
+    positions: str | None = None  # the learned ones that are added to the rows
+    final_norm: str | None = None  # the gain of the norm before the head
+    gain_offset: float = 0.0  # what the architecture adds to that gain
+    multiplier: float = 1.0  # of a row after the look-up
+    normed: bool = False  # whether a norm follows the look-up, or the sum with the positions
     logit_factor: float = 1.0
-    tied: bool | None = None
-    headed: bool = False
-    own_scale: bool = False
+    tied: bool | None = None  # what the configuration says of head and table
+    headed: bool = False  # whether the architecture has a head
+    own_scale: bool = False  # whether the architecture's tables start at sigma 1
     vocabulary: int | None = None
-    declared_sigma: float | None = None
+    declared_sigma: float | None = None  # the configured sigma of new weights
 
 
 def layout(location: str, tensors: Tensors, config: Config, named: str | None = None) -> Layout:
-    """Finds a checkpoint's tables.
+    """Finds a checkpoint's tables; ``config`` is empty where there is none.
 
-    Args:
-        location: Where the checkpoint is, for errors.
-        tensors: Its tensors by name.
-        config: Its configuration; empty where there is none.
-        named: The input table's name, where the user gave it.
-
-    Raises:
-        InputError: No tensor, or more than one, can be the input table.
+    InputError if no tensor, or more than one, can be the input table, and none is ``named``.
     """
     text = _text_config(config)
     vocabulary = text.get("vocab_size", config.get("vocab_size"))
@@ -205,11 +179,7 @@ def _logit_factor(own_scale: bool, headless: bool, text: Config, dim: int) -> fl
 
 
 def _factor(text: Config, key: str) -> float | None:
-    """A multiplier or divisor of a configuration; None where it isn't set.
-
-    Raises:
-        InputError: It is no factor that a model could have.
-    """
+    """A multiplier or divisor of a configuration, if set; InputError if no model could have it."""
     value = text.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

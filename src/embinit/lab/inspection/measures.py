@@ -1,8 +1,8 @@
 """The measures of a table, taken in one pass over its rows.
 
 A pass keeps a handful of numbers a row (its norm, its share along the common direction, and its
-projections on a few random directions, by which rows that are alike are found) and one block of
-rows. The spectrum is that of a sample of rows, since the whole one takes N times D squared steps.
+projections on a few random directions) and one block of rows. The spectrum is that of a sample of
+rows, since the whole one takes N times D squared steps.
 """
 
 from __future__ import annotations
@@ -54,50 +54,29 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowMeasures:
-    """Measures of each of N rows.
+    """Measures of each of N rows."""
 
-    Attributes:
-        norms: Euclidean norms; NaN where a row is not finite.
-        along: Each row's share along the table's common direction, as a length.
-        projections: (N, 32): the unit rows on random directions of unit variance.
-        measured: True in the rows that are no padding and have a token.
-    """
-
-    norms: Floats
-    along: Floats
-    projections: Floats
-    measured: Mask
+    norms: Floats  # NaN where a row is not finite
+    along: Floats  # the share along the table's common direction, as a length
+    projections: Floats  # (N, 32): the unit rows on random directions of unit variance
+    measured: Mask  # rows that are no padding and have a token
 
 
 @dataclass(frozen=True)
 class TableMeasures:
-    """The measures of a table without its padding and its rows that are not finite.
-
-    Attributes:
-        measured_rows: The rows that were measured.
-        sigma: The sigma (divided by n) over all values.
-        norm_quantiles: Percentiles of the rows' norms, by their percent.
-        mean_norm: The norm of the mean row.
-        mean_cosine: The mean cosine of two different rows.
-        energy: The mean squared distance of a row to the mean row.
-        top_shares: The share of the sample's variance in its first 1, 3 and 10 components.
-        effective_rank: The exponential of the entropy of the sample's variances.
-        sample_rows: The rows of the sample.
-    """
+    """The measures of a table without its padding and its rows that are not finite."""
 
     rows: int
     dim: int
     dtype: str
     measured_rows: int
     mean: float
-    sigma: float
-    largest: float
-    norm_quantiles: dict[str, float]
-    mean_norm: float
-    mean_cosine: float
-    energy: float
-    top_shares: dict[str, float]
-    effective_rank: float
+    sigma: float  # divided by n, over all values
+    norm_quantiles: dict[str, float]  # by their percent
+    mean_cosine: float  # of two different rows
+    energy: float  # the mean squared distance of a row to the mean row
+    top_shares: dict[str, float]  # of the sample's variance in its first 1, 3 and 10 components
+    effective_rank: float  # the exponential of the entropy of the sample's variances
     sample_rows: int
 
     @property
@@ -115,24 +94,18 @@ def blocks(tensor: StoredTensor) -> Iterator[tuple[int, Tensor]]:
 
 
 def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
-    """Measures a table.
-
-    Args:
-        table: The table, (N, D).
-        measured: True in the rows that are no padding and have a token.
-    """
+    """Measures a table (N, D), where ``measured`` rows are no padding and have a token."""
     rows, dim = table.shape
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
     onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
     each = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
-    sums, squares, largest, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0.0, 0
+    sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
     for start, block in blocks(table):
         part = slice(start, start + len(block))
-        wide, most, length = _sound(block.float())
+        wide, length = _sound(block.float())
         weight = torch.from_numpy(measured[part]).to(wide.dtype) * length.isfinite()
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        largest = max(largest, most)
         sums += (torch.stack([weight, weight * inverse]) @ wide).double()
         squares += float((length.nan_to_num().double() ** 2 * weight).sum())
         units += int((weight * (inverse > 0)).sum())
@@ -153,9 +126,7 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
         measured_rows=int(sound.sum()),
         mean=mean,
         sigma=math.sqrt(max(0.0, second / dim - mean**2)),
-        largest=largest,
         norm_quantiles=_quantiles(norms[sound]),
-        mean_norm=float(mean_row.norm()),
         # Of different rows, from the sum of the unit rows.
         mean_cosine=(float(sums[1] @ sums[1]) - units) / (units * (units - 1)) if units > 1 else 0,
         energy=max(0.0, second - float(mean_row @ mean_row)),
@@ -175,18 +146,16 @@ def _sample(table: StoredTensor, measured: Mask) -> Tensor:
     return rows[rows.isfinite().all(dim=1)]
 
 
-def _sound(block: Tensor) -> tuple[Tensor, float, Tensor]:
-    """A block with zeros for rows that are not finite, its largest magnitude, and its norms."""
+def _sound(block: Tensor) -> tuple[Tensor, Tensor]:
+    """A block with zeros for rows that are not finite, and its norms."""
     broken = ~block.isfinite().all(dim=1)
     if bool(broken.any()):
         block = torch.where(broken[:, None], 0.0, block)
-    low, high = torch.aminmax(block)
-    largest = max(abs(low.item()), abs(high.item()))
     # Squares and sums of the largest float32 have no number in float32.
-    wide = block.double() if largest > MOST_SQUARED else block
+    wide = block.double() if float(block.abs().max()) > MOST_SQUARED else block
     length = torch.linalg.vector_norm(wide, dim=1)
     length[broken] = torch.nan
-    return wide, largest, length
+    return wide, length
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:
@@ -196,14 +165,12 @@ def _quantiles(norms: Floats) -> dict[str, float]:
 
 
 def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
-    """The variance's share in the first components, and the effective rank.
-
-    Rows that are much longer than the median would be components of their own and are left out.
-    """
+    """The variance's share in the first components, and the effective rank."""
     if len(sample):
         largest = sample.abs().max()
         sample = sample / torch.where(largest > 0, largest, 1.0)
         length = sample.norm(dim=1)
+        # Rows that are much longer than the median would be components of their own.
         sample = sample[length <= 3 * length.median()]
     centred = sample - sample.mean(dim=0)
     scale = centred.abs().max() if len(sample) > 1 else torch.tensor(0.0)
@@ -227,14 +194,9 @@ def alike(each: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
     """Groups of rows that are nearly one direction, the largest group first.
 
     Rows are brought together by the rounded values of a few projections, four times with the grid
-    shifted, and compared by all projections with the first row of their cell. Two rows at the
-    limit itself are found three times in four, copies always.
-
-    Args:
-        each: The rows' measures.
-        rows: True in the rows to compare.
-        mean_cosine: The mean cosine of two rows. Where all rows are close, only those much closer
-            than the others are alike.
+    shifted, and compared by all projections with the first row of their cell. Two rows at the limit
+    itself are found three times in four, copies always. Where all rows are close (``mean_cosine``),
+    only those much closer than the others are alike.
     """
     ids = np.flatnonzero(rows)
     if len(ids) < 2:

@@ -1,8 +1,8 @@
 """Repair of a model: a copy of its directory, with new rows for those that are broken.
 
-Broken are rows that are zero, nearly so, not finite, or copies of an earlier row. An input row gets
-the direction of its token's output row at the norm of the others, where there is an output table of
-its own. Other rows are drawn from a normal with the mean and the covariance of the sound rows.
+An input row gets the direction of its token's output row at the norm of the others, where there is
+an output table of its own. Other rows are drawn from a normal with the mean and the covariance of
+the sound rows.
 """
 
 from __future__ import annotations
@@ -38,12 +38,7 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class Repair:
-    """A repair.
-
-    Attributes:
-        rows: The rows of each table that were made anew.
-        left_out: Other files of weights, which hold the old table and were not copied.
-    """
+    """The rows of each table that were made anew, and files that hold the old table, not copied."""
 
     to: Path
     rows: Mapping[Side, tuple[int, ...]]
@@ -61,23 +56,16 @@ class Repair:
 
 
 def repair(model: Path, to: Path, found: Inspection, tensor: str | None = None) -> Repair:
-    """Writes a copy of a model with new rows for the broken ones.
+    """Writes a copy of a model with new rows for the broken ones that its inspection ``found``.
 
-    Args:
-        model: The model's directory.
-        to: The new directory, which may not exist yet.
-        found: The model's inspection.
-        tensor: The name of the input table, where it can't be found by itself.
-
-    Raises:
-        InputError: There is nothing to repair, or it can't be written. Nothing is written then.
+    InputError if there is nothing to repair, or it can't be written. Nothing is written then.
     """
     if not model.is_dir():
         raise InputError(f"{model} is no directory; --repair copies a model's directory")
     broken = _broken(found)
     if not broken:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
-    subject, checkpoint = subject_of(model, tensor=tensor), Checkpoint(str(model))
+    subject, checkpoint = subject_of(model, tensor), Checkpoint(str(model))
     layout, tables = subject.layout, _tables(subject)
     names: dict[Side, list[str]] = {"input": [layout.table, *layout.copies], "output": []}
     if layout.head:
@@ -138,14 +126,9 @@ def _made(
 
 
 def along(directions: Tensor, sound: Tensor, generator: torch.Generator) -> Tensor:
-    """Rows of given directions at the root mean square norm of the sound rows.
+    """Rows of given directions (m, D) at the root mean square norm of the sound rows (V, D).
 
-    Where there is no direction, each column is drawn from a normal with the column's moments.
-
-    Args:
-        directions: (m, D); zero for none.
-        sound: The sound rows, (V, D).
-        generator: Where rows are drawn.
+    Where a direction is zero, each column is drawn from a normal with the column's moments.
     """
     length = sound.double().norm(dim=1).pow(2).mean().sqrt().float()
     own = directions.norm(dim=1, keepdim=True)
@@ -155,15 +138,10 @@ def along(directions: Tensor, sound: Tensor, generator: torch.Generator) -> Tens
 
 
 def drawn(sound: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Rows from a normal with the mean and the covariance of the sound rows, (count, D).
+    """Rows from a normal with the mean and the covariance of the sound rows (V, D): (count, D).
 
     A row is the mean plus a combination of the centred rows with normal weights of variance 1 / V.
     So no covariance is formed or factored, and a singular one is no special case.
-
-    Args:
-        sound: The sound rows, (V, D).
-        count: The number of rows.
-        generator: Where the weights are drawn.
     """
     mean = sound.double().mean(dim=0)
     made = []
@@ -210,24 +188,16 @@ def _copy(
 
 @contextlib.contextmanager
 def _whole_directory(to: Path) -> Iterator[Path]:
-    """A temporary directory that becomes ``to`` at the end, or is removed after an error.
-
-    Raises:
-        InputError: ``to`` is there already, or can't be written.
-    """
+    """A directory that becomes ``to`` at the end, or is removed after an error; InputError then."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError(f"{to} exists already; name a new directory")
-    temporary = None
+    where = {"dir": to.parent, "prefix": f".{to.name}.", "ignore_cleanup_errors": True}
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}."))
-        yield temporary
-        temporary.chmod(0o755)
-        os.replace(temporary, to)
+        with tempfile.TemporaryDirectory(**where) as directory:
+            yield Path(directory)
+            os.chmod(directory, 0o755)
+            os.replace(directory, to)
     except OSError as error:
-        raise InputError(
-            f"{to} can't be written: {error.strerror or error}; nothing is left of it"
-        ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+        reason = error.strerror or error
+        raise InputError(f"{to} can't be written: {reason}; nothing is left of it") from error

@@ -1,22 +1,14 @@
-"""The result of an inspection, as an object, as a JSON document and as text."""
+"""The result of an inspection, as an object and as text."""
 
 from __future__ import annotations
 
-import json
-import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from embinit.errors import counted, printable
 from embinit.lab.inspection.findings import SEVERITIES, Finding, Severity, Side
 from embinit.lab.inspection.measures import TableMeasures
-
-SCHEMA_VERSION = 2
-
-MOST_ROWS = 1000
-"""Rows of a finding that the document lists; their number is given in any case."""
 
 COLUMNS = 96
 SHOWN_ROWS = 8
@@ -25,40 +17,26 @@ DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 @dataclass(frozen=True)
 class InspectedTable:
-    """An inspected table.
-
-    Attributes:
-        xavier_sigma: Xavier's sigma for its shape.
-        rms_after_lookup: A row's root mean square after the architecture's multiplier; None
-            for an output table and for vectors.
-    """
+    """An inspected table."""
 
     side: Side
     name: str
     measures: TableMeasures
     xavier_sigma: float
-    rms_after_lookup: float | None = None
+    rms_after_lookup: float | None = None  # None for an output table and for vectors
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """The result of an inspection.
-
-    Attributes:
-        name: What was inspected.
-        architecture: The model's type; ``""`` where there is none.
-        tied: Whether input and output table are one; None where there is no output.
-        facts: Further figures in words, by name.
-    """
+    """The result of an inspection."""
 
     name: str
     kind: str
-    architecture: str
-    tied: bool | None
+    architecture: str  # the model's type; "" where there is none
+    tied: bool | None  # None where there is no output
     tables: tuple[InspectedTable, ...]
     facts: Mapping[str, float | int | str]
     findings: tuple[Finding, ...]
-    tokens: Mapping[int, str]
 
     def finding(self, name: str) -> Finding | None:
         """The gravest finding of a name; None if there is none."""
@@ -66,27 +44,8 @@ class Inspection:
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """The findings that are as grave as ``severity`` or graver."""
-        return tuple(each for each in self.findings if each.at_least(severity))
-
-    def as_json(self) -> str:
-        """The document that ``inspection.schema.json`` describes."""
-        document = {"schema_version": SCHEMA_VERSION} | asdict(self)
-        del document["tokens"]
-        document["tables"] = [table | table.pop("measures") for table in document["tables"]]
-        document["findings"] = [self._document(each) for each in self.findings]
-        return printable(json.dumps(_plain(document), indent=1, ensure_ascii=False)) + "\n"
-
-    def _document(self, finding: Finding) -> dict[str, Any]:
-        document = asdict(finding)
-        used = document.pop("used")
-        del document["kept"]
-        rows = [
-            {"id": row}
-            | ({"token": self.tokens[row]} if row in self.tokens else {})
-            | ({} if used is None else {"used": used.get(row, 0)})
-            for row in finding.rows[:MOST_ROWS]
-        ]
-        return document | {"row_count": len(finding.rows), "rows": rows}
+        grave = SEVERITIES[SEVERITIES.index(severity) :]
+        return tuple(each for each in self.findings if each.severity in grave)
 
     def as_text(self) -> str:
         """The subject, its tables, and each finding with its mend, for the terminal."""
@@ -116,31 +75,13 @@ class Inspection:
     def _paragraph(self, finding: Finding) -> list[str]:
         of = " (output)" if finding.side == "output" else ""
         lines = [f"{finding.severity.upper()} {finding.name}{of}", *wrapped(finding.what, 2)]
-        if finding.used is not None:
-            lines += _entry("in text", self._used(finding.used))
         for name in ("means", "follows", "mend"):
             lines += _entry(name, getattr(finding, name))
         if finding.rows:
             shown = ", ".join(map(str, finding.rows[:SHOWN_ROWS]))
             more = len(finding.rows) - SHOWN_ROWS
-            lines += _entry("ids", shown + f" and {more:,} more (--json has them)" * (more > 0))
+            lines += _entry("ids", shown + f" and {more:,} more" * (more > 0))
         return lines
-
-    def _used(self, used: Mapping[int, int]) -> str:
-        if not used:
-            return "none of these rows is used"
-        most = sorted(used, key=lambda row: -used[row])[:SHOWN_ROWS]
-        named = ", ".join(f"{self.tokens.get(row, row)!r} {used[row]:,}" for row in most)
-        return f"{len(used):,} of these rows are used, {sum(used.values()):,} times: {named}"
-
-
-def _plain(value: Any) -> Any:
-    """``value`` as strict JSON has it: no NaN, no infinity."""
-    if isinstance(value, dict):
-        return {name: _plain(content) for name, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(content) for content in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _table(table: InspectedTable) -> list[str]:

@@ -1,8 +1,7 @@
 """Checks of single rows: each reads a table's measures and may name rows that are faulty.
 
-The limits are far from what trained tables have, so that a clean table has no finding: a row
-counts as small or large only where a gap parts it from the others, since no single number fits
-all models.
+The limits are far from what trained tables have: a row counts as small or large only where a gap
+parts it from the others, since no single number fits all models.
 """
 
 from __future__ import annotations
@@ -127,30 +126,6 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
             f"{np.median(along[far]):.2g} of it, the others {median:.3g}): {evidence.named(rows)}",
             rows,
             common=median,
-        )
-
-
-def special_tokens(evidence: Evidence) -> Iterator[Finding]:
-    """Special and added tokens whose norm is far outside of what the others have."""
-    tokens, mask, norms = evidence.subject.tokens, evidence.ordinary, evidence.each.norms
-    if tokens is None:
-        return
-    special = [row for row in sorted(tokens.special | tokens.added) if row < len(mask)]
-    others = mask.copy()
-    others[special] = False
-    if others.sum() < 100:
-        return
-    low, high = np.quantile(norms[others], (0.01, 0.99))
-    rows = [row for row in special if mask[row] and not low / 1.5 <= norms[row] <= 1.5 * high]
-    if rows:
-        yield evidence.finding(
-            "special-tokens-apart",
-            f"the norms of {rows_of(len(rows), 'special or added token')} are far outside those of "
-            f"98 % of the others, {low:.3g} to {high:.3g}: {evidence.named(rows)}",
-            rows,
-            low=low,
-            high=high,
-            median=float(np.median(norms[others])),
         )
 
 

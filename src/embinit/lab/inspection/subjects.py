@@ -25,30 +25,18 @@ TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of an inspection.
-
-    Attributes:
-        kind: ``model``, ``tensor`` or ``vectors``.
-        table: The input table.
-        head: The output table where one is stored; None if it is tied or there is none.
-        layout: The tables' names and what the architecture makes of them.
-        tokens: The tokenizer's tokens; None where it is not known.
-        pad: The padding row; None where there is none.
-        positions: The learned positions that are added, (L, D); None where there are none.
-        gain: The gain of the norm before the head, (D,); None where none was found.
-    """
+    """The subject of an inspection."""
 
     name: str
-    kind: str
+    kind: str  # "model", "tensor" or "vectors"
     table: StoredTensor
-    head: StoredTensor | None = None
+    head: StoredTensor | None = None  # None if it is tied or there is none
     layout: Layout = field(default_factory=Layout)
     words: tuple[str, ...] = ()
     tokens: TokenList | None = None
-    pad: int | None = None
-    positions: Tensor | None = None
-    gain: Tensor | None = None
-    tokenizer: str | None = None
+    pad: int | None = None  # the padding row
+    positions: Tensor | None = None  # (L, D), added to the rows
+    gain: Tensor | None = None  # (D,), of the norm before the head
 
     @property
     def ids(self) -> int:
@@ -61,38 +49,16 @@ class Subject:
         return dict(enumerate(self.words)) or (self.tokens.tokens if self.tokens else {})
 
 
-def subject_of(
-    thing: str | Path | Tensor, tokenizer: Path | None = None, tensor: str | None = None
-) -> Subject:
-    """The subject that a user names.
-
-    Args:
-        thing: A path, an id on the Hub, or a table (N, D).
-        tokenizer: The tokenizer's directory; None for that of the model.
-        tensor: The name of the input table, where it can't be found by itself.
-
-    Raises:
-        InputError: It can't be read, or has no table.
-    """
+def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject:
+    """The subject that a user names; InputError if it can't be read, or has no table."""
     if isinstance(thing, Tensor):
-        subject = _of_tensors("tensor", {"table": MemoryTensor("table", thing)}, Layout("table"))
-    elif _is_vectors(Path(thing)):
-        subject = _of_vectors(Path(thing))
-    elif Path(thing).is_file():
+        return _of_tensors("tensor", {"table": MemoryTensor("table", thing)}, Layout("table"))
+    if _is_vectors(Path(thing)):
+        return _of_vectors(Path(thing))
+    if Path(thing).is_file():
         tensors = read_tensors(Path(thing))
-        subject = _of_tensors(str(thing), tensors, layout(str(thing), tensors, {}, tensor))
-    else:
-        subject = _of_model(str(thing), tensor)
-    if tokenizer is not None:
-        tokens = token_list(Checkpoint(str(tokenizer)).present) if tokenizer.is_dir() else None
-        if tokens is None:
-            raise InputError(
-                f"{tokenizer} has no tokenizer.json, vocab.txt or vocab.json; name a tokenizer's "
-                "directory"
-            )
-        pad = tokens.pad if subject.pad is None else subject.pad
-        subject = replace(subject, tokens=tokens, pad=pad, tokenizer=str(tokenizer))
-    return subject
+        return _of_tensors(str(thing), tensors, layout(str(thing), tensors, {}, tensor))
+    return _of_model(str(thing), tensor)
 
 
 def _is_vectors(path: Path) -> bool:
@@ -150,7 +116,6 @@ def _of_model(location: str, tensor: str | None) -> Subject:
         kind="model",
         tokens=tokens,
         pad=pad if isinstance(pad, int) else None,
-        tokenizer=location,
     )
 
 

@@ -100,14 +100,12 @@ def first_loss(evidence: Evidence) -> Iterator[Finding]:
 
 
 def excess_loss(evidence: Evidence) -> float | None:
-    """The expected loss above ln V, in nats, of a state unrelated to the rows; None without a head.
-
-    Logits of a normed state have the variance of a row's values times the gain's squares, and
-    ln E exp(z) of a normal z is half its variance.
-    """
+    """The expected loss above ln V, in nats, of an unrelated state; None without a head."""
     subject, table = evidence.subject, evidence.table
     if subject.kind != "model" or not (subject.layout.headed or evidence.side == "output"):
         return None
+    # Logits of a normed state have the variance of a row's values times the gain's squares, and
+    # ln E exp(z) of a normal z is half its variance.
     return 0.5 * subject.layout.logit_factor**2 * table.energy / table.dim * gain(evidence)
 
 
@@ -146,9 +144,9 @@ def scale(evidence: Evidence) -> Iterator[Finding]:
 def position_ratio(evidence: Evidence) -> float | None:
     """The energy of the rows over that of positions; None where none are added.
 
-    Both energies are mean squared distances to the mean: what is the same in all rows, or at all
-    positions, says nothing. For a file of vectors the ratio is that of a Transformer's encoder
-    with sinusoids and sqrt(D), whose mean over many positions is 0 and whose energy is D / 2.
+    Both are mean squared distances to the mean: what is the same in all rows, or at all positions,
+    says nothing. For a file of vectors it is the ratio in a Transformer's encoder with sinusoids
+    and sqrt(D), whose mean over many positions is 0 and whose energy is D / 2.
     """
     if evidence.subject.kind == "vectors":
         return 2 * evidence.table.energy

@@ -1,9 +1,8 @@
 """Stacked multi-head attention, without positions or with relative, rotary or untied ones.
 
-The run axis is folded into the batch, so that one call of torch's scaled dot-product attention
-serves all runs. Where ``batch`` counts packs of sentences, B, T and the rest are those of packs.
-Shapes: R runs, B sentences, T words, H heads, D width, E = D / H; BT = B * T rows
-and RB = R * B sentences of all runs.
+The run axis is folded into the batch, so that one call of torch's attention serves all runs.
+Shapes: R runs, B sentences (or packs of them), T words, H heads, D width, E = D / H; BT = B * T, RB
+= R * B.
 """
 
 from __future__ import annotations
@@ -42,16 +41,9 @@ def angles(start: int, length: int, width: int, device: torch.device) -> Float[T
 
 
 def rotated(x: Float[Tensor, "... T E"], start: int = 0) -> Float[Tensor, "... T E"]:
-    """Rotary positions (Su et al. 2021): each pair of elements is rotated by its position's angle.
+    """Rotary positions (Su et al. 2021): pairs (i, i + E/2) rotated by their position's angle.
 
-    Element i is paired with i + E/2, as in most implementations.
-
-    Args:
-        x: Queries or keys.
-        start: The position of the first word.
-
-    Raises:
-        InputError: E is odd.
+    ``start`` is the first word's position. InputError if E is odd.
     """
     length, width = x.shape[-2:]
     if width % 2:
@@ -125,11 +117,7 @@ class Attention(nn.Module):
     def step(
         self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, batch: int
     ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
-        """A decoding step: each sentence's new token attends to itself and to earlier tokens.
-
-        Returns:
-            Attention's output, and ``past`` with the new word's keys and values.
-        """
+        """A decoding step: a sentence's new token joins ``past`` and attends to all of it."""
         start = 0 if past is None else past[0].shape[2]
         query = self.query(x, batch, start)
         key, value = self.keys_and_values(x, batch, start)
@@ -146,11 +134,8 @@ class Attention(nn.Module):
         mask: Float[Tensor, "RB _ _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BQ D"]:
-        """The attention output; ``mask`` is added to the scores.
-
-        On a CPU without AVX-512 torch 2.13 reads a float32 mask beside float64 queries wrongly, so
-        it has their type.
-        """
+        """The attention output; ``mask`` is added to the scores."""
+        # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
         merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
@@ -196,8 +181,8 @@ class RotaryAttention(Attention):
 class UntiedAttention(Attention):
     """Untied attention: separate queries and keys for tokens and positions (TUPE; Ke et al. 2021).
 
-    A score is the words' plus the positions', over √2, so that it varies as much as one of words
-    alone. The positions are sinusoids. TUPE's are trained, and its layers share one set of scores.
+    A score is the words' plus the positions', over √2. The positions are sinusoids; TUPE's are
+    trained, and its layers share one set of scores.
     """
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
@@ -207,13 +192,11 @@ class UntiedAttention(Attention):
         )
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"]:
-        """The scores between the positions from ``start`` on and all positions.
-
-        Each run has products of its own: those of few rows have other bits in a batch than alone.
-        """
+        """The scores between the positions from ``start`` on and all positions."""
         weights = self.position_projection.weight
         angle = angles(0, keys, self.dim, weights.device)
         sinusoids = torch.cat((angle.sin(), angle.cos()), dim=-1)[:, : self.dim].to(weights)
+        # A product each: those of few rows have other bits in a batch than alone.
         scores = [self._of_positions(sinusoids, weight, start) for weight in weights]
         return torch.stack(scores).repeat_interleave(batch, dim=0)
 

@@ -14,10 +14,7 @@ from embinit.lab.models.transformer import StackedTransformer
 def greedy(
     model: StackedTransformer, source: Int[Tensor, "B T"], longest: int
 ) -> Int[Tensor, "R B L"]:
-    """Greedy translations of ``source``: the likeliest token at each step, at most ``longest``.
-
-    Stops when every sentence of every run has ended; what follows a sentence's EOS is padding.
-    """
+    """Greedy translations of at most ``longest`` tokens; after a sentence's EOS comes padding."""
     memory = model.encode_memory(source.unsqueeze(0))
     runs, batch = model.runs, len(source)
     words = torch.full((runs, batch), BOS, device=source.device)

@@ -16,9 +16,8 @@ class Embedding(nn.Module):
     """Each run's table times its multiplier, plus its positions; float32 always.
 
     A run whose table is frozen gets a zero gradient, and Adam's step from zero moments is zero.
-    ``ModelSpec.norm_after_sum`` puts a norm after the sum, which Kim et al.'s model lacks. Where
-    the table's width E is not the model's D, a linear layer leads from one to the other, after
-    norm and dropout, as in RemBERT.
+    Where the table's width E is not the model's D, a linear layer leads from one to the other,
+    after norm and dropout, as in RemBERT.
     """
 
     offsets: Tensor
@@ -37,19 +36,10 @@ class Embedding(nn.Module):
         learned_positions: bool = False,
         precision: str = "float32",
     ) -> None:
-        """The embedding of R runs.
+        """The embedding of R runs; InputError if tables have another width than the model reads.
 
-        Args:
-            spec: The model that reads it.
-            tables: Each run's table of N words.
-            multipliers: What each run's table is multiplied by.
-            positions: What is added at each of L positions.
-            trained: Whether a run's table is trained.
-            learned_positions: Whether the positions are.
-            precision: That of the linear layer.
-
-        Raises:
-            InputError: The tables have another width than the model reads.
+        ``trained`` says whether a run's table is, ``learned_positions`` whether all positions are;
+        ``precision`` is the linear layer's.
         """
         super().__init__()
         runs, words, width = tables.shape

@@ -1,9 +1,8 @@
 """A training step as one CUDA graph for each shape of batch, which is launched at once.
 
 A shape's first batch runs as written, which warms libraries up and lets the optimizer make its
-state; its second is recorded, and every one from then on replayed. Recording runs nothing, so each
-batch is learnt once. What a step reads and writes keeps its address; only the batch's indices are
-copied into the tensor that was recorded.
+state; its second is recorded, and later ones replayed. What a step reads and writes keeps its
+address; only the batch's indices are copied into the tensor that was recorded.
 """
 
 from __future__ import annotations

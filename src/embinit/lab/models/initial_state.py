@@ -13,8 +13,8 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.models.embedding import Embedding
+from embinit.lab.models.sizes import learned_positions
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import learned_positions
 from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics
@@ -45,11 +45,7 @@ class InitialState:
         return model_shape(self.specs[0], self.data)
 
     def model(self, made_as: type[StackedTransformer] = StackedTransformer) -> StackedTransformer:
-        """The stacked model with every run's tables, positions and weights in place.
-
-        Args:
-            made_as: The model's class.
-        """
+        """The stacked model with every run's tables, positions and weights in place."""
         shape = self.shape
         decoder = self._embedding("decoder") if shape.translates else None
         model = made_as(shape, self._embedding("encoder"), decoder)
@@ -82,14 +78,9 @@ class InitialState:
 
 
 def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
-    """Loads a pre-trained model's parameters and buffers into ``model``.
+    """Loads pre-trained parameters and buffers by name into all of ``model`` but its output layer.
 
-    Args:
-        model: Keeps its own output layer.
-        carried: All the rest by name, as ``state_dict`` has it.
-
-    Raises:
-        RuntimeError: The names are not exactly those of the model without its output layer.
+    RuntimeError if the names are others.
     """
     own = {f"output.{name}" for name in model.output.state_dict()}
     wanted = model.state_dict().keys() - own

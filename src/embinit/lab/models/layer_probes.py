@@ -44,11 +44,10 @@ def probe_accuracy(
     answers: Int[Tensor, " m"],
     classes: int,
 ) -> Float[Tensor, ...]:
-    """The accuracy in percent of a linear probe, a deterministic ridge regression.
+    """The accuracy in percent of a linear probe: ridge regression on one-hot labels.
 
-    Ridge regression on one-hot labels, features standardised and an intercept, the largest output
-    being the answer (as scikit-learn's RidgeClassifier). InputError if fewer than two classes occur
-    among ``labels``, those of ``train``.
+    Features are standardised, as for scikit-learn's RidgeClassifier. InputError if fewer than two
+    classes occur among ``labels``.
     """
     if len(labels.unique()) < 2:
         raise InputError("a probe needs at least two classes among its training examples")
@@ -67,10 +66,10 @@ def probe_accuracy(
 
 
 def retrieval_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, ...]:
-    """Percent of sentences whose translation is the nearest.
+    """Percent of sentences whose translation is the nearest by cosine, both ways averaged.
 
-    The first half of the sentences is in one language, the others are their translations; nearest
-    is the greatest cosine after each language's mean is taken off, both ways averaged.
+    The first half of the sentences is in one language, the others are their translations. Each
+    language's mean is taken off.
     """
     first, second = (
         F.normalize(language - language.mean(dim=-2, keepdim=True), dim=-1)

@@ -1,10 +1,8 @@
 """The layers of a stacked model: linear maps, norms, feed-forward, residuals and dropout.
 
-Every parameter has a leading run axis, and a batched matrix product takes the place of every
-linear layer. Nothing is shared between runs: with the loss summed over runs, each run's gradient
-is its own. Norms are float32 always; matrix products may be bfloat16 (``precision``).
-
-Shapes: R runs, M rows (B sentences of T words, one after the other), D width.
+Every parameter has a leading run axis, and nothing is shared between runs: with the loss summed
+over runs, each run's gradient is its own. Norms are float32 always; matrix products may be
+bfloat16. Shapes: R runs, M rows (B sentences of T words, one after the other), D width.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ PRECISIONS = Named("precision", {"float32": torch.float32, "bfloat16": torch.bfl
 class SeedDropout:
     """Dropout whose masks are drawn once per seed and broadcast over the seed's runs.
 
-    Each seed has a generator of its own. It is asked in the same order and for the same shapes
-    whatever the cohort holds, so a run's masks depend on its seed and its batches alone.
+    Each seed's generator is asked in the same order and for the same shapes whatever the cohort
+    holds, so a run's masks depend on its seed and its batches alone.
     """
 
     def __init__(
@@ -77,26 +75,21 @@ def multiplies_bfloat16() -> bool:
 
 
 def products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
-    """Each run's matrix product, which has the same bits whatever the number of runs.
-
-    On a CPU oneDNN cuts a batch of bfloat16 products into blocks that depend on the batch's size,
-    and so does the order of its sums; each run has a product of its own there. MKL's float32 has
-    no such cuts (``tests/test_bits.py``). A CPU without AVX-512 only imitates bfloat16, 15 times
-    slower than float32: products of rounded numbers are float32 there, and then rounded.
-    """
-    if x.dtype == torch.float32 or x.is_cuda:
+    """Each run's matrix product, which has the same bits whatever the number of runs."""
+    if x.dtype == torch.float32 or x.is_cuda:  # MKL's float32 doesn't depend on the batch's size
         return torch.bmm(x, y)
     if x.dtype == torch.bfloat16 and not multiplies_bfloat16():
+        # It would be 15 times slower than the same products in float32, rounded.
         return torch.bmm(x.float(), y.float()).to(x.dtype)
+    # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
     return torch.stack([torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)])
 
 
 class StackedLinear(nn.Module):
-    """y_r = x_r W_r + b_r for each run r.
+    """y_r = x_r W_r + b_r for each run r; without ``bias`` b_r is zero for good.
 
-    ``parts`` is the number of matrices that stand side by side in the weight, as query, key and
-    value do: they share one product, but each is drawn with its own fan. Without ``bias`` b_r is
-    zero for good.
+    ``parts`` matrices lie side by side in the weight, as query, key and value do: they share one
+    product, but each is drawn with its own fan.
     """
 
     bias: Tensor

@@ -1,8 +1,7 @@
 """Cross-entropy of a stacked output layer, a few runs' logits at a time.
 
 Over a large vocabulary the logits of a cohort, and their gradient, are its largest tensors by far.
-Here they exist for a few runs at once: gradients are taken while the logits are there, as the loss
-is a sum that nothing else reads.
+Gradients are taken while the logits are there, as the loss is a sum that nothing else reads.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A stacked masked language model: the stacked encoder with an output table on top.
 
-After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer to the output
-table's width, GELU, a norm, and the table's transpose with a bias. The output table is the input
-table (coupled) or one of its own, of a width of its own (decoupled), which fine-tuning throws away.
+After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer to the output table's
+width, GELU, a norm, and the table's transpose with a bias. The output table is the input table
+(coupled) or one of its own (decoupled), which fine-tuning throws away.
 
-Shapes are those of ``transformer``; K masked positions a sentence, O the output table's width.
+K masked positions a sentence, O the output table's width; other shapes are ``transformer``'s.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from embinit.lab.models.layers import (
     no_dropout,
 )
 from embinit.lab.models.losses import OutputLayer
+from embinit.lab.models.sizes import Parameters, output_width
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.models.widths import Parameters, output_width
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.randomness import stream

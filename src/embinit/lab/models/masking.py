@@ -1,9 +1,8 @@
 """Masking for a cohort: all arms of a seed mask the same words.
 
-Of each sentence's words a share is predicted; of these 80 % become MASK, 10 % a random word and
-10 % stay (Devlin et al. 2019). What is drawn depends on the seed and the batch alone, and is drawn
-anew each time that a sentence comes round. It runs on the device with static shapes, for CUDA
-graphs.
+Of the predicted words 80 % become MASK, 10 % a random word and 10 % stay (Devlin et al. 2019). They
+depend on the seed and the batch alone, and are drawn anew each time that a sentence comes round, on
+the device with static shapes, for CUDA graphs.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from embinit.lab.models.losses import NOTHING
 class Masked(NamedTuple):
     """A batch of masked sentences, with at most K predicted words each, BK = B * K.
 
-    ``positions`` are those of predicted words, ``labels`` the words themselves, and NOTHING where a
-    sentence has fewer than K.
+    ``labels`` are the words at ``positions``; NOTHING where a sentence has fewer than K.
     """
 
     seen: Int[Tensor, "S B T"]

@@ -1,7 +1,7 @@
 """Memory estimates: what training a cohort takes, and how many of its runs fit at once.
 
-An estimate from shapes alone, so that a cohort is cut before it fails; ``SPARE`` is for what it
-leaves out (libraries, fragments). ``benchmarks/steps.py growth`` compares it with what was used.
+They follow from shapes alone; ``SPARE`` is for what they leave out (libraries, fragments).
+``benchmarks/steps.py growth`` compares them with what was used.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ SPARE = 0.8
 
 @dataclass(frozen=True)
 class WidestBatch:
-    """The largest batch that a model is trained on, in sentences and words of each.
+    """The largest batch that a model is trained on; ``target`` is 0 where it does not translate.
 
-    ``target`` is 0 where the model does not translate; ``answers`` are a sentence's predicted words
-    or classes there.
+    ``answers`` are a sentence's predicted words or classes.
     """
 
     sentences: int

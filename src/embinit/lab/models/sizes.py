@@ -1,27 +1,50 @@
-"""Parameter counts of encoders, from their specs alone.
+"""Widths and parameter counts of encoders, from their specs alone and without torch.
 
-Claims compare models of one budget, so parameters are counted where claims are collected. What
-embinit ships is counted by arithmetic, which loads no torch. A model with another package's
-attention or norm is built without values, and its parameters are counted.
+A model with another package's attention or norm is built without values, and counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from embinit.errors import InputError
-from embinit.lab.models.widths import Parameters, learned_positions, output_width
-from embinit.lab.specs import ModelRun, ModelSpec
+from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec
 
 _FINAL_NORMS = {"post": 0, "pre": 1}
 _ATTENTION = ("plain", "rotary")
 
 
-def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """Parameter counts for a vocabulary of ``words`` tokens.
+class Parameters(NamedTuple):
+    """Parameter counts of one model, at pre-training and at fine-tuning.
 
-    ``length`` is how many learned positions there are; 0 where positions are fixed.
+    Fine-tuning has neither the output table nor the layers that lead to it; a task's own output
+    layer is counted in neither.
     """
+
+    pretraining: int
+    finetuning: int
+
+
+def output_width(model: ModelSpec) -> int | None:
+    """E_out of a decoupled model, None of a coupled one; InputError if that is given a width."""
+    if not model.coupled:
+        return model.dim if model.output_width is None else model.output_width
+    if model.output_width is not None:
+        raise InputError(
+            f"a coupled model's output table is its input table, {model.table_width} wide: "
+            "leave output_width out"
+        )
+    return None
+
+
+def learned_positions(recipe: ModelRecipe, data: DataSpec) -> int:
+    """The number of learned positions of each side, for every task; 0 where positions are fixed."""
+    return data.max_length + 1 if recipe.positions.kind == LEARNED else 0
+
+
+def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
+    """Parameter counts for ``words`` tokens and ``length`` learned positions (0 for fixed ones)."""
     known = model.attention in _ATTENTION and model.norm_position in _FINAL_NORMS
     if not known or model.dim % model.heads:
         from embinit.lab.models.masked_language_model import built_parameters
@@ -75,9 +98,8 @@ def parameters_of(run: ModelRun) -> Parameters:
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
     """A decoupled model with a narrower input table, whose freed parameters go into layers.
 
-    As many whole layers as fit, and what is left over in all layers' feed-forward widths: at
-    fine-tuning it has as many parameters as ``model`` to within one step of that width, which is
-    2 D + 1 in each layer. InputError where not even one layer is freed.
+    As many whole layers as fit, the rest in all feed-forward widths: at fine-tuning it has as many
+    parameters as ``model`` to within 2 D + 1 a layer. InputError where not even one layer is freed.
     """
     narrow = replace(model, input_width=input_width, coupled=False)
     budget = count_parameters(model, words, length).finetuning

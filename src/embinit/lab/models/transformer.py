@@ -1,16 +1,13 @@
 """The vanilla transformer (Vaswani et al. 2017) with a leading run axis on every parameter.
 
-One set of stacked parameters holds R models of the same shape, so that the arms and seeds of an
-experiment train at once (see ``layers``).
-
 Conventions, after the paper's A.1 and A.2 and Vaswani et al. section 5.4, unless the spec says
 otherwise: the table is multiplied by the run's multiplier, then the positions are added; no
 LayerNorm after the sum; LayerNorm after each residual (post-norm); ReLU; dropout on the embedding
 sum and on each sub-layer's output; the output projection is not tied. The classifier averages the
 encoder's output over the words.
 
-Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B sentences, T words,
-D width, H heads, E width of a head; BT = B * T rows, RB = R * B sentences of all runs.
+Shapes: R runs, S batches of ids (1 where all runs read the same, else R), B sentences, T words, D
+width, H heads, E width of a head; BT = B * T rows, RB = R * B sentences of all runs.
 """
 
 from __future__ import annotations
@@ -49,24 +46,14 @@ from embinit.lab.specs import ModelSpec
 
 @dataclass(frozen=True)
 class ModelShape:
-    """The shape of a stacked model: all that decides its tensors and number of parameters.
-
-    Attributes:
-        spec: The model's widths and options.
-        encoder_vocabulary: How many words the encoder's table has.
-        decoder_vocabulary: How many words the decoder's has; 0 without a decoder.
-        outputs: The decoder's vocabulary size for translation, the number of classes for
-            classification, 0 for an encoder alone.
-        precision: In which precision matrix products are.
-        learned_positions: How many positions each side has, if they are trained; else 0.
-    """
+    """The shape of a stacked model: all that decides its tensors and number of parameters."""
 
     spec: ModelSpec
     encoder_vocabulary: int
-    decoder_vocabulary: int = 0
-    outputs: int = 0
+    decoder_vocabulary: int = 0  # 0 without a decoder
+    outputs: int = 0  # the decoder's vocabulary, the number of classes, or 0 for an encoder alone
     precision: str = "float32"
-    learned_positions: int = 0
+    learned_positions: int = 0  # of each side; 0 where they are fixed
 
     @property
     def translates(self) -> bool:
@@ -84,14 +71,10 @@ class ModelShape:
         return count(StackedTransformer.empty(self))
 
     def kept(self, source: int, target: int) -> int:
-        """The number of activations that the backward pass needs per sentence.
+        """The number of activations that the backward pass needs per sentence of so many words.
 
         They are what the layers below read back: so many widths D of the model and F of the
-        feed-forward for each word.
-
-        Args:
-            source: The words of the sentence.
-            target: The words of its translation; 0 where the model does not translate.
+        feed-forward for each word. ``target`` is 0 where the model does not translate.
         """
         dim, inner = self.spec.dim, 2 * self.spec.feed_forward
         encoder = 3 * dim + self.spec.layers * (14 * dim + inner)
@@ -112,8 +95,8 @@ class ModelShape:
 class Memory:
     """The encoded source: each decoder layer's keys and values, and the mask of its tokens.
 
-    ``batch`` is how many sentences it has, or packs of sentences. ``earlier`` is the mask of the
-    target's earlier words in such packs; None where order alone is the mask.
+    ``batch`` counts sentences, or packs of them; ``earlier`` masks the target's earlier words in
+    such packs (None where order alone does).
     """
 
     keys_and_values: tuple[KeysAndValues, ...]
@@ -260,10 +243,7 @@ class StackedTransformer(nn.Module):
     def states(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
     ) -> Iterator[Float[Tensor, "R BT D"]]:
-        """The embeddings of ``ids``, then the encoder's states after each layer.
-
-        The last is the encoder's output, so it is after the final norm where there is one.
-        """
+        """The embeddings of ``ids``, then each layer's states, the last after any final norm."""
         _, batch, length = ids.shape
         size = self._pack_size(ids, length)
         mask, packs = self._mask(ids, size, length), batch // size
@@ -365,9 +345,9 @@ class StackedTransformer(nn.Module):
     def initialise(self, run: int, generator: torch.Generator) -> None:
         """Initialises run ``run``'s weights: matrices Xavier-uniform, biases 0, gains 1 (A.2).
 
-        The order of the draws is the order of the modules, those of the embeddings last, and no
-        table takes part: so a seed's weights are the same whatever the embeddings start from, and
-        the layers' the same whatever the tables' widths.
+        Draws are in the order of the modules, the embeddings' last, and no table takes part: so a
+        seed's weights are the same whatever the embeddings start from, and the layers' whatever the
+        tables' widths.
         """
         sides = (self.encoder_embedding, self.decoder_embedding)
         of_embeddings = [module for side in sides if side is not None for module in side.modules()]

@@ -1,10 +1,8 @@
 """Table pre-training on the microcosm's unlabelled text: where its tables come from.
 
-Five modules are objectives, each with the conventions that decide its table's sigma: GloVe's
-weighted least squares, BERT's masked language model, T5's span corruption, the skip-gram of
-word2vec and fastText, ELMo's two-way language model. ``python -m embinit.lab.table_pretraining
-make`` trains all six tables and writes the assets that the sources read.
-``runs`` trains one with a changed recipe, for claims on what decides its sigma.
+Five modules are objectives, each with the conventions that decide its table's sigma. ``python -m
+embinit.lab.table_pretraining make`` trains the tables that the sources read; ``runs`` trains one
+with a changed recipe, for claims on what decides its sigma.
 """
 
 from __future__ import annotations

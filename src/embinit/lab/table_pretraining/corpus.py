@@ -49,10 +49,7 @@ class Corpus:
     def batches(
         self, size: int, steps: int, generator: torch.Generator
     ) -> Iterator[Int64[Tensor, "batch T"]]:
-        """Yields ``steps`` shuffled batches of ``size``, each as long as its longest sentence.
-
-        Every pass has an order of its own; a batch may span two passes.
-        """
+        """Yields ``steps`` shuffled batches of ``size``, each as long as its longest sentence."""
         rows = self.ids.shape[0]
         queue = torch.empty(0, dtype=torch.int64)
         for _ in range(steps):

@@ -1,10 +1,10 @@
 """GloVe: weighted least squares on log co-occurrence (Pennington, Socher and Manning 2014).
 
-Their section 3 gives the objective (equation 8) and the weighting (equation 9), section 4.2 the
-training: AdaGrad with rate 0.05, a window of 10 words in which a pair ``d`` words apart counts 1/d,
-alpha = 3/4, and the sum of word and context vectors as the result. The start, U(-0.5, 0.5)/D, and
-AdaGrad's squares starting at 1 are those of the authors' program. Log counts are the only scale in
-the objective, so they decide the sigma of the vectors.
+Equations 8 and 9 are the objective and its weighting; section 4.2 has the training: AdaGrad with
+rate 0.05, a window of 10 words in which a pair ``d`` words apart counts 1/d, alpha = 3/4, and the
+sum of word and context vectors as the result. The start, U(-0.5, 0.5)/D, and AdaGrad's squares
+starting at 1 are those of the authors' program. Log counts are the only scale in the objective, so
+they decide the sigma of the vectors.
 
 ``X_MAX`` is 100 in the paper, for corpora of a billion words and more, and 10 in the program's
 demonstration on a small corpus. This corpus is smaller still, and takes 10.

@@ -52,10 +52,10 @@ def make_assets(
 ) -> None:
     """Trains tables and writes each as ``micro-<name>.safetensors``, or with its world's number.
 
-    A table of a world is kept in half precision, and isn't trained again if it is there already,
-    whole and made of the same text with the same effort and seed. ``effort`` is a factor for the
-    passes and steps; 1 takes a few minutes a table on one core. The world's number is added to the
-    seed; world 0 is the language that settings were chosen on. ``only`` None means all tables.
+    A table of a world is kept in half precision, and stays if it is there already, whole and made
+    of the same text with the same effort and seed. ``effort`` multiplies passes and steps; 1 takes
+    a few minutes a table on one core. The world's number is added to the seed; settings were chosen
+    on world 0. ``only`` None means all tables.
     """
     trainers: dict[str, Callable[..., TrainedTable]] = {
         "glove": partial(train_glove, epochs=max(1, round(50 * effort))),

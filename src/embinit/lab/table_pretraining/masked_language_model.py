@@ -43,8 +43,8 @@ MaskedBatch = tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]
 class MaskedLanguageModel(LanguageModel):
     """An encoder of two post-LN layers over N words, padding (id N) and the mask (id N + 1).
 
-    ``start`` is the sigma that the table starts from. With ``relative``, positions are T5's biases
-    inside attention, instead of learned rows that are added to the table's.
+    The table starts from sigma ``start``. With ``relative``, positions are T5's biases inside
+    attention, instead of learned rows that are added to the table's.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ def mask_tokens(
 ) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
     """Chooses words to predict, and masks most: the ids that the model sees, and the targets.
 
-    Ids below ``size`` are words, ``size`` is padding, which is never chosen, and the mask is
-    ``size`` + 1. The target of words that are not to be predicted is ``UNMASKED``.
+    Ids below ``size`` are words, ``size`` is padding, the mask is ``size`` + 1. The target of words
+    that are not to be predicted is ``UNMASKED``.
     """
     chosen = (torch.rand(ids.shape, generator=generator) < MASK_PROBABILITY) & (ids < size)
     fate = torch.rand(ids.shape, generator=generator)
@@ -139,10 +139,9 @@ def train_masked_language_model(
     start: float = START_SIGMA,
     relative: bool = False,
 ) -> TrainedTable:
-    """Trains a masked language model. The result is its D-wide table.
+    """Trains a masked language model, of which ``rate`` is that after warm-up; D-wide table.
 
-    ``rate`` is that after the warm-up, ``start`` the sigma that the table starts from. InputError
-    if the optimizer is not in ``OPTIMIZERS``.
+    InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     size, longest = len(corpus.words), corpus.ids.shape[1]
 

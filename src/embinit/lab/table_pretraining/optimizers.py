@@ -36,9 +36,9 @@ def _adafactor(model: nn.Module, rate: float, steps: int) -> Step:
 
 
 def _adafactor_but_for_the_table(model: nn.Module, rate: float, steps: int) -> Step:
-    """Adafactor, but the table's steps are those of a parameter of root mean square 1/sqrt(D).
+    """Adafactor, but the steps of the table (the largest parameter) don't grow with it.
 
-    The table is the model's largest parameter, D its width; its steps don't grow with it.
+    They are those of a parameter of root mean square 1/sqrt(D).
     """
     table = max(model.parameters(), key=torch.Tensor.numel)
     adafactor, fixed_scale = _adafactor(model, rate, steps), table.shape[1] ** -0.5
@@ -73,8 +73,8 @@ def _adamw(model: nn.Module, rate: float, steps: int) -> Step:
 def _adagrad(model: nn.Module, rate: float, steps: int) -> Step:
     """ELMo's: squares start at 1, gradients are of ``UNROLLED`` words and clipped to a norm of 10.
 
-    Its program trains on the sum over the 20 words of a chunk, and tells the mean. Beside squares
-    that start at 1, the size of a gradient matters.
+    Its program trains on the sum over a chunk's 20 words. With squares that start at 1, the size of
+    a gradient matters.
     """
     optimizer = torch.optim.Adagrad(model.parameters(), lr=rate, initial_accumulator_value=1.0)
 

@@ -1,8 +1,7 @@
 """Table pre-training as runs: a table's sigma, with one setting of its recipe changed.
 
-The sigma of T5's published tables is far above Xavier's, that of BERT's is not. A run here
-pre-trains one of the two on the unlabelled text of the task ``micro-text`` (``micro-text@9003`` in
-world 9003), whose cut gives the number of sentences. Its spec has no model.
+The sigma of T5's published tables is far above Xavier's, that of BERT's is not. A run pre-trains
+one of the two on the unlabelled text of ``micro-text``, whose cut gives the number of sentences.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ of its own vector and those of its character n-grams of 3 to 6. They start from 
 of vectors come to be shifted logarithms of association (Levy and Goldberg 2014), as far as the
 number and rate of steps let them.
 
-Rates and numbers are gensim's defaults, which are word2vec's own: 5 negative samples, a window of 5
-words, frequent words thinned at 1e-3, a rate that falls from 0.025 to 0.0001. In 50 passes a word
-is met some 30,000 times, about as often as those of the published Google News vectors (100 billion
-words for 3 million). A single worker and a fixed seed give the same table each time.
+Rates and numbers are gensim's defaults, which are word2vec's own. In 50 passes a word is met some
+30,000 times, about as often as those of the published Google News vectors. A single worker and a
+fixed seed give the same table each time.
 """
 
 from __future__ import annotations

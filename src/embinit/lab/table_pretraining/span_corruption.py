@@ -1,15 +1,14 @@
 """A small T5: a model that restores spans which were cut out (Raffel et al. 2020).
 
 From T5 (section 3.1.4, figure 2, and its first released version): 15 % of the tokens in spans of 3
-on average, each replaced by a sentinel; relative position biases in 32 buckets; RMSNorm before
-each layer, no biases; a table that starts from N(0, 1), isn't multiplied, and is shared with the
-output, whose logits are divided by sqrt(D); Adafactor with steps proportional to the parameter's
-own root mean square, rate 0.01 falling with 1/sqrt(step), no weight decay. RMSNorm, the only reader
-of the table, does not see its scale, and the steps are proportional to it: nothing shrinks it.
+on average, each replaced by a sentinel; relative position biases in 32 buckets; RMSNorm before each
+layer, no biases; a table that starts from N(0, 1), isn't multiplied, and is shared with the output,
+whose logits are divided by sqrt(D); Adafactor with steps proportional to the parameter's own root
+mean square, rate 0.01 falling with 1/sqrt(step), no weight decay. RMSNorm, the only reader of the
+table, does not see its scale, and the steps are proportional to it: nothing shrinks it.
 
-Each sentence is cut by itself. Sentences are short, so most lose one span of one or two words.
-Spans fall anywhere. T5's own program always cuts the last token, which in a verb-final language
-would always be the verb.
+Each sentence is cut by itself, so most lose one span of one or two words. Spans fall anywhere: T5's
+own program always cuts the last token, which in a verb-final language would always be the verb.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def cut_spans(
     """Cuts spans out of at least two tokens, and puts a sentinel in place of each.
 
     Returns the remaining tokens with the sentinels, and each span behind its sentinel with one more
-    sentinel at the end. Spans never touch. Any token may be cut, the outermost less often, as fewer
-    spans reach them.
+    sentinel at the end. Spans never touch; the outermost tokens are cut less often, as fewer spans
+    reach them.
     """
     cut = min(max(round(len(tokens) * CUT_SHARE), 1), len(tokens) - 1)
     kept = len(tokens) - cut
@@ -73,8 +72,8 @@ def cut_spans(
 class SpanCorruptionModel(LanguageModel):
     """Two encoder and two decoder layers over N words, padding, end and ``SENTINELS`` sentinels.
 
-    ``start`` is the sigma that the table starts from. With ``relative``, positions are T5's biases
-    inside attention, instead of Vaswani's PE that is added to the table's rows.
+    The table starts from sigma ``start``. With ``relative``, positions are T5's biases inside
+    attention, instead of Vaswani's PE that is added to the table's rows.
     """
 
     def __init__(
@@ -102,10 +101,7 @@ class SpanCorruptionModel(LanguageModel):
     def forward(
         self, ids: Int64[Tensor, "B T"], shifted: Int64[Tensor, "B target"]
     ) -> Float[Tensor, "B target tokens"]:
-        """The logits over all N + 2 + ``SENTINELS`` tokens, of the spans that were cut out.
-
-        ``shifted`` are the spans, shifted to the right by one token.
-        """
+        """Logits over N + 2 + ``SENTINELS`` tokens; ``shifted`` is the target one token later."""
         memory_mask = padding_mask(ids, self.padding)
         hidden, relative = self._with_positions(ids, self.encoder_biases, both_ways=True)
         for layer in self.encoder:
@@ -164,8 +160,7 @@ def train_span_corruption(
 ) -> TrainedTable:
     """Trains a model on span corruption. The result is its D-wide table without sentinels.
 
-    ``start`` is the sigma that the table starts from, ``relative`` whether positions are T5's
-    biases inside attention. InputError if the optimizer is not in ``OPTIMIZERS``.
+    InputError if the optimizer is not in ``OPTIMIZERS``.
     """
 
     def model() -> SpanCorruptionModel:

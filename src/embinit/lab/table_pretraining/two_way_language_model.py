@@ -4,10 +4,9 @@ From ELMo (Peters et al. 2018, section 3) and its authors' program (bilm-tf): ch
 convolutions of widths 1 to 7 over them, of which each filter's largest value counts; ReLU; two
 highway layers; a projection to D; two layers of LSTMs a direction, the second's output added to the
 first's; one softmax for both directions; the mean of both losses; starts of all weights as there;
-Adagrad at 0.2, whose squares start at 1, with gradients clipped to a norm of 10. The
-table is the word layer: the projection's output for each word, which no context has touched.
-Nothing in the objective refers to its scale: the LSTMs read it through weights of their own, and
-the output isn't tied to it.
+Adagrad at 0.2, whose squares start at 1, with gradients clipped to a norm of 10. The table is the
+projection's output for each word, which no context has touched. Nothing in the objective refers to
+its scale: the LSTMs read it through weights of their own, and the output isn't tied to it.
 
 Unlike ELMo, because the model is 1,000 times smaller: an eighth of its filters and of D, LSTMs of D
 cells in place of eight times as many that are projected to D, a full softmax, no dropout, no
@@ -40,10 +39,9 @@ IGNORED = -100
 
 
 def character_ids(words: Sequence[str]) -> Int64[Tensor, "N1 characters"]:
-    """The characters of N words, and of the boundary of a sentence as the last row.
+    """The characters of N words between ``BEGIN`` and ``END``, then those of a sentence's boundary.
 
-    Each word is between ``BEGIN`` and ``END``, padded behind to at least the widest convolution.
-    Characters are numbered from 4, by code point.
+    They are numbered from 4, by code point, and padded to at least the widest convolution.
     """
     alphabet = sorted({character for word in words for character in word})
     number = {character: BOUNDARY + 1 + index for index, character in enumerate(alphabet)}
@@ -150,8 +148,8 @@ class TwoWayLanguageModel(LanguageModel):
     ) -> tuple[Float[Tensor, "B T1 tokens"], Float[Tensor, "B T1 tokens"]]:
         """The logits of the next word and of the previous one, N words and the boundary.
 
-        Sentences are padded behind with N, the boundary. Both directions begin there, so the
-        backward logits are of reversed sentences.
+        Sentences are padded with N, the boundary. Both directions begin there, so the backward
+        logits are of reversed sentences.
         """
         vectors = self.encoder(self.spelling)
         forwards, backwards = (

@@ -1,17 +1,13 @@
 """Diagnostics: measures of a table that need no training.
 
-After *On Initializing Transformers with Pre-trained Embeddings* (arXiv 2407.12514): range, mean and
-sigma of tables (Tables 2, 6 and 8), the positions' share of the encoder's input (Finding 2), and
-word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest neighbours.
-
-A table is (N, D). ``special`` is true in the rows that are left out; None means that there are
-none. Cosines are taken in blocks of rows, so that memory does not grow with N squared.
+After the paper: range, mean and sigma (Tables 2, 6 and 8), the positions' share of the encoder's
+input (Finding 2), and word analogies (Table 4; Mikolov et al. 2013). Ours is the purity of nearest
+neighbours. A table is (N, D); ``special`` is true in the rows that are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -29,10 +25,7 @@ BLOCK_VALUES = 2**24
 
 
 def table_statistics(table: Table, special: Mask | None = None) -> TableStatistics:
-    """Measures a table; InputError if it has no values outside its special rows.
-
-    Statistics of a table that holds a NaN, such as a diverged run's, are NaN and not an error.
-    """
+    """Measures a table, NaN where it holds one; InputError if it has no values to measure."""
     values = ordinary_rows(table.detach(), special).double()
     if values.numel() == 0:
         raise InputError(
@@ -66,7 +59,7 @@ def pe_share(table: Table, pe: Float[Tensor, "L D"], special: Mask | None = None
     """The PE's share of the variance of table + PE, from 0 to 1, where the two are independent.
 
     The table is as it meets the PE, after its multiplier. L should be the length of the sentences,
-    since the PE's variance depends on it. The share is 0 where neither varies.
+    which the PE's variance depends on. The share is 0 where neither varies.
     """
     pe_variance = table_statistics(pe).sigma ** 2
     table_variance = table_statistics(table, special).sigma ** 2
@@ -85,47 +78,18 @@ def random_positions(
     return pe[torch.randint(len(pe), (n,), generator=generator)]
 
 
-@dataclass(frozen=True)
-class Question:
-    """A word analogy: ``a`` is to ``b`` as ``c`` is to ``answer``."""
-
-    section: str
-    a: str
-    b: str
-    c: str
-    answer: str
-
-    @property
-    def words(self) -> tuple[str, str, str, str]:
-        """The four words in the file's order."""
-        return self.a, self.b, self.c, self.answer
-
-
-@dataclass(frozen=True)
-class AnalogyScore:
-    """Analogies: those answered right, those whose words are all in the table, and all."""
-
-    correct: int
-    applicable: int
-    total: int
-
-    @property
-    def accuracy(self) -> float:
-        """Right answers over applicable questions, 0 to 1."""
-        return self.correct / self.applicable
+Question = tuple[str, str, str, str]
+"""A word analogy: the first is to the second as the third is to the fourth."""
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Reads analogies in the format of Mikolov et al.'s questions-words.txt.
+    """Reads analogies in the format of questions-words.txt: ``: section``, or four words a line.
 
-    A line is ``: section`` or four words. Empty lines don't count. InputError, with the line's
-    number, if a line is of neither form, a question precedes all sections, or there is no such
-    file.
+    InputError, with the line's number, if a line is neither.
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
     questions: list[Question] = []
-    section = ""
     for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
         location = f"{path}:{number}"
         try:
@@ -133,49 +97,34 @@ def read_questions(path: Path) -> list[Question]:
         except UnicodeDecodeError as error:
             raise InputError(f"{location}: not UTF-8 ({error.reason}); convert the file") from None
         words = line.split()
-        if line.startswith(":"):
-            section = line[1:].strip()
-            if not section:
-                raise InputError(f"{location}: a section without a name; write ': name'")
-        elif words and not section:
-            raise InputError(f"{location}: a question before any section; put ': name' above it")
-        elif len(words) == 4:
-            questions.append(Question(section, *words))
-        elif words:
+        if line.startswith(":") or not words:
+            continue
+        if len(words) != 4:
             raise InputError(f"{location}: {len(words)} words, a question has 4; mend the line")
+        questions.append((words[0], words[1], words[2], words[3]))
     return questions
 
 
-def applicable(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
-    """The questions all of whose words are among ``words``. Case counts."""
-    known = set(words)
-    return [question for question in questions if known.issuperset(question.words)]
-
-
-def analogy_accuracy(
-    table: Table, words: Sequence[str], questions: Sequence[Question], lowercase: bool = False
-) -> AnalogyScore:
-    """Answers analogies by 3CosAdd (Mikolov et al. 2013) from a table, whose rows are ``words``.
+def analogy_accuracy(table: Table, words: Sequence[str], questions: Sequence[Question]) -> float:
+    """The share of analogies that 3CosAdd (Mikolov et al. 2013) answers from a table's ``words``.
 
     The answer is the word, other than the question's three, whose unit row is nearest to b - a + c
-    of unit rows. Rows of zeros are never an answer. ``lowercase`` puts the questions in lower case,
-    for uncased tables. InputError if words and rows don't fit, or no question is applicable.
+    of unit rows, and no row of zeros. Questions with other words are left out, and case counts.
+    InputError if words and rows don't fit, or no question is left.
     """
     if len(words) != len(table) or len(set(words)) != len(words):
         raise InputError(
             f"{len(words)} words ({len(set(words))} different) for a table of {len(table)} rows; "
             "give each row one word of its own"
         )
-    if lowercase:
-        questions = [Question(q.section, *(word.lower() for word in q.words)) for q in questions]
-    asked = applicable(questions, words)
+    row = {word: index for index, word in enumerate(words)}
+    asked = [[row[word] for word in four] for four in questions if row.keys() >= set(four)]
     if not asked:
         raise InputError(
             f"none of {len(questions)} analogies has all its words among the table's {len(words)}; "
-            "check the case (lowercase=True for uncased tables)"
+            "check the case"
         )
-    row = {word: index for index, word in enumerate(words)}
-    ids = torch.tensor([[row[word] for word in q.words] for q in asked], device=table.device)
+    ids = torch.tensor(asked, device=table.device)
     units = _unit_rows(table)
     empty = units.norm(dim=1) == 0
     correct = 0
@@ -185,14 +134,14 @@ def analogy_accuracy(
         cosines[:, empty] = -torch.inf
         cosines.scatter_(1, ids[block, :3], -torch.inf)
         correct += int((cosines.argmax(dim=1) == answer).sum())
-    return AnalogyScore(correct, len(asked), len(questions))
+    return correct / len(asked)
 
 
 def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int[Tensor, "N {k}"]:
     """The ids of each row's ``k`` nearest other rows by cosine, nearest first.
 
-    Special rows are no row's neighbour, and their own neighbours are given as -1. InputError if
-    fewer than ``k`` other rows are left.
+    Special rows are no row's neighbour; their own neighbours are -1. InputError if fewer than ``k``
+    other rows are left.
     """
     ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
     if not 1 <= k < len(ordinary):
@@ -215,9 +164,8 @@ def neighbour_purity(
 ) -> float:
     """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
-    By chance it is about the size of a group over the number of rows. Rows of group -1 count
-    neither as rows nor as neighbours. InputError if ``groups`` does not fit the table, or fewer
-    than two rows are left.
+    Rows of group -1 count neither as rows nor as neighbours. InputError if ``groups`` does not fit
+    the table, or fewer than two rows are left.
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")

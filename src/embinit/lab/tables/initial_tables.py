@@ -118,10 +118,7 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:
-    """A source's vectors for a side's vocabulary, cached by the digests of both.
-
-    A file that has changed since is read again: its run has another key.
-    """
+    """A source's vectors for a side's vocabulary, cached by the digests of both."""
     read = f"{source(name, data_dir).fingerprint()}/{data_fingerprint(spec, data_dir)}"
     return _lookup(name, spec, side, data_dir, read)
 

@@ -1,14 +1,13 @@
 """Inits: recipes that make an embedding table, with and without pre-trained vectors.
 
-After *On Initializing Transformers with Pre-trained Embeddings* (Kim et al. 2024, arXiv
-2407.12514), sections 3.1 and 3.4: Xavier (Glorot and Bengio 2010), the vectors as they are, the
-vectors standardised to Xavier's sigma (equation 1), the vectors shuffled, and Xavier given the
-vectors' mean and sigma (equation 4).
+After the paper's sections 3.1 and 3.4: Xavier (Glorot and Bengio 2010), the vectors as they are,
+standardised to Xavier's sigma (equation 1), shuffled, and Xavier given the vectors' mean and sigma
+(equation 4).
 
 A table is (N, D) float32 and ``special`` is (N,) bool: rows (the pad row) that stay zero and are
 left out of all statistics. What an init draws depends on its generator and on the table's shape
 alone. The sigma of a table is the sample sigma (n - 1) over all values of its ordinary rows, taken
-in float64. Names, labels and needs are in ``tables.recipes``, which loads without torch.
+in float64. Names, labels and needs are in ``tables.recipes``.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def xavier_sigma(n: int, d: int) -> float:
 
 
 def standardise(table: Table, special: Mask, mean: float, sigma: float) -> Table:
-    """Shifts and scales a table to a mean and a sigma. Equations 1 and 4 share this step.
+    """Shifts and scales a table to a mean and a sigma (equations 1 and 4).
 
     InputError if the table is constant or not finite, or ``sigma`` is not positive.
     """
@@ -141,10 +140,9 @@ def xavier_pretrained(vectors: Table, special: Mask, generator: torch.Generator)
 
 
 def complete(vectors: Table, found: Mask, special: Mask, generator: torch.Generator) -> Table:
-    """Draws a row for each ordinary word whose vector was not ``found``.
+    """Draws ordinary rows that were not ``found`` from a normal with the found values' moments.
 
-    Missing rows come from a normal with the mean and sigma of all values of the found rows, so that
-    completing leaves a table's statistics alone. InputError if no ordinary word has a vector.
+    InputError if no ordinary word has a vector.
     """
     known = found & ~special
     if not bool(known.any()):

@@ -1,8 +1,8 @@
 """Positional encodings that are added to embeddings, and the embeddings' multiplier.
 
-The sinusoidal encoding is that of Vaswani et al. (2017, section 3.5), whose section 3.4 also has
-the multiplier sqrt(D). *On Initializing Transformers with Pre-trained Embeddings* prints another
-formula as its equation 2 (base 1000, exponent j/D). Its mean and sigma differ, so both are here.
+The sinusoidal encoding is that of Vaswani et al. (2017, section 3.5), as is the multiplier sqrt(D).
+Kim et al. print another formula as their equation 2 (base 1000, exponent j/D), of another mean and
+sigma, so both are here.
 
 A kind of positions makes PE, (L, D) float32, for positions 0 to L - 1. Angles are taken in float64:
 float32 holds an angle near 5000 only to 0.0005.
@@ -32,19 +32,13 @@ ORTHOGONAL_DIRECTIONS = 16
 
 
 def sinusoidal(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
-    """Vaswani's PE: sin and cos of p / 10000^(2 floor(j/2) / D) at even and odd columns j.
-
-    An odd D ends with a sine that has no cosine.
-    """
+    """Vaswani's PE: sin and cos of p / 10000^(2 floor(j/2) / D) at even and odd columns j."""
     column = torch.arange(dim)
     return _waves(length, 10_000.0, 2 * (column // 2).double() / dim)
 
 
 def equation_2(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
-    """PE as the paper's equation 2 prints it: base 1000 and exponent j / D.
-
-    No two columns share a frequency, unlike Vaswani's pairs of sine and cosine.
-    """
+    """PE as the paper's equation 2 prints it: base 1000, exponent j / D, a frequency a column."""
     return _waves(length, 1_000.0, torch.arange(dim).double() / dim)
 
 
@@ -70,10 +64,9 @@ def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tens
 def orthogonal(
     length: int, rows: Float[Tensor, "N D"], directions: int = ORTHOGONAL_DIRECTIONS
 ) -> Float[Tensor, "{length} D"]:
-    """Orthogonal positions: Vaswani's PE in the directions in which a table varies least.
+    """Vaswani's PE of width ``directions``, rotated to where a table's ordinary rows vary least.
 
-    PE of width ``directions`` is rotated into the last principal directions of the table, given
-    without its special rows. InputError if the table has no more than ``directions`` columns.
+    InputError if the table has no more than ``directions`` columns.
     """
     dim = rows.shape[1]
     if dim <= directions:
@@ -112,10 +105,7 @@ def table(
 
 
 def multiplier(kind: str, dim: int) -> float:
-    """The factor of a table of width ``dim``, or of its positions; InputError if it is unknown.
-
-    The kind is a name in ``MULTIPLIERS``, or a number above 0 as text, such as ``8``.
-    """
+    """The factor that a name in ``MULTIPLIERS``, or a number above 0 as text, gives for width D."""
     try:
         number = float(kind)
     except ValueError:

@@ -1,8 +1,4 @@
-"""Inits with names, labels and needs; their functions are in ``tables.inits``.
-
-Collecting claims and listing inits takes only what stands here, and so loads no torch. A function
-of ``tables.inits`` is loaded when the first table is made.
-"""
+"""Inits with names, labels and needs, without torch; their functions are in ``tables.inits``."""
 
 from __future__ import annotations
 
@@ -43,8 +39,7 @@ class Init:
     ) -> Tensor:
         """Makes a table, (N, D) float32, of vectors (N, D) if needed; special rows are zero.
 
-        InputError if vectors are missing, or vectors, mask or the table that was made misfit the
-        shape.
+        InputError if vectors are missing, or anything misfits the shape.
         """
         from embinit.lab.tables import inits
 

@@ -1,9 +1,8 @@
 """Training a cohort: one stacked model, one loop, one result for each run.
 
-Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant learning rate, unless another
-schedule is asked for; after every epoch the validation split; translation's test BLEU
-is that of the best epoch (see ``scoring``).
-A run whose loss stops being a number ends there with its reason; the others go on.
+Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant rate unless a schedule is asked
+for, and validation after every epoch (see ``scoring``). A run whose loss stops being a number ends
+there with its reason; the others go on.
 """
 
 from __future__ import annotations
@@ -45,18 +44,8 @@ def train(
 ) -> list[RunResult]:
     """Trains the cohort's runs together, as many at once as the device has memory for.
 
-    Args:
-        cohort: The runs.
-        data_dir: Where the data is that is not built in.
-        device: Where to train.
-        progress: Is told the share that is done.
-        sharers: How many processes train on the device.
-
-    Returns:
-        The runs' results, in the cohort's order.
-
-    Raises:
-        InputError: Not even one run has room.
+    ``sharers`` processes train on the device. Results are in the cohort's order. InputError if not
+    even one run has room.
     """
     fit = len(cohort.runs)
     if graph_cache.get(_graph_key(cohort, data_dir, device)) is None:
@@ -73,10 +62,7 @@ def train(
 def _graph_key(
     cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str
 ) -> tuple[object, ...]:
-    """Cohorts with equal keys can reuse CUDA graphs.
-
-    They have equal tensor shapes, the same trainable parameters, and the same rates of each run.
-    """
+    """Cohorts of equal keys can reuse CUDA graphs: same shapes, trainable parameters and rates."""
     seeds = [run.seed for run in cohort.runs]
     trained = {run.recipe.table.trained for run in cohort.runs}
     pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
@@ -187,10 +173,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         labels: Int[Tensor, "S B"] | None,
         dropout: Dropout,
     ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
-        """The output layer's input, and its labels.
-
-        The labels are NOTHING where it is padding.
-        """
+        """The output layer's input, and its labels (NOTHING for padding)."""
         if targets is None:
             assert labels is not None
             return self.model.mean_pool(inputs, dropout), labels
@@ -200,10 +183,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         return hidden, following.masked_fill(following == PAD, NOTHING)
 
     def validate(self) -> None:
-        """Measure the validation split, and the test split where it is reported too.
-
-        Keeps the parameters and answers of those runs whose newest epoch is their best.
-        """
+        """Measures validation, and test where reported; keeps the answers of runs at their best."""
         loss, accuracy, answers = self._evaluate(self.data.validation)
         self.curves.validation_loss.append(loss)
         if self.data.task.kind == "classification":
@@ -228,10 +208,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
     def _evaluate(
         self, split: Split
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"], Int[Tensor, "R n"]]:
-        """Each run's mean loss, percentage of right classes, and classes.
-
-        The classes are NOTHING, and none is right, where the task has none.
-        """
+        """Each run's mean loss, percentage of right classes, and classes (NOTHING without any)."""
         answers = torch.full((self.runs, len(split)), NOTHING, device=self.device)
         right = torch.zeros(self.runs, device=self.device)
 

@@ -1,10 +1,7 @@
 """Adam and its schedule for stacked models.
 
-Adam's update is element by element, so every run of a stack has the bits that it has alone; only
-elements that are left over are learnt run by run (see ``stacked.LANES``).
-
-``table_pretraining.optimizers`` has recipes of another sort: for a model that is not stacked, with
-schedules of their own.
+Adam's update is element by element, so every run of a stack has the bits that it has alone, but for
+elements that are left over (see ``stacked.LANES``).
 """
 
 from __future__ import annotations
@@ -44,13 +41,7 @@ class Settings(Protocol):
 def adam(
     groups: Sequence[Mapping[str, Any]], settings: Settings, recorded: bool
 ) -> torch.optim.Adam:
-    """Torch's Adam.
-
-    Args:
-        groups: Parameters with one learning rate each: ``params``, and ``lr``, a number or tensor.
-        settings: Has Adam's constants.
-        recorded: Whether CUDA graphs record its step.
-    """
+    """Torch's Adam on groups of ``params`` and ``lr``, for recording by CUDA graphs or not."""
     return torch.optim.Adam(
         [dict(group) for group in groups],
         betas=settings.betas,
@@ -63,13 +54,8 @@ def adam(
 def lr_factor(step: int, steps: int, warm_up: float) -> float:
     """The schedule's factor of the learning rate at ``step``: it rises to 1, then falls to 0.
 
-    Args:
-        step: Counted from 0.
-        steps: How many there are.
-        warm_up: The share of the steps over which the rate rises.
-
-    Raises:
-        InputError: ``warm_up`` is not from 0 to below 1.
+    Steps count from 0; it rises over the share ``warm_up`` of them. InputError unless that is from
+    0 to below 1.
     """
     if not 0 <= warm_up < 1:
         raise InputError(f"the rate can't rise over {warm_up} of the steps: name 0 to below 1")

@@ -1,8 +1,8 @@
 """Scores of a cohort: curves over epochs, best epochs, and BLEU of translations.
 
-Section 4 of the paper: the best epoch is that of the lowest validation loss for translation, and
-that of the highest validation accuracy for classification. MNLI's mismatched accuracy is likewise
-the highest over the epochs, whichever epoch that is.
+Section 4 of the paper: the best epoch has the lowest validation loss for translation, and the
+highest validation accuracy for classification. MNLI's mismatched accuracy is likewise the highest
+over the epochs, whichever epoch that is.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ Scores = tuple[list[float], str]
 class Curves:
     """Curves over epochs: one (R,) tensor an epoch, on the CPU.
 
-    If the first epochs were left unmeasured, no best epoch is chosen and the last one's measures
-    count.
+    If the first epochs were left unmeasured, the last one's measures count, and none is chosen.
     """
 
     train_loss: list[Tensor] = field(default_factory=list)

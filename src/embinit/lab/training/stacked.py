@@ -1,11 +1,7 @@
 """The training loop of a stacked model: batches, steps and memory.
 
-A ``StackedTrainer`` owns length buckets, the seeds' dropout, the optimizer, CUDA graphs and the
-loop over epochs; what a batch's loss is and what is measured after an epoch is left open. Around it
-stand the parts of a cohort that fit in memory, and the cache that keeps the newest trainer on a
-GPU.
-
-Shapes: R runs of S seeds, B examples.
+What a batch's loss is and what is measured after an epoch is left to subclasses. Shapes: R runs of
+S seeds, B examples.
 """
 
 from __future__ import annotations
@@ -61,16 +57,7 @@ def evaluation_batch(device: str) -> int:
 
 
 class StackedTrainer(ABC, Generic[Model]):
-    """The state of one cohort in training.
-
-    Attributes:
-        model: The stacked model of all runs.
-        curves: What is measured of each epoch.
-        learn: Learns a batch: ``step``, on a GPU replayed from CUDA graphs.
-        per_run_parameters: For each stacked parameter that is updated run by run, one parameter a
-            run: those with elements left over (see ``LANES``), and tables with a learning rate of
-            their own.
-    """
+    """The state of one cohort in training."""
 
     def __init__(
         self,
@@ -84,14 +71,9 @@ class StackedTrainer(ABC, Generic[Model]):
     ) -> None:
         """A trainer before its first step.
 
-        Args:
-            initial: What the runs start from, and their data.
-            model: The stacked model, on any device.
-            settings: Batch size, epochs and Adam's constants.
-            device: Where to train.
-            purpose: Is appended to the names of the random streams.
-            lr: The learning rate, if it changes; a tensor, so that graphs read each step's own.
-            generators: What a step draws from besides dropout.
+        ``purpose`` is appended to the names of the random streams. ``lr`` is a rate that changes, a
+        tensor so that graphs read each step's own; ``generators`` are what a step draws from
+        besides dropout.
         """
         spec = initial.specs[0].recipe.architecture
         assert spec is not None
@@ -112,6 +94,8 @@ class StackedTrainer(ABC, Generic[Model]):
         learnt = [parameter for parameter in model.parameters() if parameter.requires_grad]
         times = [spec.recipe.table.rate for spec in initial.specs]
         tables = _tables(model) if set(times) != {1.0} else set()
+        # For each parameter with elements left over (see ``LANES``), and each table of a rate of
+        # its own, one parameter a run.
         self.per_run_parameters = {
             parameter: [nn.Parameter(of_run) for of_run in parameter.detach().unbind()]
             for parameter in learnt
@@ -167,12 +151,7 @@ class StackedTrainer(ABC, Generic[Model]):
         self.curves = Curves()
 
     def restart(self, initial: InitialState, model: nn.Module) -> None:
-        """Resets all tensors in place for another cohort with the same key.
-
-        Args:
-            initial: What the other cohort starts from.
-            model: Its model.
-        """
+        """Resets all tensors in place for another cohort with the same key."""
         self.initial = initial
         self.model.load_state_dict(model.state_dict())
         for state in self.optimizer.state.values():
@@ -259,10 +238,9 @@ def free_memory() -> None:
 
 
 class GraphCache:
-    """A cache of at most one trainer on the GPU, for the next cohort with the same key.
+    """At most one trainer on the GPU, whose tensors and graphs the next cohort of its key reuses.
 
-    That cohort reuses its tensors and graphs. Whatever else trains clears it first, for the
-    memory.
+    Whatever else trains clears it first, for the memory.
     """
 
     def __init__(self) -> None:
@@ -303,8 +281,7 @@ def in_parts(
 ) -> list[RunResult]:
     """Does ``work`` on ``at_once`` runs of the cohort at a time, on half if memory runs out.
 
-    Raises:
-        InputError: Memory is too little for a single run.
+    InputError if memory is too little for a single run.
     """
     results: list[RunResult] = []
     expected = at_once

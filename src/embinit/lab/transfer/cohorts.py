@@ -2,8 +2,7 @@
 
 A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
-time from where pre-training ended. All of a run's numbers are in one result, so that one
-pre-training serves every claim.
+time from where pre-training ended. One pre-training serves every claim.
 
 Fine-tuning makes much of the spread over seeds, and may be cheap beside pre-training. So an encoder
 may be fine-tuned on a task several times, and the means count.
@@ -34,9 +33,8 @@ from embinit.lab.models.layer_probes import (
 )
 from embinit.lab.models.masked_language_model import MaskedModelShape
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.sizes import parameters_of, words_of
+from embinit.lab.models.sizes import learned_positions, output_width, parameters_of, words_of
 from embinit.lab.models.transformer import StackedTransformer
-from embinit.lab.models.widths import learned_positions, output_width
 from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
@@ -187,10 +185,7 @@ class _Outcome:
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
-        """Adds the scores of a task's fine-tunings; of one that failed, its first epochs.
-
-        Where there are several the mean of all counts, so none is told if one of them broke.
-        """
+        """Adds a task's scores; the mean of several fine-tunings, none where one of them failed."""
         if self.failure is not None:
             return
         failed = [result.failure for result in tuned if result.failure is not None]
@@ -261,10 +256,7 @@ def _fine_tuned(
     progress: Progress,
     sharers: int,
 ) -> list[list[RunResult]]:
-    """Fine-tunes each run on one task from the pre-trained encoder.
-
-    Those of all runs are one cohort, of which as many are stacked as of any cohort of training.
-    """
+    """Fine-tunes each run on one task from the pre-trained encoder, as one cohort."""
     tuned = [
         RunSpec(_tuning(run, task), run.seed + time * NEXT_TIME)
         for time in range(task.times)

@@ -4,7 +4,7 @@ The function is decorated by ``@training(measures={"accuracy": "% accuracy"})``.
 that it names, its arguments and the files that it declares are part of a run's key.
 """
 
-from embinit.runs.functions.calling import KIND, RunFailed, make, untrue_seeds
+from embinit.runs.functions.calling import KIND, RunFailed, make
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -26,5 +26,4 @@ __all__ = [
     "plain_training",
     "training",
     "training_named",
-    "untrue_seeds",
 ]

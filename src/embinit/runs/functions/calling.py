@@ -20,10 +20,10 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, fingerprint, training_named
@@ -139,27 +139,6 @@ def _apart(
             told = f"{name} {pair[0]:.6g} and {pair[1]:.6g} for {seed}"
             return f"{known.name} gives two numbers for one seed ({told}): seed it"
     return None
-
-
-def untrue_seeds(results: Iterable[RunResult]) -> list[str]:
-    """Warnings of functions that give two numbers for one seed, or one number for all seeds."""
-    told: dict[str, None] = {}
-    seeds: dict[str, dict[RunSpec, dict[int, str]]] = {}
-    for result in results:
-        if result.spec.kind != FunctionRecipe.kind:
-            continue
-        recipe = cast(FunctionRecipe, result.spec.recipe)
-        if result.provenance.get(AGAIN):
-            told[str(result.provenance[AGAIN])] = None
-        arms = seeds.setdefault(recipe.function, {})
-        arms.setdefault(result.spec.without_seed(), {})[result.spec.seed] = str(result.measures)
-    for name, arms in seeds.items():
-        # One arm may well be exact beside others that draw.
-        if all(len(set(each.values())) == 1 for each in arms.values()) and any(
-            len(each) > 1 for each in arms.values()
-        ):
-            told[f"{name} seems to ignore its seed: all seeds of an arm gave one number"] = None
-    return list(told)
 
 
 def _here(

@@ -1,8 +1,4 @@
-"""Sources of pre-trained vectors.
-
-A source answers one question: given a vocabulary, which of its words have a vector, and what are
-these vectors? Scaling, shuffling and completing them is the work of an init.
-"""
+"""Sources of pre-trained vectors: which words of a vocabulary have a vector, and which one?"""
 
 from embinit.lab.data.sources import huggingface as huggingface
 from embinit.lab.data.sources import microcosm as microcosm

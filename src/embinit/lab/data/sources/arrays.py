@@ -1,7 +1,4 @@
-"""NumPy's archives (.npz) with two arrays, ``words`` and ``vectors``.
-
-It is the form for rows that a program makes, such as the word layer of ELMo.
-"""
+"""NumPy's archives (.npz) of ``words`` and ``vectors``, such as a program makes of ELMo's words."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class TrainedTable:
 
 
 def save_table(table: TrainedTable, path: Path, kept_as: torch.dtype = torch.float32) -> None:
-    """Writes a table, whole or not at all. Torch's version and its sigma are added to its record.
+    """Writes a table, whole or not at all; its record gets Torch's version and the table's sigma.
 
     Kept in half precision, a value moves by 0.05 % at most, or by 6e-8 below 1e-4.
     """
@@ -51,11 +51,7 @@ MAKE = "python -m embinit.lab.table_pretraining make"
 
 
 def load_table(path: Path, mend: str = f"make it with `{MAKE}`") -> TrainedTable:
-    """Reads a table that ``save_table`` wrote.
-
-    Raises:
-        InputError: It can't be used; the message ends in ``mend``.
-    """
+    """Reads a table that ``save_table`` wrote; InputError, ending in ``mend``, if that fails."""
     from safetensors import safe_open
 
     if not path.exists():

@@ -67,11 +67,7 @@ class Source(Protocol):
         """A digest that changes when the vectors change. It is part of a run's key."""
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of N words, in their order. A source of one language ignores ``language``.
-
-        Raises:
-            InputError: The source's files are missing or broken.
-        """
+        """The vectors of N words, in their order; InputError if files are missing or broken."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""fastText's own binary format (.bin): a whole model, of which the words' vectors are read.
+"""fastText's own binary format (.bin), read by gensim.
 
-gensim reads it. A word's vector is the mean of its own and its character n-grams', as in the .vec
-file of the same model. Only words of the model's vocabulary have one here, though n-grams could
-make one up for any other word: so both files of a model give the same table.
+A word's vector is the mean of its own and its character n-grams', as in the .vec file of the same
+model. Only words of the model's vocabulary have one, so both files give the same table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Hugging Face tables: the input embeddings of a model, from a directory or from the Hub.
-
-Only the embedding tensor is read from the weights, whatever their form:
-``model.safetensors``, its shards, or ``pytorch_model.bin`` and its shards.
-"""
+"""The input embeddings of a Hugging Face model, from a directory or from the Hub."""
 
 from __future__ import annotations
 
@@ -73,11 +69,7 @@ class HuggingFaceTable:
         return digest(self._model.path(self._model.files[self._key()]))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The rows of the table for ``words``, by the ids of the model's tokenizer.
-
-        Raises:
-            InputError: The model can't be read, or a row is not finite.
-        """
+        """The rows of ``words``; InputError if the model can't be read or a row is not finite."""
         from embinit.lab.data.tokenizers import HuggingFace
 
         ids, table = HuggingFace(self.location).ids(), self.table
@@ -102,11 +94,7 @@ class HuggingFaceTable:
 
     @cached_property
     def table(self) -> Float[Tensor, "V D"]:
-        """The whole table, in its stored precision; V is the size of the model's vocabulary.
-
-        Raises:
-            InputError: The weights can't be read, or no single tensor is an input embedding.
-        """
+        """The whole table in its stored precision; InputError if no one tensor is the embedding."""
         key = self._key()
         table = self._model[key]
         if len(table.shape) != 2 or 0 in table.shape or not is_float(table):

@@ -1,11 +1,8 @@
-"""The microcosm's own pre-trained vectors: tables trained on its unlabelled text, shipped inside.
+"""The microcosm's own pre-trained vectors, made by ``embinit.lab.table_pretraining``.
 
-They stand in for the paper's GloVe, BERT and T5, and for word2vec, fastText and ELMo, where nothing
-may be downloaded. They were trained by ``embinit.lab.table_pretraining``; each file's metadata has
-the steps and the seed.
-
-``micro-glove@9003`` is the table of world 9003. Those of the worlds that claims are registered and
-tested on are shipped, others lie where ``worlds_directory`` says.
+They play the paper's GloVe, BERT and T5, and word2vec, fastText and ELMo, where nothing may be
+downloaded. ``micro-glove@9003`` is the table of world 9003. Tables of the worlds that claims are
+registered and tested on are shipped, others lie where ``worlds_directory`` says.
 """
 
 from __future__ import annotations
@@ -27,10 +24,7 @@ from embinit.registry import at_world, split_world
 
 @dataclass(frozen=True)
 class MicrocosmSource:
-    """A table that was trained on the synthetic language's unlabelled text.
-
-    Its name is that of its file, with the number of the world if that isn't 0.
-    """
+    """A table that was trained on the synthetic language's text, named like its file and world."""
 
     name: str
 
@@ -95,11 +89,7 @@ def _path(name: str) -> Path:
 
 
 def load_world_table(name: str, path: Path) -> TrainedTable:
-    """Reads a source's table, which must be of the language that the name says.
-
-    Raises:
-        InputError: The table is missing, cut, or of another language.
-    """
+    """Reads a source's table; InputError if it is missing, cut, or of another language."""
     base, world = split_world(name)
     if not world:
         return load_table(path)

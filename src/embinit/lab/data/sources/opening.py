@@ -20,14 +20,10 @@ ENGLISH = frozenset({"en"})
 def open_source(
     name: str, path: Path, languages: frozenset[str] = ENGLISH
 ) -> WordVectors | HuggingFaceTable:
-    """Opens the source at a path, by the file's format.
+    """Opens the source at a path, by the file's format; InputError if nothing is there.
 
-    A directory is a Hugging Face model. A file .bin or .bin.gz is a fastText model, if it begins as
-    one, else in word2vec's binary format. A file .npz holds arrays. Any other file holds text
-    vectors.
-
-    Raises:
-        InputError: The path does not exist.
+    A directory is a Hugging Face model; .bin and .bin.gz are fastText's or word2vec's binary
+    format, by their first bytes; .npz holds arrays; any other file is text.
     """
     if path.is_dir():
         return HuggingFaceTable(name, str(path), languages)
@@ -44,10 +40,7 @@ def open_source(
 
 
 def use_source(name: str, path: Path) -> None:
-    """Registers the source at ``path`` as ``name``, for this process.
-
-    A name that is known keeps its languages. The language of a new name is English.
-    """
+    """Registers the source at ``path`` as ``name``, in English unless the name is known."""
     if name not in SOURCES:
         _NAMED_HERE.add(name)
     languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH

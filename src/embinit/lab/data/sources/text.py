@@ -1,8 +1,8 @@
-"""Word vectors in text files: one word a line with its numbers, as GloVe is published.
+"""Word vectors in text files: one word a line with its numbers.
 
-GloVe's files have no header and their words may hold spaces, so the numbers are split off from the
-right (GloVe 840B has such words). The files of word2vec and fastText begin with a line ``N D``. A
-file is read in one streaming pass of constant memory; only wanted words' numbers are parsed.
+GloVe's files have no header and their words may hold spaces, so numbers are split off from the
+right. The files of word2vec and fastText begin with a line ``N D``. A file is read in one streaming
+pass of constant memory; only wanted words' numbers are parsed.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ class WordVectors(abc.ABC):
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
         """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
 
-        Raises:
-            InputError: A line is broken, whether its word is wanted or not; the message has its
-                position. Numbers that aren't wanted may pass as 1.2.3 or 1e400.
+        InputError if a line is broken, wanted or not; numbers that aren't wanted may pass as 1.2.3.
         """
 
     def fingerprint(self) -> str:
@@ -77,11 +75,7 @@ class WordVectors(abc.ABC):
         return tuple(dict.fromkeys(word.decode() for word, _ in first))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``. Of a word that the file has twice, the first counts.
-
-        Raises:
-            InputError: The file is broken, at a wanted word or elsewhere.
-        """
+        """The vectors of ``words``, of one that is there twice the first; InputError if broken."""
         wanted = {word.encode(): row for row, word in enumerate(words)}
         entries = self._read(wanted)
         first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
@@ -117,12 +111,9 @@ class TextVectors(WordVectors):
 
     @cached_property
     def dim(self) -> int:
-        """D, from the header, else the least number of fields in the first lines.
+        """D, from the header, else the fewest fields in the first lines: spaces in words add some.
 
-        Spaces in a word add fields to a line; nothing takes one away.
-
-        Raises:
-            InputError: The file is empty, or a line has no numbers.
+        InputError if the file is empty, or a line has no numbers.
         """
         fields = [line.count(b" ") for _, line in self._first]
         if not fields:

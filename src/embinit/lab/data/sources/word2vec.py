@@ -1,7 +1,6 @@
-"""word2vec's binary format: a line ``N D``, then each word, a space and D float32.
+"""word2vec's binary format: a line ``N D``, then each word, a space and D little-endian float32.
 
-The numbers are little-endian, and a newline may follow them. A file is read in one streaming pass
-of constant memory, where gensim would hold the whole table.
+A file is read in one streaming pass of constant memory, where gensim would hold the whole table.
 """
 
 from __future__ import annotations

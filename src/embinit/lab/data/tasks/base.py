@@ -16,10 +16,9 @@ TaskKind = Literal["translation", "classification", "text"]
 
 
 class Example(NamedTuple):
-    """One example as text. It has either a target or a label.
+    """One example as text, with a target or a label, and a ``pair`` where there are two texts.
 
-    ``pair`` is the second segment of tasks that have two (MNLI's hypothesis). The target is "" for
-    a sentence of unlabelled text that has no translation.
+    The target is "" for a sentence of unlabelled text that has no translation.
     """
 
     text: str

@@ -3,11 +3,11 @@
 SST-2 (Socher et al. 2013): sentiment of phrases of film reviews. Test labels are not public, so
 validation replaces the test (the paper's section 4).
 
-MNLI (Williams et al. 2018): natural language inference. Validation is the matched development set
-(the training text's genres), test the mismatched one. The paper reports the best accuracy on each.
+MNLI (Williams et al. 2018): natural language inference. Validation is the matched development set,
+test the mismatched one. The paper reports the best accuracy on each.
 
 XNLI (Conneau et al. 2018): MNLI's training text and an English validation split, with the test
-translated into German, for zero-shot transfer between languages.
+translated into German, for zero-shot transfer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from embinit.lab.specs import Cut
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A task of classifying English texts or pairs of texts, from tab-separated files.
+    """A task of classifying texts, or pairs of them, from tab-separated files.
 
     Without a split ``test``, validation replaces it.
     """

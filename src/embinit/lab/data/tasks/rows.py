@@ -32,9 +32,8 @@ def tsv_rows(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Reads a tab-separated file: each row's location (file:line), and its fields by key.
 
-    ``columns`` has for each key the names that its column may have in the header; ``header`` has
-    the columns of a file without one. InputError if the header lacks a column, or a row lacks a
-    field.
+    ``columns`` has the names that each key's column may have, ``header`` the columns of a file
+    without one. InputError if a column or a field is missing.
     """
     lines = text_lines(path)
     if header is None:

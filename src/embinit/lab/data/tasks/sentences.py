@@ -1,8 +1,8 @@
 """SST-2 with a larger validation split, held out of its training text.
 
-SST-2's training text has the sentences of film reviews and nearly every phrase of them (Socher et
-al. 2013), its development set 872 sentences alone. Five sixths of the variance over seeds of an
-accuracy on these is due to single sentences (``docs/noise-floor.md``); more sentences reduce it.
+Its training text has sentences and nearly every phrase of them (Socher et al. 2013), its
+development set 872 sentences. Five sixths of the variance over seeds of an accuracy on these is due
+to single sentences (``docs/noise-floor.md``); more sentences reduce it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from embinit.lab.specs import Cut
 class HeldOutSentences:
     """A task of labelled phrases, some of whose sentences are moved from training to validation.
 
-    A phrase that is no part of another one is a sentence. What is left to train on are the other
-    sentences and their parts. The sentences are drawn once; validation replaces the test.
+    A phrase that is no part of another one is a sentence. The other sentences and their parts stay
+    for training. The sentences are drawn once; validation replaces the test.
     """
 
     name: str
@@ -49,10 +49,7 @@ class HeldOutSentences:
         return f"{TASKS[self.of].fingerprint(data_dir)}/{self.held_out} sentences"
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads the task's text; the held-out sentences follow its own validation split.
-
-        InputError if the text is missing or broken, or has too few sentences.
-        """
+        """The task's text, held-out sentences after its validation split; InputError if too few."""
         splits = TASKS[self.of].load(data_dir, Cut())
         texts = [_spaced(example.text) for example in splits.train]
         parts = sentences(set(texts))

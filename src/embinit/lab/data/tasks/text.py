@@ -22,10 +22,7 @@ LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 
 @dataclass(frozen=True)
 class CombinedText:
-    """A task with the training text of several tasks, and with the other splits of ``pairs``.
-
-    The text of a labelled task is English alone; that of a translation is in both languages.
-    """
+    """A task with the training text of several tasks, and with the other splits of ``pairs``."""
 
     name: str
     parts: tuple[str, ...]

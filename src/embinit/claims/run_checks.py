@@ -1,0 +1,124 @@
+"""Checks of a claim's runs: arms that came out the same, and seeds that don't decide the numbers.
+
+A setting that never reaches the training gives two arms one result, whose difference of 0 says
+nothing of the setting. ``decided`` makes an error of it, whatever the claim states but equality. A
+function that ignores its seed, or gives two numbers for one, breaks its claims likewise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, RankCorrelation, Term
+from embinit.claims.paired_tests import Relation, Verdict
+from embinit.runs.functions import training_named
+from embinit.runs.kinds import kind_of
+from embinit.runs.results import AGAIN, RunResult
+from embinit.specs import FunctionRecipe, RunSpec
+
+
+def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
+    """The decision on a comparison; none where two of its arms are one in all that they recorded.
+
+    Scores alone that are equal on every seed leave it UNDECIDED. Statistics of tables are decided
+    as they are, and so is what states equality, with the question as its reason.
+    """
+    decision = comparison.decide(lookup, alpha, of)
+    if decision.outcome is None or comparison.left.measure.of_start:
+        return decision
+    said = same_results(comparison, lookup)
+    if comparison.relation is Relation.ALIKE:
+        return replace(decision, reason=said or "")
+    if said is not None:
+        return replace(decision, outcome=None, left=(), right=(), reason=said, failed=True)
+    arms = [*_terms(comparison.left), *_terms(comparison.right)]
+    if decision.left != decision.right or len(arms) < 2 or not comparison.left.trained:
+        return decision
+    outcome = replace(
+        decision.outcome,
+        verdict=Verdict.UNDECIDED,
+        p=1.0,
+        p_against=1.0,
+        p_no_effect=None,
+        seeds_needed=None,
+        hangs_on=None,
+    )
+    reason = "the score doesn't vary: both arms have the same on every seed"
+    return replace(decision, outcome=outcome, reason=reason)
+
+
+def same_results(comparison: Comparison, lookup: Lookup) -> str | None:
+    """Which two trained arms have the same measures and curves on every seed; None where none."""
+    seeds = range(min(comparison.left.seeds, comparison.right.seeds))
+    arms = {
+        term.run(0).without_seed(): term
+        for side in (comparison.left, comparison.right)
+        for term in _terms(side)
+        if kind_of(term.run(0)).random_scores
+    }
+    for one, other in itertools.combinations(arms.values(), 2):
+        if all(_same(lookup(one.run(seed)), lookup(other.run(seed))) for seed in seeds):
+            apart = " and ".join(_arguments_apart(one.run(0), other.run(0)))
+            return (
+                f"{one.label} and {other.label} gave the same results on each of {len(seeds)} "
+                f"seeds: does {apart or 'what they differ in'} reach the training?"
+            )
+    return None
+
+
+def _terms(quantity: Quantity) -> Iterator[Term]:
+    if isinstance(quantity, RankCorrelation):
+        for arm in itertools.chain.from_iterable(quantity.pairs):
+            yield from arm.terms
+    yield from quantity.terms
+
+
+def _same(one: RunResult | None, other: RunResult | None) -> bool:
+    return one is not None and other is not None and _recorded(one) == _recorded(other)
+
+
+def _recorded(result: RunResult) -> tuple[object, ...]:
+    """All that training gave: the measures and the curves, in a form that compares by value."""
+    curves = {name: tuple(values) for name, values in result.curves.items()}
+    return dict(result.measures), curves, result.failure
+
+
+def _arguments_apart(*runs: RunSpec) -> list[str]:
+    """The names of the arguments in which two calls of a function differ."""
+    given = [json.loads(getattr(run.recipe, "arguments", "{}")) for run in runs]
+    names = dict.fromkeys(itertools.chain(*given))
+    return [f"`{name}`" for name in names if len({str(each.get(name)) for each in given}) > 1]
+
+
+def seed_faults(results: Iterable[RunResult]) -> list[str]:
+    """What is wrong with the seeds of the functions that a claim's runs call, a line each.
+
+    A function may give one arm's numbers exactly, but not those of every arm of a claim, unless it
+    is declared deterministic.
+    """
+    given = [each for each in results if each.spec.kind == FunctionRecipe.kind]
+    told = [*repeated_otherwise(given, on_cpu=True)]
+    seen: dict[str, dict[RunSpec, dict[int, object]]] = defaultdict(lambda: defaultdict(dict))
+    for each in given:
+        seeds = seen[each.spec.recipe.task][each.spec.without_seed()]
+        seeds[each.spec.seed] = _recorded(each)
+    for name, arms in seen.items():
+        several = [[*seeds.values()] for seeds in arms.values() if len(seeds) > 1]
+        fixed = all(records.count(records[0]) == len(records) for records in several)
+        if several and fixed and not getattr(training_named(name), "deterministic", False):
+            told.append(
+                f"{name.rpartition(':')[2]} ignores its seed: every seed gave the same results; "
+                "draw from the seed, or declare the function deterministic"
+            )
+    return told
+
+
+def repeated_otherwise(results: Iterable[RunResult], on_cpu: bool) -> list[str]:
+    """What came of runs that were made twice and differed, on CPUs or else on GPUs, a line each."""
+    about = [each.provenance for each in results if each.provenance.get(AGAIN)]
+    places = [(str(each[AGAIN]), str(each.get("device", "cpu"))) for each in about]
+    return [*{told: None for told, place in places if place.startswith("cpu") == on_cpu}]

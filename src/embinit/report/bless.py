@@ -1,0 +1,139 @@
+"""Making a suite's report the baseline."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError, OutputError, printable
+from embinit.files.writing import write_atomically
+from embinit.report.baseline import Kind, compare
+from embinit.report.faults import nothing_decided, wrong_controls
+from embinit.report.reading import Document, read, unfinished, unfinished_since
+from embinit.report.summary import summarise
+
+ANYWAY = "embinit bless --anyway replaces it"
+
+
+def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> list[str]:
+    """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
+
+    A baseline of another tier, or one with claims that the report lacks, is replaced ``anyway`` or
+    not at all; ``keep`` keeps those claims and their audits. Returns what was lost or weakened
+    since the replaced one, in words. InputError if the report is no sound one or the old baseline
+    is not to be replaced; OutputError if it can't be written, and is as it was.
+    """
+    document = read(report / "verdicts.json")
+    lacking = [*unfinished(document), *unfinished_since(report / "verdicts.json", document)]
+    if lacking:
+        raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
+    if wrong := [*nothing_decided(document), *wrong_controls(document)]:
+        raise InputError(f"not blessed: {'; '.join(wrong)}")
+    if all(claim["control"] for claim in document["claims"]):
+        raise InputError(f"not blessed: no claim but controls in {report} was run")
+    told: list[str] = []
+    if os.path.exists(to / "verdicts.json"):
+        with contextlib.suppress(InputError) if anyway else contextlib.nullcontext():
+            old = read(to / "verdicts.json", ANYWAY)
+            if keep:
+                document = _with_kept(document, old)
+            since = compare(document, old)
+            have = {claim["id"] for claim in document["claims"]}
+            gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
+            if gone and not anyway:
+                raise InputError(
+                    f"not blessed: {len(gone)} claims of {to} are not in {report}, such as "
+                    f"{gone[0]}; run them all, keep them by --keep, or bless --anyway"
+                )
+            told = [str(change) for change in since.changes if change.kind is not Kind.MOVED]
+            told += [f"{Kind.LOST}: {name} was not asked for, and goes" for name in since.left_out]
+    when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        write_atomically(
+            to / "verdicts.json",
+            compact({**document, "blessed": {"when": when, "revision": _revision()}}),
+        )
+    except OSError as error:
+        raise OutputError(
+            f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
+            "make room, or name another --to"
+        ) from error
+    return told
+
+
+def _with_kept(document: Document, old: Document) -> dict[str, Any]:
+    """The document with what the old baseline alone has; each such claim says since when."""
+    # A session's own document is not blessed: then its session says when.
+    blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
+    have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
+
+    def kept(name: str) -> list[dict[str, Any]]:
+        return [entry for entry in old.get(name, ()) if entry["id"] not in have]
+
+    left = {"claims": [{"blessed": blessed, **each} for each in kept("claims")]}
+    left |= {"audits": kept("audits")}
+    merged = dict(document) | {
+        name: sorted([*document.get(name, ()), *entries], key=lambda entry: str(entry["paper"]))
+        for name, entries in left.items()
+        if entries
+    }
+    merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
+    return merged | {"summary": summarise(merged)}
+
+
+def _session_of_both(
+    document: Document, old: Document, kept: Sequence[Document]
+) -> dict[str, list[Any]]:
+    """The locks, papers and notes of a session with those of the claims that were kept."""
+    new, before = document["session"], old["session"]
+    in_use = {(one.get("registration") or {}).get("lock") for one in kept}
+    locks = {one["lock"]: one for one in before.get("locks", ()) if one["lock"] in in_use}
+    locks |= {one["lock"]: one for one in new.get("locks", ())}
+    papers = {one["key"]: one for each in (before, new) for one in each.get("papers", ())}
+    notes = [*new.get("notes", ())]
+    if kept:
+        notes += [f"before: {note.removeprefix('before: ')}" for note in before.get("notes", ())]
+    both = {"locks": [locks[name] for name in sorted(locks)], "papers": [*papers.values()]}
+    return {name: values for name, values in (both | {"notes": notes}).items() if values}
+
+
+def compact(document: Document) -> str:
+    """A verdicts document as a baseline keeps it: one line for each claim and each audit.
+
+    A claim that did not change is the same line in the next blessing, so that a diff shows what
+    moved. The keys of runs are left out, since the store that they name is not in git.
+    """
+    claims = [
+        {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
+        for claim in document["claims"]
+    ]
+    members = [
+        f"{_one_line(name)}: " + ("[\n" + ",\n".join(map(_one_line, value)) + "\n]")
+        if isinstance(value, list) and value
+        else f"{_one_line(name)}: {_one_line(value)}"
+        for name, value in {**document, "claims": claims}.items()
+    ]
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def _one_line(value: Any) -> str:
+    return printable(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def _revision() -> str | None:
+    """The commit that is checked out, with a plus where files differ from it; None without git."""
+    try:
+        head, changed = (
+            subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+            for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.strip() + ("+" if changed.strip() else "")

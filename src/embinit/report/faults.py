@@ -1,0 +1,56 @@
+"""The faults of a session: what is wrong with its document, whatever its claims came out as."""
+
+from __future__ import annotations
+
+from embinit.claims.registration_status import CHANGED
+from embinit.report.baseline import LOST_ALONE, FailOn, compare
+from embinit.report.reading import Document, unfinished
+from embinit.report.verdicts import is_too_weak
+
+
+def faults(
+    document: Document, baseline: Document | None = None, fail_on: FailOn = LOST_ALONE
+) -> list[str]:
+    """The faults of a session's document, a sentence each; empty where all is in order.
+
+    Raises:
+        InputError: It and the baseline are of different tiers.
+    """
+    changes = () if baseline is None else compare(document, baseline).changes
+    lost = [str(change) for change in changes if fail_on.includes(change)]
+    return [*unfinished(document), *faults_of_session(document), *lost]
+
+
+def faults_of_session(document: Document) -> list[str]:
+    """The faults of a whole session, whatever its baseline has, a sentence each."""
+    changed = [
+        f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
+        for claim in document["claims"]
+        if (known := claim.get("registration")) is not None and known["state"] == CHANGED
+    ]
+    return [*nothing_decided(document), *wrong_controls(document), *changed]
+
+
+def nothing_decided(document: Document) -> list[str]:
+    """That a session asked for claims and none of them has a verdict that training gave."""
+    verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
+    if not verdicts or any(verdict not in ("UNDECIDED", "NOT RUN") for verdict in verdicts):
+        return []
+    counts = (f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
+    return [f"no claim is decided: {', '.join(counts)}"]
+
+
+def wrong_controls(document: Document) -> list[str]:
+    """The controls that came out other than expected or were not run, a sentence each reason."""
+    wrong: dict[str, list[str]] = {}
+    for claim in document["claims"]:
+        if claim["control"] and not claim["as_expected"] and not is_too_weak(claim):
+            idle = claim["as_expected"] is None
+            is_now = f"is {claim['verdict']}, not {claim['expects']}"
+            wrong.setdefault(f"was not run: {claim['reason']}" if idle else is_now, []).append(
+                claim["id"]
+            )
+    return [
+        f"control {ids[0]}{f' (and {len(ids) - 1} more)' if ids[1:] else ''} {said}"
+        for said, ids in wrong.items()
+    ]

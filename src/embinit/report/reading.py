@@ -1,0 +1,84 @@
+"""Reading verdicts.json: a document that is whole and unambiguous, or one error."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections import Counter
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from embinit.errors import InputError
+from embinit.files.reading import read_json
+from embinit.files.schema import check_document
+
+SCHEMA_VERSION = 2
+Document = Mapping[str, Any]
+
+BY_PYTEST = "run pytest claims/, which writes it"
+BY_BLESS = "make it by embinit bless, of a session's report"
+"""What to do about a document that can't be read: of a session, and of a baseline."""
+
+UNFINISHED = "unfinished"
+"""The folder for the report of an unfinished session, where a whole one has its place already."""
+
+
+def read(path: Path, mend: str = BY_PYTEST) -> dict[str, Any]:
+    """A verdicts document; InputError where it is missing, broken or of another schema version.
+
+    ``mend`` is what to do about that.
+    """
+    document = read_json(path, mend)
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION:
+        newer = type(version) is int and version > SCHEMA_VERSION
+        raise InputError(
+            f"{path} is of schema_version {version!r}, and this embinit reads {SCHEMA_VERSION}; "
+            f"{'upgrade embinit' if newer else mend}"
+        )
+    check_document(path, document, load_schema(), "verdicts document", mend)
+    ids = Counter(each["id"] for name in ("claims", "audits") for each in document.get(name, ()))
+    if twice := [name for name, count in ids.items() if count > 1]:
+        raise InputError(f"{path} has the id {twice[0]!r} twice; {mend}")
+    known: dict[str, Any] = document
+    return known
+
+
+def load_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of verdicts.json."""
+    text = resources.files("embinit.report").joinpath("verdicts.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def started(path: Path, document: Document) -> datetime.datetime:
+    """When a document's session started; InputError where it doesn't say."""
+    text = document["session"]["started"]
+    try:
+        return datetime.datetime.fromisoformat(text).astimezone(datetime.UTC)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{path}: its session started at {text!r}: {error}") from None
+
+
+def unfinished(document: Document) -> list[str]:
+    """Why a session's document lacks verdicts that were asked for; empty for a whole one."""
+    stopped = document["session"].get("unfinished")
+    reasons = [] if stopped is None else [f"the session is unfinished: {stopped}"]
+    broke = [
+        f"{entry.get('nodeid', 'a claim')} broke: {entry.get('reason', 'it does not say why')}"
+        for entry in document.get("errors", ())
+    ]
+    return reasons + broke
+
+
+def unfinished_since(path: Path, document: Document) -> list[str]:
+    """That a later session than a document's is not whole, and so left this one in its place."""
+    later = path.parent / UNFINISHED / path.name
+    if not later.exists():
+        return []
+    other = read(later, "remove it")
+    if started(later, other) <= started(path, document):
+        return []
+    return [f"a later session is not whole, {later}: {'; '.join(unfinished(other))}"]
