@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from embinit.claims.comparisons import Decision, verdict_of
-from embinit.claims.looks import Look
+from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.paired_tests import RegisteredSd, Relation, Verdict, compare
 from embinit.report.bless import compact
 from embinit.report.reading import read
@@ -51,7 +51,6 @@ def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
     decisions = _decisions(entry)
     verdict = verdict_of(decisions)
-    looks = [Look(**each) for each in entry["looks"]]
     comparisons = []
     for each, decision in zip(entry["comparisons"], decisions, strict=True):
         outcome = decision.outcome
@@ -64,15 +63,10 @@ def _claim(entry: Mapping[str, Any]) -> dict[str, Any]:
             | {"interval": list(map(_known, outcome.interval)), "verdict": str(outcome.verdict)}
         )
     expected = entry["as_expected"]
-    if entry["control"]:
-        # What the older rule stopped would have been looked at again.
-        stopped = comparisons[0]["n"] < looks[-1].seeds
-        planted = (
-            entry["expects"] == Verdict.SUPPORTED and " lower" in comparisons[0]["arms"]["right"]
-        )
-        weak = planted or entry["expects"] == Verdict.NO_EFFECT or stopped
-        says = verdict is not Verdict.UNDECIDED or not weak
-        expected = verdict == entry["expects"] if says else None
+    if entry["expects"] == Verdict.NO_EFFECT:
+        expected = p_of_uniform(decisions) >= UNIFORM_LEVEL
+    elif entry["control"]:
+        expected = None if verdict is Verdict.UNDECIDED else verdict == entry["expects"]
     told = {"verdict": str(verdict), "as_expected": expected, "comparisons": comparisons}
     return {**entry, **told}
 

@@ -96,7 +96,7 @@ def _session(document: Document) -> str:
         rows.append(
             (
                 f"{number} of the claims and controls",
-                f"of an earlier session, blessed {when}, at `{revision}`",
+                f"of another session, blessed {when}, at `{revision}`",
             )
         )
     return _table(("of the session", "told"), rows)
@@ -126,10 +126,9 @@ def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
 
 
 def _controls(document: Document) -> str:
-    """How many controls were as expected, and how many comparisons they are."""
-    controls = document["summary"]["controls"]
-    told = controls_in_words(controls)
-    return f"{told[0].upper()}{told[1:]}; {controls['distinct']} distinct comparisons.\n"
+    """How many controls were as expected."""
+    told = controls_in_words(document["summary"]["controls"])
+    return f"{told[0].upper()}{told[1:]}.\n"
 
 
 def _beside(made: Document, real: Document) -> str:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS = ACTION["runs"]["steps"]
 CLAIMS = """
-from embinit import Family, a_a, claim, experiment, training
+from embinit import Family, claim, experiment, training
 
 
 @training(measures={"accuracy": "% accuracy"})
@@ -35,8 +35,6 @@ MINE = Family("mine/tried", size=1, says="Tuning")
 def test_tuning_helps(arms):
     assert arms["tuned"] > arms["plain"]
 
-
-test_a_a = a_a(MINE, on=tried)
 """
 
 

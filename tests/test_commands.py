@@ -57,12 +57,14 @@ def project(tmp_path_factory):
 
 
 def test_a_new_project_passes_at_once(project):
-    """Its claim holds and its controls come out as they should; nothing is left to fill in."""
+    """Its claim holds and its control is found; nothing is left to fill in."""
     document = json.loads((project / "reports/latest/verdicts.json").read_text())
-    assert {entry["id"]: entry["verdict"] for entry in document["claims"]}[
-        "my-first/first/better-above-plain[first]"
-    ] == "SUPPORTED"
-    assert all(entry["as_expected"] is not False for entry in document["claims"])
+    assert {
+        entry["id"]: (entry["verdict"], entry["as_expected"]) for entry in document["claims"]
+    } == {
+        "my-first/first/better-above-plain[first]": ("SUPPORTED", None),
+        "my-first/first/control-positive[first]": ("SUPPORTED", True),
+    }
     assert not [name for name in new.STARTER if re.search("@[A-Z]+@", (project / name).read_text())]
     assert main(["new", str(project)]) == Status.UNUSABLE
 

@@ -147,13 +147,13 @@ def test_a_failed_run_is_broken_and_no_refutation(session):
 FIT = "    return {"
 CONTROLS = """
 
-test_a_a = a_a(MINE, on=on)
-test_falsehood = falsehood(MINE, on=on)
+test_control = positive_control(MINE, on=on, worse="low")
 """
 
 
 def with_controls(text=CLAIMS):
-    imported = "from embinit import a_a, claim, experiment, falsehood, training, Family"
+    imported = "from embinit import claim, experiment, positive_control, training, Family"
+    text = text.replace('"high"], ', '"high"], baseline="high", ')
     return text.replace("from embinit import Family, claim, experiment, training", imported) + (
         CONTROLS
     )
@@ -189,7 +189,7 @@ def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys
     done.stdout.fnmatch_lines(
         [
             "NOT IN ORDER: no claim is decided: 3 NOT RUN",
-            "NOT IN ORDER: control mine/f/control-a-a* (and 1 more) was not run: *",
+            "NOT IN ORDER: control mine/f/control-positive* was not run: *",
         ]
     )
     assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER

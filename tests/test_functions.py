@@ -12,6 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from importlib import metadata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,13 @@ from embinit import (
     Session,
     Store,
     Verdict,
-    a_a,
     claim,
     distributions,
     experiment,
-    falsehood,
     grid,
     judge,
     training,
 )  # fmt: skip
-from embinit.claims.judging import read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.runs.functions import (
     TRAININGS,
@@ -463,20 +461,6 @@ def test_named_files_are_in_the_key(tmp_path, session):
     data.unlink()
     with pytest.raises(InputError, match=r"data.csv doesn't exist, which fit names as its input"):
         key()
-
-
-def test_controls_take_a_line_each(session):
-    """An arm against itself has no effect; a loss that is claimed as a gain is refuted."""
-    each = arms_of(fit, margin=5.0)
-    same = judge(a_a(MINE, on=[each]), each, session)
-    assert same.as_expected
-    for lost in ({}, {"by": 8.0}):
-        control = falsehood(MINE, on=[each], **lost)
-        judged = judge(control, each, session)
-        assert (judged.verdict, judged.as_expected) == (Verdict.REFUTED, True)
-    assert read(control, each).claim.id == "mine/f/control-falsehood"
-    with pytest.raises(InputError, match=r"has no margin yet.*by=0.5\)$"):
-        read(falsehood(MINE, on=[each]), replace(each, margin=0.0))
 
 
 WITHOUT_TORCH = """

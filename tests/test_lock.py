@@ -37,13 +37,14 @@ from embinit.runs.functions import TRAININGS
 
 CLAIMS = """
 import random
-from embinit import Family, a_a, claim, experiment, training
+from embinit import Family, claim, experiment, positive_control, training
 
 @training(measures={"accuracy": "%"})
 def fit(seed, arm):
-    return {"plain": 70.0, "better": 75.0}[arm] + random.Random(f"{seed} {arm}").random()
+    usual = {"plain": 70.0, "better": 75.0, "poor": 65.0}[arm]
+    return usual + random.Random(f"{seed} {arm}").random()
 
-each = experiment("fits", training=fit, margin="noise-floor", arms=["plain", "better"],
+each = experiment("fits", training=fit, margin="noise-floor", arms=["plain", "better", "poor"],
                   seeds=6, most_seeds=None)
 MINE = Family("mine/fits")
 
@@ -55,7 +56,7 @@ def test_no_worse(arms):
 def test_above(arms):
     assert arms["better"] > arms["plain"]
 
-test_a_a = a_a(MINE, on=each)
+test_control = positive_control(MINE, on=each, worse="poor")
 """
 
 

@@ -154,7 +154,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
 
 
 def make_control(name: str, verdict: str = "REFUTED", **fields: Any) -> dict[str, Any]:
-    """A planted falsehood, refuted as expected."""
+    """A false statement, refuted as expected."""
     known = {"control": True, "expects": "REFUTED", "as_expected": verdict == "REFUTED"}
     return make_claim(name, verdict, **(known | fields))
 
@@ -331,7 +331,7 @@ def test_a_misbehaving_control_comes_first():
     idle = make_control("planted", "NOT RUN", as_expected=None)
     text = check(render(make_document([idle]), {})).text
     assert "controls 0 of 0 as expected, 1 more not run" in text
-    assert "No control says anything" in text
+    assert "No control was decided" in text
     assert "a control misbehaved" not in text
 
 

@@ -12,14 +12,21 @@ from embinit.runs.functions import TRAININGS
 TRAIN = """
 import random
 
-def train(seed, tied=True, depth=1):
+def train(seed, tied=True, depth=1, steps=9):
     noise = random.Random(f"{seed} {tied} {depth}").gauss(0, 0.1)
-    return 3.0 + (0.5 if tied else 0.0) + noise
+    return 3.0 + (0.5 if tied else 0.0) + noise + 9 - steps
 """
 
 FIVE_LINES = f"""{TRAIN}
 def test_untied_helps(seeds):
     assert seeds(train, tied=False) < seeds(train, tied=True)
+"""
+CONTROL = """
+import pytest
+
+@pytest.mark.control
+def test_training_matters(seeds):
+    assert seeds(train, steps=0) > seeds(train)
 """
 
 
@@ -39,14 +46,14 @@ def claims_of(pytester, monkeypatch):
     return run
 
 
-def test_five_lines_are_a_claim_with_a_margin_and_a_control(claims_of):
-    status, told, known = claims_of(FIVE_LINES)
+def test_five_lines_are_a_claim_with_a_margin_and_more_a_control(claims_of):
+    """A marker makes a test a control, which takes no share of alpha."""
+    status, told, known = claims_of(FIVE_LINES + CONTROL, "--strict-markers")
     assert (status, "2 passed" in told) == (0, True), told
-    helps, control = (
-        known[f"{name}[seeds]"] for name in ("untied-helps", "control-an-arm-against-itself")
-    )
+    helps, control = (known[f"{name}[seeds]"] for name in ("untied-helps", "training-matters"))
     assert (helps["verdict"], helps["statement"]) == ("SUPPORTED", "Untied helps")
-    assert (control["verdict"], control["as_expected"]) == ("NO EFFECT", True)
+    assert (control["verdict"], control["as_expected"]) == ("SUPPORTED", True)
+    assert helps["alpha"] == 0.05
     assert (helps["task"], helps["source"]) == (None, None)
     (comparison,) = helps["comparisons"]
     assert comparison["arms"] == {"left": "train(tied=False)", "right": "train(tied=True)"}
@@ -54,7 +61,7 @@ def test_five_lines_are_a_claim_with_a_margin_and_a_control(claims_of):
     assert 0.1 < comparison["margin"] < 0.4
     assert "runs: 18 trained" in told
     # Judged again by two workers, from the store.
-    status, told, _ = claims_of(FIVE_LINES, "-n", "2")
+    status, told, _ = claims_of(FIVE_LINES + CONTROL, "-n", "2")
     assert (status, "runs: 0 trained" in told) == (0, True), told
 
 
@@ -99,7 +106,6 @@ def test_a_files_tests_share_alpha_whatever_is_run_of_them(claims_of):
         "depth-helps[seeds]": "NO EFFECT",
         "open[seeds]": "UNDECIDED",
         "given[seeds]": "NO EFFECT",
-        "control-an-arm-against-itself[seeds]": "NO EFFECT",
     }, told
     assert "seeds would decide" in told or "over 1000 needed" in told
     assert {entry["alpha"] for entry in known.values()} == {0.05 / 6}
@@ -166,7 +172,6 @@ def test_each_mistake_is_one_line_and_costs_no_other_test(claims_of):
     for line in MISTAKES:
         assert line in told, told
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
-    assert known["control-an-arm-against-itself[seeds]"]["as_expected"] is True
 
 
 SAME = """
@@ -309,12 +314,11 @@ def depth(request):
 """
 
 
-def test_classes_have_the_control_of_their_file_and_set_up_runs_once(claims_of):
+def test_classes_have_claims_and_set_up_runs_once(claims_of):
     _, told, known = claims_of(IN_CLASSES, "-s")
     assert told.count("set up once") == 1
     assert "before fixtures are there: leave indirect out" in told
     assert known["TestOuter.tied[seeds]"]["verdict"] == "SUPPORTED"
-    assert "control-an-arm-against-itself[seeds]" in known
 
 
 def test_a_strangers_own_seeds_are_theirs(pytester):

@@ -221,21 +221,26 @@ def test_what_is_no_claims_form_fails_alone(judged, more, said):
 @pytest.mark.parametrize(
     ("control", "said"),
     [
-        ("a_a('mine', on=on)", "the id 'mine/control-a-a' must read paper/part/name"),
-        ("falsehood(MINE, on=5)", "a claim is tested on experiments, not on 5"),
-        ("falsehood(MINE, on=on, by=-1)", "scores has no margin yet"),
+        (
+            "positive_control('mine', on=on, worse='low')",
+            "the id 'mine/control-positive' must read paper/part/name",
+        ),
+        (
+            "positive_control(MINE, on=5, worse='low')",
+            "a claim is tested on experiments, not on 5",
+        ),
         ("helping.with_helpers(MINE, on)", "scores has no arm 'hihg'"),
     ],
 )
 def test_a_control_that_cannot_be_made_fails_alone(judged, pytester, control, said):
     """At the line that makes it, whichever function and file the test itself is written in."""
     pytester.makepyfile(
-        helping="from embinit import a_a\n\ndef with_helpers(family, on):\n"
-        "    return a_a(family, on=on, arm='hihg')\n"
+        helping="from embinit import positive_control\n\ndef with_helpers(family, on):\n"
+        "    return positive_control(family, on=on, worse='hihg')\n"
     )
     pytester.syspathinsert()
     text = (
-        f"{CLAIMS}\nimport helping\nfrom embinit import a_a, falsehood\n\n"
+        f"{CLAIMS}\nimport helping\nfrom embinit import positive_control\n\n"
         f"test_control = {control}  # here\n"
     )
     done, _ = judged(text)

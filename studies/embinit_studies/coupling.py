@@ -42,8 +42,3 @@ def from_vectors(tier: str) -> list[ModelExperiment]:
         each.with_model(input_width=own_or(each, SETTINGS[tier].source_width))
         for each in experiments(tier)
     ]
-
-
-def first_from_vectors(tier: str) -> list[ModelExperiment]:
-    """The first experiment with an input table as wide as the source's vectors."""
-    return from_vectors(tier)[:1]

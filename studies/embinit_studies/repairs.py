@@ -47,7 +47,7 @@ class Measured:
 
     Attributes:
         margin: The margin, in the metric's unit.
-        effect: An effect that the family is about, which a control plants.
+        effect: An effect that the family is about, which must be found.
     """
 
     margin: float

@@ -10,6 +10,7 @@ from embinit.runs.measures import MEASURES
 from embinit_papers.kim2024.experiments import LABELS
 from embinit_papers.settings import replicates
 
+T5_START, BERT_START = 1.0, 0.02
 STEPS = 100
 T5_RATE = 0.01 * (10_000 / STEPS) ** 0.5
 """The learning rate that makes up for fewer steps than the shipped T5's 10,000 at 0.01.
@@ -25,7 +26,7 @@ _PRETRAININGS = {
         batch_size=16,
         rate=T5_RATE,
         optimizer="adafactor",
-        start=1.0,
+        start=T5_START,
         relative=True,
     ),
     "bert": TablePretrainingSpec(
@@ -34,7 +35,7 @@ _PRETRAININGS = {
         batch_size=32,
         rate=2e-3,
         optimizer="adamw",
-        start=0.02,
+        start=BERT_START,
         relative=False,
     ),
 }

@@ -6,10 +6,9 @@ from those that don't.
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     TRANSLATION,
-    blind_falsehood,
     only_on,
     scaled,
     table1,
@@ -141,9 +140,3 @@ def test_the_strength_of_positions_not_their_directions_costs_relations(experime
 def test_faint_positions_serve_as_well_as_positions_apart(experiment):
     faint, apart = with_faint_positions(experiment), with_orthogonal_positions(experiment)
     assert faint["pretrained_xavier"] >= apart["pretrained_xavier"]
-
-
-test_control_a_a = a_a(BEYOND, on=GLOVE)
-test_control_falsehood = blind_falsehood(BEYOND, on=GLOVE)
-test_control_a_large_loss_is_found = planted(BEYOND, on=GLOVE)
-test_control_a_small_loss_is_found = planted(BEYOND, on=GLOVE, small=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, falsehood, planted
+from embinit.claims import claim
 from embinit_studies import POSITIONS
 from embinit_studies.repairs import from_scheme, inputs
 
@@ -60,8 +60,3 @@ def test_positions_scored_apart_help_sentiment(experiment):
 )
 def test_a_large_sigma_table_costs_though_nothing_is_added(experiment):
     assert from_scheme(experiment, "raw-untied") < from_scheme(experiment, "untied")
-
-
-test_control_a_a = a_a(POSITIONS, on=inputs("sentiment"))
-test_control_falsehood = falsehood(POSITIONS, on=inputs("sentiment"))
-test_control_a_large_loss_is_found = planted(POSITIONS, on=inputs("sentiment"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
-from embinit_papers.kim2024 import blind_falsehood, only_on, table1
+from embinit.claims import claim
+from embinit_papers.kim2024 import only_on, table1
 from embinit_studies import READINGS, TIERS
 
 GLOVE = only_on(table1("glove"), *TIERS)
@@ -44,9 +44,3 @@ def test_positions_gain_less_for_raw_glove_on_other_tasks(experiment):
     raw = experiment["pretrained"] - without["pretrained"]
     assert raw < experiment["xavier"] - without["xavier"]
     assert raw < experiment["pretrained_xavier"] - without["pretrained_xavier"]
-
-
-test_control_a_a = a_a(READINGS, on=GLOVE)
-test_control_falsehood = blind_falsehood(READINGS, on=GLOVE)
-test_control_a_large_loss_is_found = planted(READINGS, on=GLOVE)
-test_control_a_small_loss_is_found = planted(READINGS, on=GLOVE, small=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, falsehood, planted
+from embinit.claims import claim
 from embinit_studies import REPAIRS
 from embinit_studies.repairs import CAUSES, effect_of, large_sigma, tables
 
@@ -51,8 +51,3 @@ def test_no_single_repair_restores_a_large_sigma_table(experiment):
 def test_the_step_weighs_most_for_a_drawn_table(experiment):
     for other in ("scale", "ratio"):
         assert effect_of(experiment, "step") > effect_of(experiment, other)
-
-
-test_control_a_a = a_a(REPAIRS, on=tables("translation"))
-test_control_falsehood = falsehood(REPAIRS, on=tables("translation"))
-test_control_a_large_loss_is_found = planted(REPAIRS, on=tables("translation"))

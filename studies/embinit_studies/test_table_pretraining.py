@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embinit.claims import Verdict, claim
+from embinit.claims import claim
 from embinit_studies import PRETRAINED_SIGMA
-from embinit_studies.table_pretraining import T5_RATE, pretraining
-
-T5_START, BERT_START = 1.0, 0.02
+from embinit_studies.table_pretraining import BERT_START, T5_RATE, T5_START, pretraining
 
 
 @claim(
@@ -97,28 +95,3 @@ def test_the_start_decides(experiment):
     bert = bert.with_training("from T5's start", start=T5_START)
     narrow = experiment.with_training("from BERT's start", start=BERT_START)
     assert narrow["pretrained"] < bert["pretrained"]
-
-
-@claim(
-    "studies/pretrained-sigma/control-a-a",
-    says="Control: T5's table differs from T5's on other seeds",
-    where="control",
-    family=PRETRAINED_SIGMA,
-    experiments=pretraining("t5"),
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_t5_against_itself(experiment):
-    assert experiment["pretrained"] > experiment["pretrained"].on_other_seeds()
-
-
-@claim(
-    "studies/pretrained-sigma/control-falsehood",
-    says="Control: T5's table is wider when it starts from BERT's start",
-    where="control",
-    family=PRETRAINED_SIGMA,
-    experiments=pretraining("t5"),
-    expects=Verdict.REFUTED,
-)
-def test_control_a_narrow_start_does_not_widen(experiment):
-    narrow = experiment.with_training("from BERT's start", start=BERT_START)
-    assert narrow["pretrained"] > experiment["pretrained"]

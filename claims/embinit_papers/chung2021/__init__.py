@@ -20,7 +20,7 @@ probes or retrieval show (``claims/embinit_papers/README.md``).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -52,18 +52,10 @@ USUAL = "normal"
 
 
 def sees(experiment: Experiment) -> Experiment:
-    """An experiment as all claims here see it: with the effects that controls plant.
-
-    The large one is what pre-training gains. The small one is the only difference whose scores are
-    known, that of the two models on XNLI, as a share of what is learned above guessing.
-    """
+    """An experiment as all claims here see it: it must be able to find what pre-training gains."""
     assert isinstance(experiment, ModelExperiment)
     [task] = [each for each in SETTINGS[experiment.tier].tasks if each.role == experiment.role]
-    if task.learns is None or task.gains is None:
-        return experiment
-    scores = numbers()["xtreme"]["xnli"]
-    share = abs(scores["decoupled"] - scores["coupled"]) / (scores["coupled"] - 100 / 3)
-    return replace(experiment, planted=task.gains, planted_small=task.learns * share)
+    return replace(experiment, planted=task.gains)
 
 
 REINVESTMENT = Family(
@@ -344,15 +336,6 @@ def first_experiment(tier: str) -> list[ModelExperiment]:
     return list(experiments(tier)[:1])
 
 
-Experiments = Callable[[str], Sequence[ModelExperiment]]
-"""A function that gives a tier's experiments."""
-
-
-def planting(every: Experiments) -> Experiments:
-    """Those experiments in which controls plant a small effect: what is learned there is known."""
-    return lambda tier: [each for each in every(tier) if sees(each).planted_small is not None]
-
-
 Measured = Callable[[ModelExperiment], Quantity]
 """A function that gives a quantity of an experiment's usual arm."""
 
@@ -390,10 +373,6 @@ def before_fine_tuning(measure: str) -> Measured:
         .measured_by(measure)
         .with_margin(_setting_of(arms).layer_margins.get(measure, 0.0))
     )
-
-
-masked_loss = before_fine_tuning("masked_loss")
-"""The usual arm's loss on masked words, in nats a word."""
 
 
 def _setting_of(arms: ModelExperiment) -> Setting:

@@ -5,16 +5,11 @@ Trends over four widths: the slope of a score over the width's doublings, one a 
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim, planted
+from embinit.claims import claim
 from embinit_papers.chung2021 import (
     OUTPUT_WIDTH,
-    USUAL,
     experiments,
-    first_experiment,
-    masked_loss,
     over_output_widths,
-    planting,
-    pretrained_for,
     transfer,
     transferring,
 )
@@ -42,42 +37,3 @@ def test_a_wider_output_table_improves_the_fine_tuned_model(experiment):
 )
 def test_a_wider_output_table_improves_transfer(experiment):
     assert over_output_widths(experiment, transfer) > 0
-
-
-@claim(
-    "chung2021/output-width/control-a-a",
-    says="Control: a model differs from the same on other seeds",
-    where="control",
-    family=OUTPUT_WIDTH,
-    experiments=first_experiment,
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_a_model_against_itself(experiment):
-    assert experiment[USUAL] < experiment[USUAL].on_other_seeds()
-
-
-@claim(
-    "chung2021/output-width/control-falsehood",
-    says="Control: the wider the output table, the worse hidden words are guessed",
-    where="control",
-    family=OUTPUT_WIDTH,
-    experiments=first_experiment,
-    expects=Verdict.REFUTED,
-)
-def test_control_a_wider_output_table_guesses_better(experiment):
-    assert over_output_widths(experiment, masked_loss) > 0
-
-
-@claim(
-    "chung2021/output-width/control-sensitivity",
-    says="Control: pre-training teaches what fine-tuning shows",
-    where="control",
-    family=OUTPUT_WIDTH,
-    experiments=experiments,
-    expects=Verdict.SUPPORTED,
-)
-def test_control_pretraining_is_seen(experiment):
-    assert experiment[USUAL] > pretrained_for(experiment, 0)[USUAL]
-
-
-test_control_a_small_loss_is_found = planted(OUTPUT_WIDTH, on=planting(experiments), small=True)

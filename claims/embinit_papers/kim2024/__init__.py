@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from embinit.claims import Verdict, claim
 from embinit.claims.definitions import Family
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import Finding
@@ -289,27 +288,6 @@ def no_vectors(*roles: str, task: str) -> Query:
         for each in without_vectors(tier)
         if each.source_role in roles and task in stands_for(each)
     ]
-
-
-def blind_falsehood(family: Family, *, on: Query) -> Callable[..., None]:
-    """A control: a model that can't tell words apart fares better, which must be REFUTED.
-
-    Args:
-        family: The family whose claims it watches.
-        on: Gives a tier's experiments.
-    """
-
-    def test(experiment: ModelExperiment) -> None:
-        assert blind(experiment)["xavier"] > experiment["xavier"]
-
-    return claim(
-        f"{family.name}/control-falsehood",
-        says="Control: a model that can't tell words apart fares better than Xavier",
-        where="control",
-        family=family,
-        experiments=on,
-        expects=Verdict.REFUTED,
-    )(test)
 
 
 def only_on(query: Query, *tiers: str) -> Query:

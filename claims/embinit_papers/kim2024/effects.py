@@ -94,7 +94,7 @@ def largest_share(experiment: ModelExperiment) -> float:
 
 
 def about(left: str, right: str, **of_source: tuple[str, str]) -> Sees:
-    """What claims on the difference of two arms see: its margin, and effects to plant.
+    """What claims on the difference of two arms see: its margin, and the effect to be found.
 
     Args:
         left: An arm.
@@ -137,7 +137,7 @@ def about_positions(experiment: Experiment) -> Experiment:
 
 
 def judged(experiment: Experiment, effect: float) -> Experiment:
-    """An experiment with the margin of an effect, and with what controls plant.
+    """An experiment with the margin of an effect, and the largest one that must be found.
 
     Args:
         experiment: The experiment.
@@ -149,6 +149,5 @@ def judged(experiment: Experiment, effect: float) -> Experiment:
     return replace(
         experiment,
         margin=min(experiment.margin, float(f"{small / 2:.2g}")),
-        planted_small=small,
         planted=max(small, large),
     )

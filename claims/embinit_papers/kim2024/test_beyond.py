@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
-from embinit_papers.kim2024 import BEYOND, TRANSLATION, blind_falsehood, only_on, table1
+from embinit.claims import claim
+from embinit_papers.kim2024 import BEYOND, TRANSLATION, only_on, table1
 
 GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
 
@@ -17,9 +17,3 @@ GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
 )
 def test_a_common_sigma_serves_as_well(experiment):
     assert experiment.with_sigma(0.05)["pretrained"] >= experiment["pretrained_xavier"]
-
-
-test_control_a_a = a_a(BEYOND, on=GLOVE)
-test_control_falsehood = blind_falsehood(BEYOND, on=GLOVE)
-test_control_a_large_loss_is_found = planted(BEYOND, on=GLOVE)
-test_control_a_small_loss_is_found = planted(BEYOND, on=GLOVE, small=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from embinit.claims import Verdict, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     FIGURE_1,
     TRANSLATION,
-    blind,
     of_source,
     only_on,
     table1,
@@ -95,33 +92,3 @@ def test_gaps_are_ordered_by_sigma(experiment):
 
     assert gap(experiment) > gap(of_source(experiment, "bert"))
     assert gap(of_source(experiment, "t5")) > gap(experiment)
-
-
-@claim(
-    "kim2024/figure-1/control-a-a",
-    says="Control: Xavier's curve differs from Xavier's on other seeds",
-    where="control",
-    family=FIGURE_1,
-    experiments=curves("glove"),
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_xavier_against_itself(experiment):
-    ours = experiment["xavier"].over_epochs
-    assert ours > experiment["xavier"].on_other_seeds().over_epochs
-
-
-@claim(
-    "kim2024/figure-1/control-falsehood",
-    says="Control: the curve of a model that can't tell words apart runs above Xavier's",
-    where="control",
-    family=FIGURE_1,
-    experiments=curves("bert"),
-    expects=Verdict.REFUTED,
-)
-def test_control_a_blind_model_s_curve_does_not_run_above(experiment):
-    ours = replace(blind(experiment), training=experiment.training)["xavier"].over_epochs
-    assert ours > experiment["xavier"].over_epochs
-
-
-test_control_a_large_loss_is_found = planted(FIGURE_1, on=curves("bert"))
-test_control_a_small_loss_is_found = planted(FIGURE_1, on=curves("bert", "glove"), small=True)

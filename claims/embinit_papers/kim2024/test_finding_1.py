@@ -5,11 +5,10 @@ BERT's table, whose width is near Xavier's, fares better (section 1, Tables 1, 2
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     FINDING_1,
     TRANSLATION,
-    blind_falsehood,
     no_vectors,
     only_on,
     table1,
@@ -96,10 +95,3 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
 )
 def test_wide_tables_reach_their_best_epoch_later(experiment):
     assert experiment["pretrained"].best_epoch > experiment["xavier"].best_epoch
-
-
-test_control_a_a = a_a(FINDING_1, on=table1("glove"))
-# On ``full`` SST-2 alone has controls: a run of Multi30k takes eight times as long.
-test_control_falsehood = blind_falsehood(FINDING_1, on=table1("glove", full=("sst2",)))
-test_control_a_large_loss_is_found = planted(FINDING_1, on=table1("glove", full=("sst2",)))
-test_control_a_small_loss_is_found = planted(FINDING_1, on=table1("glove"), small=True)

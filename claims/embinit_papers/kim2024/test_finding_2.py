@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim, planted
-from embinit_papers.kim2024 import FINDING_2, TRANSLATION, blind_falsehood, table1
+from embinit.claims import claim
+from embinit_papers.kim2024 import FINDING_2, TRANSLATION, table1
 
 GLOVE = table1("glove", tasks=TRANSLATION)
 TABLE_3 = table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)
@@ -58,21 +58,3 @@ def test_frozen_without_positions_meaning_helps(experiment):
 def test_wide_tables_leave_positions_a_smaller_share(experiment):
     assert experiment["pretrained"].pe_share < experiment["xavier"].pe_share
     assert experiment["pretrained"].pe_share < experiment["pretrained_xavier"].pe_share
-
-
-@claim(
-    "kim2024/finding-2/control-a-a",
-    says="Control: positions gain Xavier more than they gain Xavier on other seeds",
-    where="control",
-    family=FINDING_2,
-    experiments=GLOVE,
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_positions_gain_the_same_on_other_seeds(experiment):
-    gain = experiment["xavier"] - experiment.without_positions()["xavier"]
-    assert gain > gain.on_other_seeds()
-
-
-test_control_falsehood = blind_falsehood(FINDING_2, on=GLOVE)
-test_control_a_large_loss_is_found = planted(FINDING_2, on=GLOVE)
-test_control_a_small_loss_is_found = planted(FINDING_2, on=GLOVE, small=True)

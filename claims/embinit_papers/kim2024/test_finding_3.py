@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
-from embinit_papers.kim2024 import FINDING_3, blind_falsehood, table1
+from embinit.claims import claim
+from embinit_papers.kim2024 import FINDING_3, table1
 
 
 @claim(
@@ -26,13 +26,3 @@ def test_shuffling_a_table_hurts(experiment):
 )
 def test_standardised_glove_fares_better_than_xavier(experiment):
     assert experiment["pretrained_xavier"] > experiment["xavier"]
-
-
-test_control_a_a = a_a(FINDING_3, on=table1("bert"), arm="pretrained_shuffled")
-test_control_falsehood = blind_falsehood(FINDING_3, on=table1("bert"))
-test_control_a_large_loss_is_found = planted(FINDING_3, on=table1("glove"))
-test_control_a_small_loss_is_found = planted(
-    FINDING_3,
-    on=lambda tier: table1("glove", full=("sst2",))(tier) + table1("bert")(tier),
-    small=True,
-)

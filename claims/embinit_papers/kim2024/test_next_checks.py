@@ -5,11 +5,10 @@ The paper's own future work is another: GLUE, relative positions, more repeats, 
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     NEXT_CHECKS,
     TRANSLATION,
-    blind_falsehood,
     only_on,
     table1,
     trained_for_times,
@@ -52,9 +51,3 @@ def test_raw_glove_fares_worse_at_any_depth(experiment):
 )
 def test_no_standardised_table_fares_worse_than_xavier(experiment):
     assert experiment["pretrained_xavier"] >= experiment["xavier"]
-
-
-test_control_a_a = a_a(NEXT_CHECKS, on=INFERENCE)
-test_control_falsehood = blind_falsehood(NEXT_CHECKS, on=table1("glove"))
-test_control_a_large_loss_is_found = planted(NEXT_CHECKS, on=table1("glove"))
-test_control_a_small_loss_is_found = planted(NEXT_CHECKS, on=table1("glove"), small=True)

@@ -13,8 +13,8 @@ fastText and ELMo vectors depends on the file, so nothing is claimed of these un
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
-from embinit_papers.kim2024 import OTHER_TABLES, blind_falsehood, other_tables
+from embinit.claims import claim
+from embinit_papers.kim2024 import OTHER_TABLES, other_tables
 
 
 def wide(tier):
@@ -45,8 +45,3 @@ def test_wide_tables_fare_worse_than_xavier(experiment):
 
 
 WORD2VEC = other_tables("word2vec")
-
-test_control_a_a = a_a(OTHER_TABLES, on=WORD2VEC)
-test_control_falsehood = blind_falsehood(OTHER_TABLES, on=WORD2VEC)
-test_control_a_large_loss_is_found = planted(OTHER_TABLES, on=WORD2VEC)
-test_control_a_small_loss_is_found = planted(OTHER_TABLES, on=WORD2VEC, small=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted, rank_correlation
+from embinit.claims import claim, rank_correlation
 from embinit_papers.kim2024 import (
     READINGS,
     TRANSLATION,
-    blind_falsehood,
     everywhere,
     first_experiment,
     scaled,
@@ -90,9 +89,3 @@ def test_positions_keep_relations_of_scaled_glove(experiment):
 def test_positions_destroy_relations_of_standardised_glove_times_root(experiment):
     read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
     assert read["pretrained_xavier"] < experiment["pretrained"]
-
-
-test_control_a_a = a_a(READINGS, on=table1("glove", full=("sst2",)))
-test_control_falsehood = blind_falsehood(READINGS, on=table1("glove"))
-test_control_a_large_loss_is_found = planted(READINGS, on=table1("glove"))
-test_control_a_small_loss_is_found = planted(READINGS, on=table1("glove"), small=True)

@@ -5,10 +5,9 @@ The paper has none; its shuffles are of a table's rows and columns.
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     SHUFFLED_POSITIONS,
-    blind_falsehood,
     table1,
     with_shuffled_positions,
 )
@@ -36,11 +35,3 @@ def test_meaning_still_helps_with_shuffled_positions(experiment):
 def test_bert_still_helps_with_shuffled_positions(experiment):
     shuffled = with_shuffled_positions(experiment)
     assert shuffled["pretrained"] > shuffled["xavier"]
-
-
-test_control_a_a = a_a(SHUFFLED_POSITIONS, on=table1("glove"))
-test_control_falsehood = blind_falsehood(SHUFFLED_POSITIONS, on=table1("glove"))
-test_control_a_large_loss_is_found = planted(SHUFFLED_POSITIONS, on=table1("glove"))
-test_control_a_small_loss_is_found = planted(
-    SHUFFLED_POSITIONS, on=table1("glove", "bert"), small=True
-)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     TABLE_1,
-    blind_falsehood,
     no_vectors,
     on_task,
     only_on,
@@ -121,9 +120,3 @@ def test_the_same_holds_on_mismatched_genres(experiment):
     raw = experiment["pretrained"].measured_by("test_accuracy", keep_margin=True)
     assert raw < experiment["xavier"].measured_by("test_accuracy", keep_margin=True)
     assert raw < experiment["pretrained_xavier"].measured_by("test_accuracy", keep_margin=True)
-
-
-test_control_a_a = a_a(TABLE_1, on=table1("bert"))
-test_control_falsehood = blind_falsehood(TABLE_1, on=table1("t5"))
-test_control_a_large_loss_is_found = planted(TABLE_1, on=table1("bert"))
-test_control_a_small_loss_is_found = planted(TABLE_1, on=table1("bert"), small=True)

@@ -6,7 +6,7 @@ makes another table.
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import claim
 from embinit.lab.measures import table_statistic
 from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
 from embinit_papers.kim2024.effects import numbers
@@ -90,30 +90,3 @@ def test_standardised_tables_are_as_printed(experiment):
 )
 def test_stretched_tables_are_as_printed(experiment):
     as_printed(experiment, "xavier_pretrained")
-
-
-@claim(
-    "kim2024/table-2/control-falsehood",
-    says="Control: the pre-trained table's sigma is Xavier's printed one",
-    where="control",
-    family=TABLE_2,
-    experiments=only_on(table1("t5", tasks=("sst2",)), "paper"),
-    expects=Verdict.REFUTED,
-)
-def test_control_raw_tables_are_not_as_wide_as_xavier(experiment):
-    [task] = stands_for(experiment)
-    sigma = float(numbers()["tables_2_and_8"]["t5"]["xavier"][task]["sigma"])
-    assert experiment["pretrained"].sigma.within(0.005).alike(sigma)
-
-
-@claim(
-    "kim2024/table-2/control-order",
-    says="Control: GloVe's table standardised to 0.01 is wider than the same at 1",
-    where="control",
-    family=TABLE_2,
-    experiments=table1("glove", tasks=TRANSLATION),
-    expects=Verdict.REFUTED,
-)
-def test_control_a_narrow_table_is_not_wider(experiment):
-    narrow, wide = (experiment.with_sigma(sigma)["pretrained"] for sigma in (0.01, 1.0))
-    assert narrow.sigma > wide.sigma

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from embinit.claims import a_a, claim, planted
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     TABLE_3,
     TRANSLATION,
-    blind_falsehood,
     no_vectors,
     only_on,
     table1,
@@ -87,9 +86,3 @@ def test_standardised_glove_ends_at_the_least_loss(experiment):
 def test_raw_glove_reaches_its_best_epoch_late(experiment):
     for setting in (experiment, experiment.without_positions()):
         assert setting["pretrained"].best_epoch > setting["xavier"].best_epoch
-
-
-test_control_a_a = a_a(TABLE_3, on=grid)
-test_control_falsehood = blind_falsehood(TABLE_3, on=grid)
-test_control_a_large_loss_is_found = planted(TABLE_3, on=grid)
-test_control_a_small_loss_is_found = planted(TABLE_3, on=grid, small=True)

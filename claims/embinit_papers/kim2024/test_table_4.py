@@ -6,7 +6,7 @@ are those of a sequence of 64 words; with longer ones less survives.
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import claim
 from embinit_papers.kim2024 import TABLE_4, scaled, table4, with_sinusoidal_positions
 
 
@@ -67,28 +67,3 @@ def test_positions_destroy_relations_of_standardised_glove(experiment):
 def test_wide_positions_destroy_relations(experiment):
     read = with_sinusoidal_positions(scaled(experiment, "one", "sigma_p/sigma_x"))
     assert read["pretrained"] < experiment["pretrained"]
-
-
-@claim(
-    "kim2024/table-4/control-a-a",
-    says="Control: with positions drawn anew, other relations survive",
-    where="control",
-    family=TABLE_4,
-    experiments=table4,
-    expects=Verdict.NO_EFFECT,
-)
-def test_control_positions_drawn_anew(experiment):
-    read = with_sinusoidal_positions(experiment)["pretrained_xavier"]
-    assert read > read.on_other_seeds()
-
-
-@claim(
-    "kim2024/table-4/control-falsehood",
-    says="Control: a shuffled table has more word relations than the original",
-    where="control",
-    family=TABLE_4,
-    experiments=table4,
-    expects=Verdict.REFUTED,
-)
-def test_control_shuffling_wins_no_relations(experiment):
-    assert experiment["pretrained_shuffled"] > experiment["pretrained"]

@@ -12,7 +12,7 @@ import pydoc_data.topics
 import torch
 from gpt2 import CONTEXT, GPT2, WIDTH, ids_of_text
 
-from embinit import Family, Verdict, a_a, claim, experiment, training
+from embinit import Family, Verdict, claim, experiment, training
 
 BATCH = 4
 PER_STEP = BATCH * CONTEXT
@@ -87,6 +87,3 @@ def test_narrow_positions_end_lower(arms):
 )
 def test_very_wide_positions_end_lower(arms):
     assert arms["positions .2"] < arms["positions .02"]
-
-
-test_a_a = a_a(PORT, on=positions)

@@ -11,7 +11,7 @@ import pydoc_data.topics
 import torch
 from olmo import CONTEXT, LAYERS, Decoder, ids_of_text
 
-from embinit import Family, Verdict, a_a, claim, experiment, training
+from embinit import Family, Verdict, claim, experiment, training
 
 BATCH = 4
 PER_STEP = BATCH * CONTEXT
@@ -123,6 +123,3 @@ def test_one_width_keeps_gradients_alike(arms):
 )
 def test_a_tenth_of_the_rate_ends_lower(arms):
     assert arms["a tenth of the rate"] < arms["N(0, .02²)"]
-
-
-test_a_a = a_a(LOSS, on=starts)

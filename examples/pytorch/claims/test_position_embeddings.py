@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from embinit import Family, a_a, claim, experiment, falsehood, training
+from embinit import Family, claim, experiment, positive_control, training
 
 SYMBOLS, LENGTH, WIDTH, BACK = 12, 16, 32, 3
 
@@ -67,7 +67,12 @@ def repeat(seed, tell, std, steps=50, lr=3e-3):
 positions = experiment(
     "positions",
     training=repeat,
-    arms={"std .01": {"std": 0.01}, "std .02": {"std": 0.02}, "std 1": {"std": 1.0}},
+    arms={
+        "std .01": {"std": 0.01},
+        "std .02": {"std": 0.02},
+        "std 1": {"std": 1.0},
+        "untrained": {"std": 0.02, "steps": 0},
+    },
     baseline="std .02",
     margin=0.05,
 )
@@ -94,5 +99,4 @@ def test_narrower_positions_end_no_higher(arms):
     assert arms["std .01"] <= arms["std .02"]
 
 
-test_a_a = a_a(MINE, on=positions)
-test_falsehood = falsehood(MINE, on=positions)
+test_control = positive_control(MINE, on=positions, worse="untrained")

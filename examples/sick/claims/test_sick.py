@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from made import sick_text
 
-from embinit import MEASURES, Family, InputError, Verdict, a_a, claim
+from embinit import MEASURES, Family, InputError, Verdict, claim
 from embinit.lab.data.tasks import TASKS, Example, Splits
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
@@ -100,6 +100,3 @@ def test_a_wide_table_fares_worse(experiment):
 )
 def test_hardly_any_training_fares_better(experiment):
     assert experiment.with_training("at 2e-6", lr=2e-6)["xavier"] > experiment["xavier"]
-
-
-test_a_a = a_a(SICK, on=entailment)

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from embinit import Family, a_a, claim, experiment, falsehood, training
+from embinit import Family, claim, experiment, positive_control, training
 
 SCRIPT = Path(__file__).with_name("train.awk")
 
@@ -23,7 +23,12 @@ def by_awk(seed, shift, rate=0.5, steps=300):
 shifts = experiment(
     "shifts",
     training=by_awk,
-    arms={"near": {"shift": 0.2}, "far": {"shift": 0.6}},
+    arms={
+        "near": {"shift": 0.2},
+        "far": {"shift": 0.6},
+        "untrained": {"shift": 0.6, "steps": 0},
+    },
+    baseline="far",
     margin=2.0,
 )
 MINE = Family("awk/shifts", says="How far apart classes lie")
@@ -36,5 +41,4 @@ def test_far_classes_are_told_apart(arms):
     assert arms["far"] > arms["near"]
 
 
-test_a_a = a_a(MINE, on=shifts)
-test_falsehood = falsehood(MINE, on=shifts)
+test_control = positive_control(MINE, on=shifts, worse="untrained")

@@ -8,7 +8,7 @@ from embinit.claims.comparisons import (
     rank_correlation,
     trend,
 )
-from embinit.claims.controls import a_a, falsehood, planted
+from embinit.claims.controls import positive_control
 from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
@@ -26,15 +26,13 @@ __all__ = [
     "Quantity",
     "Relation",
     "Verdict",
-    "a_a",
     "audited",
     "claim",
     "compare",
     "experiment",
-    "falsehood",
     "grid",
     "judge",
-    "planted",
+    "positive_control",
     "rank_correlation",
     "read",
     "trend",

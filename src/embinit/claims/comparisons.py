@@ -191,10 +191,6 @@ class Quantity:
                 "compare like with like"
             )
 
-    def lowered(self, by: float) -> Quantity:
-        """The same quantity less a number, such as an effect that a control plants."""
-        return replace(self, label=f"{self.label}, {by:g} lower", shift=self.shift - by)
-
     def within(self, margin: float) -> Quantity:
         """The same quantity with another margin, a finite number above 0 in its unit."""
         number = isinstance(margin, numbers.Real) and not isinstance(margin, bool)
@@ -503,15 +499,6 @@ class Comparison:
     def runs(self) -> list[RunSpec]:
         """Every run that the decision rests on."""
         return [*self.left.runs(), *self.right.runs()]
-
-    @property
-    def planted(self) -> float:
-        """The loss planted in an arm that is held against itself; 0 for different arms."""
-        arms = [
-            [replace(term, offset=0) for term in side.terms] for side in (self.left, self.right)
-        ]
-        lead = self.left.shift - self.right.shift if arms[0] == arms[1] else 0.0
-        return -lead if self.relation in (Relation.BELOW, Relation.NOT_ABOVE) else lead
 
     @property
     def is_of_one_run(self) -> bool:

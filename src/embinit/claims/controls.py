@@ -1,79 +1,70 @@
-"""Controls in a line each, such as ``test_a_a = a_a(MINE, on=tokens)``.
+"""Controls: claims whose right verdict is known before anything is trained.
 
-They show whether the tests can say no, and yes. None of them rests on a claim of the family: it
-would call the family wrong where the finding is.
+A positive control trains a setting that must be worse. Where it isn't found, the claims of its task
+that find nothing say little. A negative control compares arms with themselves on other seeds; it
+expects NO EFFECT, and what must come out is that the p-values look uniform.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from embinit.claims.comparisons import Decision
 from embinit.claims.definitions import Family, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.paired_tests import Verdict
-from embinit.errors import InputError
 
-On = Callable[[str], Sequence[Experiment]] | Sequence[Any]
-Control = Callable[..., None]
-
-
-def a_a(family: Family, *, on: On, arm: str | None = None, name: str = "control-a-a") -> Control:
-    """A control: an arm against itself on other seeds, which must have no effect.
-
-    The arm is by default the experiment's baseline, and ``name`` the last part of the id. Bind the
-    test that it returns to a name that begins with ``test_``.
-    """
-
-    def test(arms: Experiment) -> None:
-        ours = arms[arm or arms.baseline]
-        assert ours > ours.on_other_seeds()
-
-    says = f"Control: {arm or 'the baseline'} differs from itself on other seeds"
-    return _control(family, on, name, says, Verdict.NO_EFFECT, test)
+UNIFORM_LEVEL = 0.01
+"""The level of the test that p-values of a negative control are uniform."""
 
 
-def falsehood(
+def positive_control(
     family: Family,
     *,
-    on: On,
-    by: float | None = None,
-    arm: str | None = None,
-    name: str = "control-falsehood",
-) -> Control:
-    """A control: a loss claimed as a gain, which must be REFUTED.
+    on: Callable[[str], Sequence[Experiment]] | Sequence[Any],
+    worse: str,
+    name: str = "control-positive",
+) -> Callable[..., None]:
+    """A control: the arm ``worse`` must be worse than the baseline, such as one without training.
 
-    ``by`` is how much is lost, in the metric's unit: by default two margins.
+    The metric says which way is worse. ``name`` is the last part of the id. Bind the test that it
+    returns to a name that begins with ``test_``.
     """
 
     def test(arms: Experiment) -> None:
-        ours = arms[arm or arms.baseline]
-        lost = 2 * ours.margin if by is None else by
-        if not lost > 0:
-            raise InputError(
-                f"{arms.name} has no margin yet, two of which would be lost; say how much is, as "
-                "in falsehood(…, by=0.5)"
-            )
-        assert ours.lowered(lost) > ours.on_other_seeds()
+        ours, usual = arms[worse], arms[arms.baseline]
+        if arms.metric.better == "down":
+            assert ours > usual
+        else:
+            assert ours < usual
 
-    lower = "two margins" if by is None else f"{by:g}"
-    says = f"Control: {arm or 'the baseline'}, {lower} lower, is above itself on other seeds"
-    return _control(family, on, name, says, Verdict.REFUTED, test)
-
-
-def planted(family: Family, *, on: On, small: bool = False, name: str = "") -> Control:
-    """A control: a (``small``) loss that the experiment plants, which must be found."""
-
-    def test(arms: Experiment) -> None:
-        assert arms.finds_planted(small)
-
-    size, most = ("small", "smallest") if small else ("large", "largest")
-    says = f"Control: a loss as {size} as the {most} that the paper prints here is found"
-    return _control(family, on, name or f"control-planted-{size}", says, Verdict.SUPPORTED, test)
+    return claim(
+        f"{getattr(family, 'name', family)}/{name}",
+        says=f"Control: {worse} is worse than the baseline",
+        where="control",
+        family=family,
+        on=on,
+        expects=Verdict.SUPPORTED,
+    )(test)
 
 
-def _control(
-    family: Family, on: On, name: str, says: str, expects: Verdict, test: Control
-) -> Control:
-    whole = f"{getattr(family, 'name', family)}/{name}"
-    return claim(whole, says=says, where="control", family=family, on=on, expects=expects)(test)
+def p_of_uniform(decisions: Iterable[Decision]) -> float:
+    """The p of Kolmogorov and Smirnov's test that the p-values of comparisons are uniform.
+
+    Each is that of a plain one-sided paired t: what makes a verdict more careful would push it up.
+    Scores that don't vary have none, and are not uniform.
+    """
+    from scipy import special, stats  # they take a second to load
+
+    ps = []
+    for each in decisions:
+        differences = np.subtract(each.left, each.right)
+        error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
+        if not error > 0:
+            return 0.0
+        ps.append(float(special.stdtr(len(differences) - 1, -differences.mean() / error)))
+    return float(stats.kstest(ps, "uniform").pvalue)

@@ -38,7 +38,6 @@ def claim_entry(
         registration = {
             "registration": {**named, **asdict(registration_status(case, judgement.looks))}
         }
-    reasons = "; ".join(dict.fromkeys(d.reason for d in judgement.decisions if d.reason))
     return {
         "id": f"{claim.id}[{experiment.name}]",
         "nodeid": nodeid,
@@ -65,7 +64,7 @@ def claim_entry(
         "family_says": claim.family.says,
         "alpha": case.alpha,
         "looks": [asdict(look) for look in judgement.looks],
-        "reason": reasons,
+        "reason": judgement.reason,
         **registration,
         "comparisons": [
             _comparison(decision, judgement, key, printed)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from embinit.claims.comparisons import Comparison, Quantity, Term
-from embinit.errors import InputError
+from embinit.claims.comparisons import Quantity, Term
 from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import RunSpec
@@ -23,9 +22,9 @@ class Experiment:
     ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``source`` is the
     name of the source of its vectors, and ``source_label`` as the paper writes it; ``changes`` says
     how the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the
-    first look is the only one. In the metric's unit too, and None where unknown: ``planted`` and
-    ``planted_small``, effects as large as the paper's largest and smallest that the setting must be
-    able to find, and ``learns``, what the baseline learns above guessing.
+    first look is the only one. In the metric's unit too, and None where unknown: ``planted``, an
+    effect that the setting must be able to find, and ``learns``, what the baseline learns above
+    guessing.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     planted: float | None = None
-    planted_small: float | None = None
     learns: float | None = None
 
     def __getitem__(self, arm: str) -> Quantity:
@@ -53,14 +51,6 @@ class Experiment:
             margin=self.margin,
             seeds=self.seeds,
         )
-
-    def finds_planted(self, small: bool = False) -> Comparison:
-        """States that a (``small``) planted loss is found on other seeds."""
-        planted = self.planted_small if small else self.planted
-        if planted is None:
-            raise InputError(f"{self.name} plants no effect; give the experiment one")
-        base = self[self.baseline]
-        return base > base.on_other_seeds().lowered(planted)
 
     @property
     def replicates(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
+from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
@@ -28,7 +29,7 @@ from embinit.claims.paired_tests import (
 )
 from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
 
@@ -163,13 +164,13 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
 def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     """Why the last look at a comparison can't decide what it must, by the registered spread.
 
-    A margin must be wider than what the last look leaves unknown. A planted effect must be found
-    nine times in ten: that of a control which plants one, and the largest for any claim on the
-    experiment's metric. A claim with a line or a spread in its lock needs at least the seeds that
-    decide.
+    A margin must be wider than what the last look leaves unknown. The experiment's ``planted``
+    effect must be found nine times in ten, for any claim on its metric. A claim with a line or a
+    spread in its lock needs at least the seeds that decide. A negative control has nothing to find.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    if experiment.measures_noise or (spread is None and case.line is None):
+    unknown = spread is None and case.line is None
+    if unknown or experiment.measures_noise or expects is Verdict.NO_EFFECT:
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level, fewest = case.alpha * last.share, fewest_seeds(spread)
@@ -181,7 +182,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
         )
     if spread is None:
         return None
-    if comparison.relation.uses_margin or expects is Verdict.NO_EFFECT:
+    if comparison.relation.uses_margin:
         left = unknown_after(level, last.seeds, spread)
         return (
             None
@@ -192,9 +193,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
             )
         )
     planted = experiment.planted if comparison.left.measure == experiment.metric else None
-    if expects is not None:
-        planted = max(comparison.planted, 0.0) or None
-    if planted is None or expects is Verdict.REFUTED:
+    if planted is None or expects is not None:
         return None
     seen = smallest_effect(level, last.seeds, spread)
     return (
@@ -229,21 +228,40 @@ class Judgement:
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
         if claim.expects is None or idle or self.is_too_weak:
             return None
+        if claim.expects is Verdict.NO_EFFECT:
+            return self.p_of_uniform >= UNIFORM_LEVEL
         return claim.expects_verdict(self.verdict)
 
     @property
     def is_too_weak(self) -> bool:
-        """Whether a control's seeds are too few to show no effect, or to find a planted one."""
-        if self.verdict is not Verdict.UNDECIDED:
-            return False
-        if self.case.claim.expects is Verdict.SUPPORTED:
-            return all(each.planted > 0 for each in self.case.comparisons)
-        return self.case.claim.expects is Verdict.NO_EFFECT
+        """Whether a positive control's seeds are too few to find what it trains."""
+        known = self.case.claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED)
+        return known and self.verdict is Verdict.UNDECIDED
+
+    @functools.cached_property
+    def p_of_uniform(self) -> float:
+        """Of a negative control, the p of a test that its p-values are uniform."""
+        return p_of_uniform(self.decisions)
+
+    @property
+    def reason(self) -> str:
+        """Why a comparison wasn't decided, or what a negative control's p-values look like."""
+        reasons = dict.fromkeys(each.reason for each in self.decisions if each.reason)
+        if not reasons and self.case.claim.expects is Verdict.NO_EFFECT:
+            return (
+                f"{counted(len(self.decisions), 'p-value')} of arms against themselves: "
+                f"Kolmogorov-Smirnov p = {self.p_of_uniform:.2g} that they are uniform "
+                f"(at least {UNIFORM_LEVEL:g} is expected)"
+            )
+        return "; ".join(reasons)
 
     def __str__(self) -> str:
         """The claim with its verdict, then each comparison on a line of its own."""
         lines = [f"{self.case.claim.says}: {self.verdict}"]
-        return "\n".join([*lines, *(f"  {decision}" for decision in self.decisions)])
+        lines += [f"  {decision}" for decision in self.decisions]
+        if self.case.claim.expects is Verdict.NO_EFFECT:
+            lines.append(f"  {self.reason}")
+        return "\n".join(lines)
 
 
 def judge(

@@ -2,7 +2,7 @@
 
 From ``assert seeds(train, tied=False) < seeds(train, tied=True)`` the rest is derived: id and
 sentence from the test, family from the file, margin from the noise of the arm on the right on seeds
-that no claim uses. An arm against itself on other seeds is the file's control.
+that no claim uses. A test that is marked as a control must come out SUPPORTED.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.claims.comparisons import Quantity
-from embinit.claims.definitions import Claim, Family, comparisons_of
+from embinit.claims.definitions import Claim, Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
 from embinit.claims.paired_tests import Verdict
-from embinit.claims.pilot import held_against
 from embinit.errors import InputError
 from embinit.runs.functions import Training, plain_training
 from embinit.runs.measures import Measure
@@ -88,8 +87,10 @@ def on_seeds(tier: str) -> Sequence[Experiment]:
     ]
 
 
-def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
-    """The claim of a test with the fixture; ``home`` is its file, in dots."""
+def stated_by(
+    test: Callable[..., Any], home: str, name: str, expects: Verdict | None = None
+) -> SeedsClaim:
+    """The claim of a test with the fixture, or its control; ``home`` is its file, in dots."""
     *classes, own = name.split(".")
     words = own.removeprefix("test_").replace("_", " ").strip()
     says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
@@ -98,35 +99,8 @@ def stated_by(test: Callable[..., Any], home: str, name: str) -> SeedsClaim:
         says.rstrip("."),
         family=_family(home),
         experiments=on_seeds,
+        expects=expects,
     )
-
-
-def control_of(tests: Sequence[Callable[..., None]], home: str) -> Callable[..., None]:
-    """The control of a file: the arm on the right of the first readable test, against itself."""
-
-    def test_control_a_a(seeds: Experiment) -> None:
-        known = [arm for test in tests if (arm := _held_against(test, seeds)) is not None]
-        if not known:
-            raise InputError("no test with seeds could be read, so there is no arm to control")
-        assert known[0].on_other_seeds() > known[0]
-
-    return SeedsClaim(
-        f"{home}/{NAME}/control-an-arm-against-itself",
-        "Control: an arm differs from itself on other seeds",
-        family=_family(home),
-        experiments=on_seeds,
-        expects=Verdict.NO_EFFECT,
-    )(test_control_a_a)
-
-
-def _held_against(test: Callable[..., None], seeds: Experiment) -> Quantity | None:
-    """The arm that a test's first comparison holds another one against; None without one."""
-    try:
-        return held_against(comparisons_of(test, seeds)[0])
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a test that skips raises no Exception
-        return None
 
 
 def _family(home: str) -> Family:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 NAME = "embinit-claims"
 RESULT = "embinit_result"
 """The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
+CONTROL = "control"
+"""The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 CONTROLLER = "embinit.controller"
@@ -83,6 +85,9 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
+    config.addinivalue_line(
+        "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
+    )
     if _distributes(config):
         config.pluginmanager.register(Controller(config))
     if _is_asked_for(config):

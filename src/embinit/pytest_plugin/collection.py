@@ -35,7 +35,6 @@ from embinit.pytest_plugin.items import (
     read_item,
 )
 from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.seeds_tests import add_controls
 from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
@@ -65,7 +64,6 @@ class Collection:
         self._absent = 0
         self._unmatched = ""
         self._unloadable: list[str] = []
-        self._watched: frozenset[str] = frozenset()
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """Parametrises a claim over its experiments on the tier."""
@@ -110,7 +108,6 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        add_controls(items)
         unloadable = [item for item in items if isinstance(item, Unloadable)]
         folders: list[Folder] = []
         known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
@@ -126,7 +123,6 @@ class Collection:
         items[:0] = [item for item in unloadable if folders and item not in items]
         self._unloadable = [item.line for item in unloadable]
         if folders:
-            self._watched = folders[0].watched
             self._or_unusable(items, lambda: self._read_all(items, folders[0]))
         if known and not items and (keyword := self._options.config.option.keyword):
             self._unmatched = _nothing_fits(keyword, known)
@@ -240,7 +236,7 @@ class Collection:
         if verbosity < 0 or self._state.registering.is_asked_for:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]
-        lines += power_summary.doubts(self._state.cases, self._watched)
+        lines += power_summary.doubts(self._state.cases)
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")

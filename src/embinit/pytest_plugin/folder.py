@@ -27,13 +27,12 @@ class Folder:
     """The claims of a folder.
 
     ``counts`` leaves controls out. ``homes`` has the files and lines of each id. ``unread`` can't
-    be read, or have another's id. ``watched`` families have a control.
+    be read, or have another's id.
     """
 
     counts: dict[str, int]
     homes: dict[str, list[str]]
     unread: int = 0
-    watched: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
@@ -45,11 +44,11 @@ class Folder:
         unread = 0
         counts: dict[str, int] = defaultdict(int)
         homes: dict[str, list[str]] = defaultdict(list)
-        watched, met = set(), set()
+        met = set()
         for item in (*functions, *_beside(claims, broken)):
             statement = Statement.of(item.function)
             key = (item.path, item.cls, item.originalname or item.name)
-            if key in met and isinstance(statement, SeedsClaim):
+            if key in met and isinstance(statement, SeedsClaim) and statement.expects is None:
                 counts[statement.family.name] += 1  # it is parametrised
             if statement is None or key in met:
                 continue
@@ -58,16 +57,14 @@ class Folder:
             known.append(f"{item.path.name}:{line_of(item.function, item.path)}")
             if isinstance(statement, Misstated):
                 unread += 1
-            if not isinstance(statement, Claim):
+            if not isinstance(statement, Claim) or statement.expects is not None:
                 continue
-            if statement.expects is not None:
-                watched.add(statement.family.name)
-            elif len(known) > 1:
+            if len(known) > 1:
                 unread += count(statement)
             else:
                 counts[statement.family.name] += count(statement)
         unread += sum(broken.values())
-        return cls(dict(counts), dict(homes), unread, frozenset(watched))
+        return cls(dict(counts), dict(homes), unread)
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size; InputError for an id or a size that can't be."""

@@ -45,7 +45,7 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
     if judgement.is_too_weak and not strict:
         raise pytest.xfail.Exception(f"too weak to come out {claim.expects}\n{told}", pytrace=False)
     if claim.expects is not None:
-        if not claim.expects_verdict(verdict):
+        if not judgement.as_expected:
             pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:

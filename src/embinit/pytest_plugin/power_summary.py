@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
@@ -28,17 +28,10 @@ def session_lines(cases: Sequence[Case]) -> list[str]:
     return [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {told}"]
 
 
-def doubts(cases: Sequence[Case], watched: Container[str]) -> list[str]:
+def doubts(cases: Sequence[Case]) -> list[str]:
     """The probable mistakes that break no claim, a line each."""
     claims = [case for case in cases if case.claim.expects is None]
-    unwatched = dict.fromkeys(
-        case.claim.family.name for case in claims if case.claim.family.name not in watched
-    )
-    lines = [
-        f"embinit: family {name} has no control, so nothing shows that its claims can fail: add "
-        "a_a(…) and falsehood(…)"
-        for name in unwatched
-    ]
+    lines: list[str] = []
     kinds: list[tuple[str, list[Case]]] = [
         (
             "not registered, and so decided by what was fixed when it ran: embinit register first",

@@ -13,7 +13,7 @@ from embinit.papers import Paper, arm_labels, papers_of
 from embinit.report.arms import Run
 from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
-from embinit.report.verdicts import locks_of
+from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
@@ -50,6 +50,7 @@ def make_document(
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
+    note_insensitive(claims)
     papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
     label = arm_labels(papers)

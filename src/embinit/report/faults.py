@@ -47,6 +47,8 @@ def wrong_controls(document: Document) -> list[str]:
         if claim["control"] and not claim["as_expected"] and not is_too_weak(claim):
             idle = claim["as_expected"] is None
             is_now = f"is {claim['verdict']}, not {claim['expects']}"
+            if claim["expects"] == "NO EFFECT":
+                is_now = f"is not as expected: {claim['reason']}"
             wrong.setdefault(f"was not run: {claim['reason']}" if idle else is_now, []).append(
                 claim["id"]
             )

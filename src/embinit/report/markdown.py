@@ -19,6 +19,7 @@ from embinit.report.faults import faults
 from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
+    NOT_SENSITIVE,
     deciding,
     deciding_p,
     difference,
@@ -143,6 +144,7 @@ def _row(claim: Mapping[str, Any]) -> str:
         says += f"; control, {'too weak' if is_too_weak(claim) else words[claim['as_expected']]}"
     verdict = claim["verdict"]
     says += f"; {qualified(claim)}" if qualified(claim) else ""
+    says += f"; {NOT_SENSITIVE}" if NOT_SENSITIVE in claim["reason"] else ""
     cells = [f"{SIGNS.get(verdict, '')} {_plain(verdict)}", says]
     shown = deciding(claim)
     if shown is None:

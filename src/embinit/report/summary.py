@@ -113,11 +113,7 @@ def totals(summary: Entry) -> list[str]:
 def controls_in_words(controls: Mapping[str, int]) -> str:
     """How many controls came out as expected, and how many say nothing."""
     known = controls["as_expected"] + controls["not_as_expected"]
-    words = {
-        "not_run": "not run",
-        "undecided": "undecided",
-        "too_weak": "with too few seeds to tell",
-    }
+    words = {"not_run": "not run", "too_weak": "with too few seeds to tell"}
     told = [f"{controls[name]} more {said}" for name, said in words.items() if controls[name]]
     if not known and not told:
         return "no controls"
@@ -131,25 +127,13 @@ def _verdicts(claims: Iterable[Entry]) -> dict[str, int]:
 
 def _controls(controls: Sequence[Entry]) -> dict[str, int]:
     outcomes = [entry["as_expected"] for entry in controls]
-    silent = [entry for entry in controls if entry["as_expected"] is None]
-    weak = sum(map(is_too_weak, silent))
-    idle = sum(each["verdict"] == Verdict.NOT_RUN and not is_too_weak(each) for each in silent)
+    weak = sum(map(is_too_weak, controls))
     return {
         "as_expected": outcomes.count(True),
         "not_as_expected": outcomes.count(False),
-        "not_run": idle,
-        "undecided": len(silent) - weak - idle,
+        "not_run": outcomes.count(None) - weak,
         "too_weak": weak,
-        "distinct": len({_compared(entry) for entry in controls}),
     }
-
-
-def _compared(entry: Entry) -> tuple[Any, ...]:
-    """A key that is equal for controls that compare the same values in the same way."""
-    return tuple(
-        (each["metric"], each["relation"], tuple(each["left_values"]), tuple(each["right_values"]))
-        for each in entry["comparisons"]
-    ) or (entry["id"],)
 
 
 def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,14 @@ from typing import Any
 from embinit.claims.definitions import family_rank
 from embinit.report.numbers import MINUS, number, p_value, points
 from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import bound, deciding, deciding_p, is_too_weak, means
+from embinit.report.verdicts import (
+    NOT_SENSITIVE,
+    bound,
+    deciding,
+    deciding_p,
+    is_too_weak,
+    means,
+)
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -125,6 +132,8 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         if shown["contradicted"]:
             notes.append("varies more than registered")
         notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
+    if verdict == "NO EFFECT" and NOT_SENSITIVE in claim["reason"]:
+        notes.append(NOT_SENSITIVE)
     return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
 
 

@@ -11,6 +11,9 @@ from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, C
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
 
+NOT_SENSITIVE = "not sensitive"
+"""How a reason begins of a claim that finds nothing where its positive control isn't found."""
+
 
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The comparison that is shown for a claim: of those that decide it, the least certain."""
@@ -137,10 +140,28 @@ def _qualified(comparison: Mapping[str, Any]) -> str:
 
 def is_too_weak(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is of a control that all its seeds are too few for, or were until now."""
-    if entry["verdict"] == Verdict.NOT_RUN:
-        return bool(entry["control"]) and str(entry["reason"]).startswith(TOO_COARSE)
-    known = entry["expects"] in (Verdict.NO_EFFECT, Verdict.SUPPORTED)
-    return bool(known and entry["as_expected"] is None and entry["verdict"] == Verdict.UNDECIDED)
+    if not entry["control"] or entry["as_expected"] is not None:
+        return False
+    coarse = str(entry["reason"]).startswith(TOO_COARSE)
+    return coarse or bool(entry["verdict"] == Verdict.UNDECIDED)
+
+
+def note_insensitive(claims: Sequence[dict[str, Any]]) -> None:
+    """Adds to claims that find nothing that the positive control of their task isn't found."""
+    lacking = {
+        _setting(entry): entry["id"]
+        for entry in claims
+        if entry["expects"] in (Verdict.SUPPORTED, Verdict.REFUTED) and not entry["as_expected"]
+    }
+    for entry in claims:
+        finds_nothing = entry["verdict"] in (Verdict.UNDECIDED, Verdict.NO_EFFECT)
+        if finds_nothing and not entry["control"] and _setting(entry) in lacking:
+            told = f"{NOT_SENSITIVE}: the control {lacking[_setting(entry)]} isn't found"
+            entry["reason"] = "; ".join(filter(None, (entry["reason"], told)))
+
+
+def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(entry[name] for name in ("paper", "tier", "task", "metric", "trained"))
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

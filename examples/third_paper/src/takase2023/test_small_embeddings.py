@@ -1,6 +1,6 @@
 """Small embeddings make large gradients (Takase et al. 2023), and what repairs that."""
 
-from embinit import Verdict, a_a, claim, falsehood, trend
+from embinit import Verdict, claim, trend
 from embinit.lab.specs import PositionSpec
 from takase2023 import GRADIENTS, SIGMAS, TRAINING, gradients, training
 
@@ -49,10 +49,6 @@ def test_a_wide_pretrained_table_lowers_the_gradient(arms):
     assert arms["GloVe"] < arms["vanilla"]
 
 
-test_a_a = a_a(GRADIENTS, on=gradients)
-test_falsehood = falsehood(GRADIENTS, on=gradients, by=10.0)
-
-
 @claim(
     "takase2023/training/scaled-embed-at-a-high-rate",
     says="At a high rate a table times sqrt(d) ends at a lower loss",
@@ -63,9 +59,6 @@ test_falsehood = falsehood(GRADIENTS, on=gradients, by=10.0)
 def test_scaled_embed_ends_lower_at_a_high_rate(experiment):
     scaled = experiment.changed("times sqrt(d)", positions=PositionSpec("none", "sqrt(D)"))
     assert scaled["xavier"] < experiment["xavier"]
-
-
-test_training_a_a = a_a(TRAINING, on=training)
 
 
 @claim(

@@ -1,0 +1,55 @@
+"""Positive controls: settings that must be worse, one for each task and tier.
+
+They keep the ids and the families of their registration. On ``full`` SST-2 alone has one: a run of
+Multi30k takes eight times as long.
+"""
+
+from __future__ import annotations
+
+from embinit.claims import Verdict, claim
+from embinit_papers.kim2024 import (
+    FINDING_1,
+    TABLE_2,
+    TABLE_4,
+    TRANSLATION,
+    blind,
+    table1,
+    table4,
+)
+
+
+@claim(
+    "kim2024/finding-1/control-falsehood",
+    says="Control: a model that can't tell words apart fares better than Xavier",
+    where="control",
+    family=FINDING_1,
+    experiments=table1("glove", full=("sst2",)),
+    expects=Verdict.REFUTED,
+)
+def test_control_a_blind_model_does_not_fare_better(experiment):
+    assert blind(experiment)["xavier"] > experiment["xavier"]
+
+
+@claim(
+    "kim2024/table-2/control-order",
+    says="Control: GloVe's table standardised to 0.01 is wider than the same at 1",
+    where="control",
+    family=TABLE_2,
+    experiments=table1("glove", tasks=TRANSLATION),
+    expects=Verdict.REFUTED,
+)
+def test_control_a_narrow_table_is_not_wider(experiment):
+    narrow, wide = (experiment.with_sigma(sigma)["pretrained"] for sigma in (0.01, 1.0))
+    assert narrow.sigma > wide.sigma
+
+
+@claim(
+    "kim2024/table-4/control-falsehood",
+    says="Control: a shuffled table has more word relations than the original",
+    where="control",
+    family=TABLE_4,
+    experiments=table4,
+    expects=Verdict.REFUTED,
+)
+def test_control_shuffling_wins_no_relations(experiment):
+    assert experiment["pretrained_shuffled"] > experiment["pretrained"]

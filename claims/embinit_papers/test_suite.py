@@ -1,0 +1,42 @@
+"""The suite's negative control: the baseline against itself on other seeds, on every task.
+
+Neither side's seeds are those of a claim, so that nothing of it was seen before it was registered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embinit.claims import Family, Verdict, claim
+from embinit_papers import chung2021, kim2024
+
+SEEDS = 6
+FIRST_SEED = 2000
+
+SUITE = Family("suite/seeds", size=1, says="Seeds: other ones make no difference")
+
+
+def first(tier):
+    """The tier's first experiment, with a single look; none on ``full``, whose runs cost most."""
+    return [replace(each, seeds=SEEDS, most_seeds=None) for each in kim2024.first_experiment(tier)]
+
+
+def every_task(experiment):
+    """The tier's experiments, one for each task of either paper."""
+    other = chung2021.experiments(experiment.tier) if experiment.tier in chung2021.SETTINGS else ()
+    for each in (*kim2024.table1("glove")(experiment.tier), *other):
+        yield replace(each, seeds=experiment.seeds, claims_from=FIRST_SEED)
+
+
+@claim(
+    "suite/seeds/control-negative",
+    says="Control: the baseline is better than itself on other seeds, on every task",
+    where="control",
+    family=SUITE,
+    experiments=first,
+    expects=Verdict.NO_EFFECT,
+)
+def test_control_the_baseline_against_itself(experiment):
+    for each in every_task(experiment):
+        baseline = each[each.baseline]
+        assert baseline > baseline.on_other_seeds()
