@@ -44,24 +44,24 @@ def two_baselines(rng: np.random.Generator, effect: float) -> tuple[int, int]:
     return int(np.sum(rng.normal(-effect, 1, TRIALS) < bound)), TRIALS + 2
 
 
-def judged(trials: int | None, measured: int = 10) -> Rule:
+def judged(trials: int, measured: int = 10) -> Rule:
     """``embinit judge`` against measured noise.
 
     Args:
-        trials: How many trials share alpha; None lets each have all of it.
+        trials: How many trials share alpha; 0 lets each have all of it.
         measured: How many runs of the baseline the noise is measured on.
     """
 
     def play(rng: np.random.Generator, effect: float) -> tuple[int, int]:
-        noise, plan = tuple(rng.normal(size=measured)), Plan(lower=True, trials=trials)
-        kept, runs = 0, len(noise)
+        plan, kept, runs = Plan(lower=True, trials=trials), 0, measured
+        noise = arms_of((("base",), Score(value, "")) for value in rng.normal(size=measured))
         for _ in range(TRIALS):
             values, more = [], 2
             while more:
                 values += list(rng.normal(-effect, 1, more))
-                arms = arms_of(("new", Score(value, "")) for value in values)
+                arms = arms_of((("new",), Score(value, "")) for value in values)
                 (found,) = judge(arms, plan, noise=noise)
-                more = found.to_next_look if found.again is not None else 0
+                more = found.more or 0
             kept += found.verdict is Verdict.SUPPORTED
             runs += len(values)
         return kept, runs
@@ -72,7 +72,7 @@ def judged(trials: int | None, measured: int = 10) -> Rule:
 RULES: dict[str, Rule] = {
     "any lower number": any_lower,
     "two baselines": two_baselines,
-    "`judge`, each trial alone": judged(None),
+    "`judge`, each trial alone": judged(0),
     "`judge --trials 100`": judged(TRIALS),
     "`judge --trials 100`, noise of 30": judged(TRIALS, 30),
 }

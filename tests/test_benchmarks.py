@@ -162,8 +162,8 @@ def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():
     """The rules of ``docs/first-claim.md``, on a night of each kind."""
     a_night_by, rng = load("nights").judged, np.random.default_rng(3)
     assert a_night_by(100)(rng, 0.0)[0] == 0
-    assert a_night_by(None)(rng, 0.0)[0] <= 10
-    assert a_night_by(None)(rng, 2.0)[0] >= 80
+    assert a_night_by(0)(rng, 0.0)[0] <= 10
+    assert a_night_by(0)(rng, 2.0)[0] >= 80
 
 
 def test_the_page_has_the_nights_that_were_simulated():
@@ -172,3 +172,12 @@ def test_the_page_has_the_nights_that_were_simulated():
     page = (BENCHMARKS.parent / "docs/first-claim.md").read_text("utf-8")
     assert nights.table(known["rules"]) in page
     assert f"{known['nights']} nights" in page
+
+
+def test_no_edit_of_a_suite_leaves_a_false_claim_green(tmp_path):
+    """Two edits of each kind; ``benchmarks/edits.py`` makes all of them."""
+    edits = load("edits")
+    few = edits.few(edits.all_edits())
+    outcomes = edits.judged(few, 1, tmp_path)
+    wrong = {f"{edit.kind}: {edit.name}": found for edit, found in zip(few, outcomes, strict=True)}
+    assert {name: found for name, found in wrong.items() if found in edits.FAULTS} == {}

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.paired_tests import (
@@ -191,11 +191,10 @@ class Quantity:
                 "compare like with like"
             )
 
-    def within(self, margin: float) -> Quantity:
+    def within(self, margin: Any) -> Quantity:
         """The same quantity with another margin, a finite number above 0 in its unit."""
-        given: object = margin
-        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
-        if not number or not 0 < margin < math.inf:
+        number = isinstance(margin, numbers.Real) and not isinstance(margin, bool)
+        if not number or not 0 < float(margin) < math.inf:
             raise InputError(
                 f"{self.label}.within({margin!r}) can't be used; give a finite number above 0, in "
                 f"{self.unit or self.measure.in_words}"

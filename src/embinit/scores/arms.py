@@ -6,34 +6,55 @@ training tools (``folders``).
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from embinit.claims.paired_tests import MOST_SEEDS
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.runs.functions.calling import LARGEST
 
-MOST_VALUES = 2_000_000
-"""So many rows are read of one table at most."""
+CRASHED = re.compile(r"(crash|fail|error|kill|abort|diverg|oom|timeout|running|pending)\w*", re.I)
+"""What a status or a score's cell is called where a run has no result."""
+
+NOTHING = ("", "none", "null", "n/a", "na", "-", "–", "nan", "inf", "-inf", "+inf", "infinity")
+ENDED_EARLY = 0.9
+"""A run ended early whose last step is below this share of its arm's last step."""
+
+USUAL = ("base", "baseline", "control")
+"""What a baseline is called; else the first arm is it."""
+
+Key = tuple[str, ...]
+Reading = Callable[[Sequence[tuple[float, float]], str], float]
+"""Reads one number off a run's points (step and value); the place is for errors."""
 
 
-@dataclass(frozen=True)
-class Score:
-    """The score of one run, its place, such as ``results.tsv:7``, and the seed that pairs it."""
+class Score(NamedTuple):
+    """The score of one run, its place, such as ``results.tsv:7``, and the seed that pairs it.
+
+    ``crashed`` has the reason why the run has no result; ``of`` the trials of a count such as 7/9.
+    """
 
     value: float
     place: str
-    seed: str | None = None
+    seed: Key | None = None
+    crashed: str = ""
+    of: int = 0
 
 
-class Pairs(NamedTuple):
-    """Two arms' numbers of common seeds, and the places of runs whose seed only one has."""
+class Curve(NamedTuple):
+    """The points of one run (step and value)."""
 
-    ours: tuple[float, ...]
-    theirs: tuple[float, ...]
-    alone: tuple[str, ...]
+    arm: Key
+    seed: Key | None
+    place: str
+    points: Sequence[tuple[float, float]]
+    crashed: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,87 +63,167 @@ class Arms:
 
     scores: Mapping[str, tuple[Score, ...]]
     metric: str = ""
+    notes: tuple[str, ...] = ()
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
         return tuple(score.value for score in self.scores[arm])
 
-    def pairs(self, arm: str, other: str) -> Pairs | None:
-        """The numbers of the seeds that two arms have in common, in the first arm's order.
+    def pairs(self, arm: str, other: str) -> tuple[Key, ...]:
+        """The seeds that two arms have in common; none where a run has no seed, or one is."""
+        ours, theirs = ([score.seed for score in self.scores[name]] for name in (arm, other))
+        met = set(theirs)
+        common = tuple(seed for seed in ours if seed is not None and seed in met)
+        return () if None in ours or None in theirs or len(common) < 2 else common
 
-        None where a run names no seed, or fewer than two seeds are common.
+    def settled(self, crashed: str | None, lower: bool) -> Arms:
+        """Deals with runs that crashed as ``--crashed`` says; InputError where it doesn't.
+
+        An arm all of whose runs crashed is left out and named, unless it may be the baseline.
         """
-        ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
-        common = [seed for seed in ours if seed in theirs]
-        if None in ours or None in theirs or len(common) < 2:
-            return None
-        alone = [ours.get(seed, theirs.get(seed)) for seed in ours.keys() ^ theirs.keys()]
-        return Pairs(
-            tuple(ours[seed].value for seed in common),
-            tuple(theirs[seed].value for seed in common),
-            tuple(sorted(score.place for score in alone if score is not None)),
-        )
-
-
-def arms_of(named: Iterable[tuple[str, Score]], metric: str = "") -> Arms:
-    """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
-    scores: dict[str, list[Score]] = {}
-    met: dict[tuple[str, str], str] = {}
-    for told, score in named:
-        arm = " ".join(told.split())  # no line of its own in what is printed
-        scores.setdefault(arm, []).append(score)
-        if score.seed is not None:
-            if (before := met.get((arm, score.seed))) is not None:
+        known = [s.value for each in self.scores.values() for s in each if not s.crashed]
+        rest = [value for value in known if value]
+        # An exact 0 outside the range of all other scores is no score, unless they are 0 or 1.
+        odd = rest and (min(rest) > 0 or max(rest) < 0) and {*rest} != {1.0} and crashed != "keep"
+        notes, kept, first = list(self.notes), {}, next(iter(self.scores), "").lower()
+        for arm, each in self.scores.items():
+            told = "its score is an exact 0, outside the range of all others"
+            runs = [
+                s._replace(crashed=s.crashed or told) if odd and not s.value and not s.of else s
+                for s in each
+            ]
+            lost = [score for score in runs if score.crashed]
+            if len(lost) == len(runs) and arm.lower() not in (first, *USUAL):
+                notes.append(f"discard {arm}: {lost[0].place}: {lost[0].crashed}")
+            elif all(crashed == "keep" and math.isfinite(score.value) for score in lost):
+                kept[arm] = each
+            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(runs):
                 raise InputError(
-                    f"{score.place}: the arm {arm!r} has the seed {score.seed} twice (before at "
-                    f"{before}); where that is no seed of its own, judge with --unpaired"
+                    f"{lost[0].place}: {lost[0].crashed}: a run that crashed counts against its "
+                    "arm; judge with --crashed worst (it gets the worst score) or drop"
+                    + ("" if math.isnan(lost[0].value) else ", or keep if its score is right")
                 )
-            met[arm, score.seed] = score.place
-    for arm, each in scores.items():
+            else:
+                worst, drop = (max if lower else min)(rest), crashed == "drop"
+                places = "; ".join(s.place for s in lost[:3]) + (" …" if lost[3:] else "")
+                way = "left out" if drop else "got the worst score"
+                notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
+                runs = [s for s in runs if not (drop and s.crashed)]
+                kept[arm] = tuple(s._replace(value=worst) if s.crashed else s for s in runs)
+        return replace(self, scores=kept, notes=tuple(notes))
+
+
+def arms_of(
+    named: Iterable[tuple[Key, Score]], metric: str = "", notes: Iterable[str] = ()
+) -> Arms:
+    """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
+    scores: dict[Key, dict[Any, Score]] = {}
+    for key, score in named:
+        arm = scores.setdefault(key, {})
+        seed: Any = len(arm) if score.seed is None else score.seed
+        if (before := arm.get(seed)) is not None:
+            raise InputError(
+                f"{score.place}: the arm {', '.join(key)!r} has the seed {', '.join(seed)} twice "
+                f"(before at {before.place}); name every column that pairs by --seed, call one of "
+                "steps step, or judge with --unpaired"
+            )
+        arm[seed] = score
+    for key, each in scores.items():
         if len(each) > MOST_SEEDS:
             raise InputError(
-                f"the arm {arm!r} has {len(each):,} numbers, from {each[0].place} on; up to "
-                f"{MOST_SEEDS} are judged, one a run and not one a step"
+                f"the arm {', '.join(key)!r} has {len(each):,} numbers; up to {MOST_SEEDS} are "
+                "judged, one a run and not one a step"
             )
-    return Arms({arm: tuple(each) for arm, each in scores.items()}, metric)
+        times = Counter(score.value for score in each.values())
+        if min(times.values()) > 1 and len(times) > 2 and max(len(repr(v)) for v in times) > 6:
+            raise InputError(f"{', '.join(key)!r} has each number twice or more; remove the copies")
+    return Arms({n: tuple(scores[k].values()) for k, n in _names(scores)}, metric, tuple(notes))
 
 
-def number(text: str, place: str, what: str = "") -> float:
-    """A score's text as a number; InputError where it is no finite one. ``what`` is its name."""
-    told = f"{place}: {what + ' is ' if what else ''}{text.strip()[:40]!r}"
+def _names(keys: Iterable[Key]) -> Iterator[tuple[Key, str]]:
+    """A name for each arm, on one line; as JSON where people can't tell two apart."""
+    names = {key: ", ".join(" ".join(part.split()) for part in key) for key in keys}
+    plain = {key: unicodedata.normalize("NFKC", name) for key, name in names.items()}
+    seen = {k: "".join(c for c in n if unicodedata.category(c) != "Cf") for k, n in plain.items()}
+    met = Counter(seen.values())
+    return ((key, n if met[seen[key]] == 1 else json.dumps(key)) for key, n in names.items())
+
+
+def cell(text: str, place: str, what: str = "the score") -> Score:
+    """The score in a cell: a number, a percentage, a count such as 7/9, or a crashed run's."""
     try:
-        value = float("_" if "_" in text else text)
+        value = float(text)
     except ValueError:
-        raise InputError(f"{told}, which is no number") from None
-    return finite(value, told)
+        value = math.nan
+    if abs(value) <= LARGEST and text.isascii() and "_" not in text:
+        return Score(value, place)
+    plain = text.strip().strip("*`").removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
+    if plain.lower() in NOTHING or CRASHED.fullmatch(plain):
+        return Score(math.nan, place, crashed=f"{what} is {plain[:40]!r}")
+    if count := re.fullmatch(r"([0-9]+) ?/ ?([1-9][0-9]*)", plain):
+        hits, of = int(count[1]), int(count[2])
+        if hits <= of:
+            return Score(hits / of, place, of=of)
+    if re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", plain, re.I) and plain.count(".") < 2:
+        return finite(float(plain), place, what)
+    mend = "; write 3.27 for 3,27" if re.fullmatch(r"-?\d+,\d+", plain) else ""
+    mend = "; give columns mean, sd and n" if "±" in plain else mend
+    raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number{mend}")
 
 
-def finite(value: float, told: str) -> float:
-    """A score; InputError if it isn't finite or is too large, with ``told``: what and where."""
+def finite(value: float, place: str, what: str) -> Score:
+    """A score; crashed if it isn't finite. InputError if it is too large."""
     if not math.isfinite(value):
-        raise InputError(
-            f"{told}: a run that diverged counts against its arm, and is not left out; discard the "
-            "arm, or judge a metric that every run has"
-        )
+        return Score(math.nan, place, crashed=f"{what} is {value}")
     if abs(value) > LARGEST:
-        raise InputError(f"{told} is too large to be compared; give up to {LARGEST:g}")
-    return value
+        raise InputError(f"{place}: {value} is too large to be compared; give up to {LARGEST:g}")
+    return Score(value, place)
 
 
 def from_words(words: Sequence[str]) -> Arms:
     """The arms of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
-    named: list[tuple[str, Score]] = []
+    named: dict[str, list[str]] = {}
     for word in words:
         arm, equals, text = word.partition("=")
         if not equals or not arm:
             raise InputError(
                 f"{word[:60]!r} is neither an arm, as in new=3.27,3.28, nor a file or folder here"
             )
-        if arm in dict(named):
+        if arm in named:
             raise InputError(f"the arm {arm!r} is given twice; give all of its numbers at once")
-        parts = text.split(",")
-        if not text.strip() or any(not part.strip() for part in parts):
+        named[arm] = text.split(",")
+        if not all(map(str.strip, named[arm])):
             raise InputError(f"the arm {arm!r} lacks a number: {word[:60]!r}")
-        places = [f"{arm}, number {index}" for index in range(1, len(parts) + 1)]
-        named += [(arm, Score(number(*each), each[1])) for each in zip(parts, places, strict=True)]
-    return arms_of(named)
+    return arms_of(
+        ((arm,), cell(text, f"{arm}, number {n}"))
+        for arm, texts in named.items()
+        for n, text in enumerate(texts, start=1)
+    )
+
+
+def from_curves(
+    curves: Sequence[Curve], metric: str, reading: Reading, notes: Iterable[str] = ()
+) -> Arms:
+    """One number of each run's points. A run that ended early, in its arm, has crashed."""
+    last: dict[Key, float] = {}
+    for curve in curves:
+        last[curve.arm] = max(last.get(curve.arm, 0.0), *(step for step, _ in curve.points), 0.0)
+    most = max(last.values(), default=0.0)
+    short = [
+        f"{', '.join(a)} ends at step {e:g}" for a, e in last.items() if e < ENDED_EARLY * most
+    ]
+    notes = [*notes, *(f"{told}, and other arms at {most:g}" for told in short)]
+
+    def scores() -> Iterator[tuple[Key, Score]]:
+        for arm, seed, place, points, crashed in curves:
+            end = points[-1][0] if points else 0.0
+            odd = [value for _, value in points if not math.isfinite(value)]
+            value = math.nan if crashed or odd or not points else reading(points, place)
+            if odd or math.isnan(value):
+                crashed = crashed or f"{metric} is {odd[0] if odd else 'nowhere'}"
+            elif end < ENDED_EARLY * last[arm]:
+                crashed = f"it ended at step {end:g}, and its arm at {last[arm]:g}"
+            found = Score(value, place) if crashed else finite(value, place, metric)
+            yield arm, found._replace(seed=seed, crashed=crashed or found.crashed)
+
+    return arms_of(scores(), metric, notes)

@@ -1,29 +1,22 @@
 """Folders of runs: the logs that Trainer, Lightning and TensorBoard leave.
 
-A run is a folder with such a log. Its path below the root names its arm, and a part such as
-``seed3`` or ``s3`` its seed.
+A run is a folder with such a log. Its path below the root names its arm and its seed.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.files.reading import reading
+from embinit.files.reading import reading, regular
 from embinit.registry import nearest
-from embinit.scores.arms import Arms, Score, arms_of
-from embinit.scores.tables import opened
-
-Points = dict[str, list[tuple[float, float]]]
-"""The points of each metric: step and value."""
-
-Reading = Callable[[Sequence[tuple[float, float]], str], float]
-"""Reads one number off a metric's points; the place is for errors."""
+from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves
+from embinit.scores.rows import table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -35,59 +28,77 @@ _NO_NAME = re.compile(
 _SEED = re.compile(r"(?:^|[-_. ]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. ])", re.IGNORECASE)
 _SHORT_SEED = re.compile(r"(?:^|[-_. ])s(\d+)(?=$|[-_. ])")
 _REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. ])")
-"""Parts that tell a run's seed, and those that number runs without one."""
+"""Parts that name a run's seed, and those that number runs without one."""
 
 
 def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = True) -> Arms:
-    """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too.
-
-    Raises:
-        InputError: No run is there, a log can't be read, or a run lacks the metric.
-    """
-    runs = sorted(_runs(root).items())
+    """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too."""
+    runs, empty = _runs(root)
     if not runs:
         raise InputError(
-            f"{root} has no run: no {TRAINER} of Trainer, no {LIGHTNING} of Lightning, and no "
-            "event file of TensorBoard lies in it"
+            f"{root} has no {TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
         )
-    named: list[tuple[str, Score]] = []
-    for folder, log in runs:
-        points = _points(log)
-        if metric is None:
-            raise InputError(f"name --metric; {log} has {', '.join(sorted(points)) or 'none'}")
-        known = _metric(metric, points, log)
-        arm, seed = _arm(folder.relative_to(root), root)
-        named.append(
-            (arm, Score(reading_of(points[known], str(log)), str(log), seed if paired else None))
-        )
-    return arms_of(named, metric or "")
+    like = {_alike(folder) for folder in runs}
+    curves = []
+    for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
+        arm, seed = arm_and_seed(folder.relative_to(root).parts)
+        pair = (seed,) if seed and paired else None
+        logs = runs.get(folder, [])
+        points = _points(logs, metric) if logs else []
+        place, why = (str(logs[0]), "") if logs else (str(folder), "it has no log")
+        curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
+    others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
+    notes = [f"no log in {', '.join(others[:3])}{' …' if others[3:] else ''}"] if others else []
+    return from_curves(curves, metric or "", reading_of, notes)
 
 
-def _runs(root: Path) -> dict[Path, Path]:
-    """The folder of each run with its log; Trainer's own, then Lightning's, then TensorBoard's."""
-    found: dict[Path, Path] = {}
-    files = list(_files(root))
-    for log in sorted((path for path in files if path.name == TRAINER), key=_step):
-        folder = log.parent
-        inside = folder != root and folder.name.startswith("checkpoint-")
-        found[folder.parent if inside else folder] = log
-    taken = set(found)
-    for pattern in (LIGHTNING, TENSORBOARD):
-        for log in sorted(path for path in files if path.match(pattern)):
-            if not any(folder in taken for folder in (log.parent, *log.parents)):
-                found[log.parent] = log if pattern == LIGHTNING else log.parent
-        taken = set(found)
-    return found
+def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
+    """The arm, "" where there is none, and the seed that the parts of a run's path name."""
+    parts = [part for part in path if not _NO_NAME.fullmatch(part)]
+    for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
+        met = [(i, found) for i, part in enumerate(parts) for found in pattern.finditer(part)]
+        if met:
+            at, found = met[-1]
+            rest = (parts[at][: found.start()] + parts[at][found.end() :]).strip("-_. ")
+            name = "/".join(filter(None, [*parts[:at], rest, *parts[at + 1 :]]))
+            return name, None if pattern is _REPLICATE else found[1]
+    return "/".join(parts), None
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """All files below a folder; InputError where a folder, which may hold runs, can't be read."""
+def _alike(folder: Path) -> tuple[Path, str]:
+    """What runs of one arm have in common: the folder that they lie in, and a name."""
+    return folder.parent, re.sub(r"\d+", "#", folder.name)
+
+
+def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
+    """The folder of each run with its logs, and the folders next to them without any.
+
+    Trainer's own logs count before Lightning's, and these before TensorBoard's.
+    """
 
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
 
-    for folder, _, names in os.walk(root, onerror=refuse):
-        yield from (Path(folder) / name for name in names)
+    files, folders, top = [], [], root.resolve()
+    for place, inside, names in os.walk(root, onerror=refuse):
+        files += [Path(place) / name for name in sorted(names)]
+        folders += [Path(place) / name for name in inside]
+    for link in (folder for folder in folders if folder.is_symlink()):
+        if not link.resolve().is_relative_to(top):
+            raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
+    found: dict[Path, list[Path]] = {}
+    for log in sorted((path for path in files if path.name == TRAINER), key=_step):
+        inside_run = log.parent != root and log.parent.name.startswith("checkpoint-")
+        found[log.parent.parent if inside_run else log.parent] = [log]
+    for pattern in (LIGHTNING, TENSORBOARD):
+        taken = set(found)
+        for log in (path for path in files if path.match(pattern)):
+            if taken.isdisjoint(log.parents):
+                found.setdefault(log.parent, []).append(log)
+    above = {parent for run in found for parent in (run, *run.parents)}
+    near = {run.parent for run in found if run != root}
+    plain = [f for f in folders if not f.is_symlink() and f.name[0] != "."]
+    return found, [f for f in plain if f.parent in near and f not in above]
 
 
 def _step(log: Path) -> tuple[float, str]:
@@ -97,90 +108,74 @@ def _step(log: Path) -> tuple[float, str]:
     return at, str(log)
 
 
-def _arm(path: Path, root: Path) -> tuple[str, str | None]:
-    """The arm and the seed that a run's path tells."""
-    parts = [part for part in path.parts if not _NO_NAME.fullmatch(part)]
-    name, seed = "/".join(parts), None
-    for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
-        met = [(i, found) for i, part in enumerate(parts) for found in pattern.finditer(part)]
-        if met:
-            index, found = met[-1]
-            part = parts[index]
-            rest = (part[: found.start()] + part[found.end() :]).strip("-_. ")
-            name = "/".join(filter(None, [*parts[:index], rest, *parts[index + 1 :]]))
-            seed = None if pattern is _REPLICATE else found[1]
-            break
-    return name or root.name or "runs", seed
-
-
-def _metric(metric: str, points: Mapping[str, object], log: Path) -> str:
-    """The metric's name in a log."""
-    if metric in points:
-        return metric
-    alike = [name for name in points if _plain(name) == _plain(metric)]
+def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float]]:
+    """The steps of a run's logs with the values that a metric last had there."""
+    points: dict[str, dict[float, float]] = {}
+    readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
+    for log in logs:
+        for name, step, value in readers.get(log.name, _of_tensorboard)(log):
+            points.setdefault(name, {})[step] = value
+    names = sorted(points)
+    if metric is None:
+        raise InputError(f"name --metric; {logs[0]} has {', '.join(names) or 'none'}")
+    alike = [name for name in names if _plain(name) == _plain(metric)]
+    alike = [metric] if metric in points else alike
     if len(alike) > 1:
-        raise InputError(f"{log}: {metric!r} may be {' or '.join(alike)}; name one of them")
+        raise InputError(f"{logs[0]}: {metric!r} may be {' or '.join(alike)}; name one of them")
     if not alike:
         raise InputError(
-            f"{log} has no metric {metric!r}: {nearest(metric, points)}it has "
-            f"{', '.join(sorted(points)) or 'none'}"
+            f"{logs[0]} has no metric {metric!r}: {nearest(metric, names)}it has "
+            f"{', '.join(names) or 'none'}"
         )
-    return alike[0]
+    return sorted(points[alike[0]].items())
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[/._ -]", "_", name).lower()
 
 
-def _points(log: Path) -> Points:
-    if log.is_dir():
-        return dict(_of_tensorboard(log))
-    return _of_trainer(log) if log.name == TRAINER else _of_lightning(log)
-
-
-def _of_trainer(log: Path) -> Points:
-    points: Points = {}
+def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
     with reading(log, "let Trainer write it again"):
-        for entry in json.loads(log.read_bytes())["log_history"]:
-            step = float(entry.get("step", 0))
+        for entry in json.loads(regular(log).read_bytes())["log_history"]:
             for name, value in entry.items():
-                if name not in ("step", "epoch") and isinstance(value, int | float):
-                    points.setdefault(name, []).append((step, float(value)))
-    return points
+                if name not in ("step", "epoch") and type(value) in (int, float):
+                    yield name, float(entry.get("step", 0)), float(value)
 
 
-def _of_lightning(log: Path) -> Points:
-    points: Points = {}
-    line = 1
-    with (
-        reading(log, "let Lightning write it again", lambda: f":{line}"),
-        opened(log) as file,
-    ):
-        for row in csv.DictReader(file):
-            line += 1
-            for name, text in row.items():
-                if name not in ("step", "epoch") and text:
-                    points.setdefault(name, []).append((float(row.get("step") or 0), float(text)))
-    return points
+def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
+    table = table_of(log)
+    at = [*table.columns, "step"].index("step")
+    for place, cells in table.rows(table.columns):
+        step = cell(cells[at], place, "step").value if at < len(table.columns) else 0.0
+        for name, text in zip(table.columns, cells, strict=False):
+            if name not in ("step", "epoch") and text:
+                yield name, step, cell(text, place, name).value
 
 
-def _of_tensorboard(folder: Path) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
+    """The scalars of an event file whose every record is whole and has its checksum."""
     try:
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-        from tensorboard.util import tensor_util
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+        from tensorboard.util.tensor_util import make_ndarray
     except ModuleNotFoundError:
         raise InputError(
-            f"{folder} has event files of TensorBoard: pip install tensorboard to read them"
+            f"{log} is an event file of TensorBoard: pip install tensorboard to read it"
         ) from None
-    with reading(folder, "let TensorBoard write it again"):
-        events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0})
-        events.Reload()
-        for name in events.Tags()["scalars"]:
-            yield name, [(float(each.step), each.value) for each in events.Scalars(name)]
-        for name in events.Tags()["tensors"]:
-            made = [
-                (each.step, tensor_util.make_ndarray(each.tensor_proto))
-                for each in events.Tensors(name)
-            ]
-            if all(array.size == 1 for _, array in made):
-                yield name, [(float(step), float(array)) for step, array in made]
+    at = 0
+    with reading(log, "copy it again, or take out the run and say so", lambda: f", byte {at}"):
+        data = regular(log).read_bytes()
+        while at < len(data):
+            size, check = struct.unpack_from("<QI", data, at)
+            record = data[at + 12 : at + 12 + size]
+            (seal,) = struct.unpack_from("<I", data, at + 12 + size)
+            if masked_crc32c(data[at : at + 8]) != check or masked_crc32c(record) != seal:
+                raise ValueError("wrong checksum")
+            event = Event.FromString(record)
+            for value in event.summary.value:
+                array = make_ndarray(value.tensor) if value.HasField("tensor") else None
+                if value.HasField("simple_value"):
+                    yield value.tag, float(event.step), value.simple_value
+                elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
+                    yield value.tag, float(event.step), float(array.item())
+            at += 16 + size

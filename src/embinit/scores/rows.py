@@ -1,0 +1,162 @@
+"""Rows of any table: CSV, TSV, JSON, JSON lines, Markdown, or one number a line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from embinit.errors import InputError
+from embinit.files.reading import reading, regular
+
+MEND = "save it as a table in UTF-8"
+VALUE = "value"
+"""The column of numbers that have no name."""
+
+_RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
+_NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
+
+Rows = Callable[[], Iterable[tuple[str, Sequence[str]]]]
+
+
+class Table(NamedTuple):
+    """A table's columns, and its rows: the place of each, with its cells."""
+
+    path: Path
+    columns: Sequence[str]
+    all_rows: Rows
+
+    def rows(self, wanted: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """The place of each row, its cells in some columns, and one cell more."""
+        pick = itemgetter(*map(self.columns.index, wanted), 0)  # of two or more, so a tuple
+        width = len(self.columns)
+        for place, row in self.all_rows():
+            if not any(map(str.strip, row)):
+                continue
+            if len(row) != width:
+                raise InputError(
+                    f"{place} has {len(row)} cells, and the line of names {width}; a comma in a "
+                    "cell needs quotes around the cell"
+                )
+            yield place, pick(row)
+
+
+def table_of(path: Path) -> Table:
+    """The table in a file, whatever its form; InputError where it can't be read."""
+    with reading(path, MEND):
+        data = regular(path, MEND).read_bytes()
+        utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = data.decode("utf-16" if utf_16 else "utf-8-sig")
+    if not (start := text.lstrip()):
+        raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
+    if start[0] in "[{":
+        names, rows = _json(path, text, start)
+    else:
+        names, rows = (_markdown if _RULE.search(text, 0, 100_000) else _csv)(path, text)
+    columns = [name.strip().strip("*`") for name in names]
+    for name, times in Counter(columns).items():
+        if times > 1 and name:
+            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
+    return Table(path, columns, rows)
+
+
+def _csv(path: Path, text: str) -> tuple[Sequence[str], Rows]:
+    csv.field_size_limit(1 << 22)
+    head, first = next(e for e in enumerate(io.StringIO(text), 1) if e[1].strip())
+    delimiter = "\t" if path.suffix == ".tsv" else max("\t,;|", key=first.count)
+    if numbers := bool(_NUMBER.fullmatch(first)):
+        head = 0
+    names = next(csv.reader([first], delimiter=delimiter))
+    if not numbers and all(map(_NUMBER.fullmatch, names)):
+        raise InputError(f"{path} has no line of names; give one, or one number a line")
+
+    def rows() -> Iterator[tuple[str, list[str]]]:
+        line, start = 1, f"{path}:"
+        with reading(path, MEND, lambda: f":{line}"):
+            found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            for row in found:
+                line = found.line_num
+                if row and line > head:
+                    yield start + str(line), row
+
+    return [VALUE] if numbers else names, rows
+
+
+def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
+    """The one table of a text such as a pull request's."""
+    lines = text.splitlines()
+    rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
+    if len(rules) > 1 or not rules[0]:
+        raise InputError(f"{path} has {len(rules)} tables, or one without names; give one alone")
+    end = next((n for n in range(rules[0], len(lines)) if "|" not in lines[n]), len(lines))
+    ends = [line.strip().removeprefix("|").removesuffix("|") for line in lines]
+    cells = [[c.replace("\\|", "|").strip() for c in re.split(r"(?<!\\)\|", e)] for e in ends]
+    rows = [(f"{path}:{n + 1}", cells[n]) for n in range(rules[0] + 1, end)]
+    return cells[rules[0] - 1], lambda: rows
+
+
+def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
+    """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
+    try:
+        first, _, rest = start.partition("\n")
+        lines = isinstance(json.loads(first), dict) and bool(rest.strip())
+    except ValueError:
+        lines = False
+    line, found = 0, []
+    mend = f"give {'one object a line' if lines else 'a list of objects, one a run'}, in UTF-8"
+    with reading(path, mend, lambda: f":{line}" if line else ""):
+        if lines:
+            for line, each in enumerate(text.splitlines(), start=1):
+                if each.strip():
+                    found.append((f"{path}:{line}", json.loads(each, object_pairs_hook=_flat)))
+        else:
+            entries = _entries(json.loads(start, object_pairs_hook=_flat))
+            found = [(f"{path}, entry {n}", each) for n, each in enumerate(entries, start=1)]
+    taken: list[tuple[str, dict[str, Any]]] = []
+    for place, entry in found:
+        if not isinstance(entry, dict):
+            raise InputError(f"{place} is no object; {mend}")
+        lists = {n: v for n, v in entry.items() if isinstance(v, list)}
+        most = max(map(len, lists.values()), default=0)
+        plain = {n: v for n, v in entry.items() if n not in lists}
+        rows = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
+        taken += [(place, plain | row) for row in rows or [{}]]
+    names = list(dict.fromkeys(name for _, row in taken for name in row))
+    return names, lambda: ((place, [_text(row.get(n)) for n in names]) for place, row in taken)
+
+
+def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's entries, those of an object inside by both names; ValueError for one twice."""
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        inside = {f"{name}.{n}": v for n, v in value.items()} if isinstance(value, dict) else {}
+        for key, each in (inside or {name: value}).items():
+            if key in made:
+                raise ValueError(f"{key!r} is there twice; keep one")
+            made[key] = each
+    return made
+
+
+def _entries(value: Any) -> list[Any]:
+    """The runs of a JSON document: a list of them, lists of numbers or runs by arm, or columns."""
+    if isinstance(value, list):
+        return [each if isinstance(each, dict) else {VALUE: each} for each in value]
+    lists = [each for each in value.values() if isinstance(each, list)]
+    cells = [cell for each in lists for cell in each]
+    if len(lists) == 1 and all(isinstance(cell, dict) for cell in cells):
+        return cells
+    if cells and len(lists) == len(value) and all(isinstance(cell, dict) for cell in cells):
+        return [{"arm": arm} | cell for arm, each in value.items() for cell in each]
+    if len(lists) == len(value) and all(isinstance(c, int | float | None) for c in cells):
+        return [{"arm": arm, VALUE: each} for arm, each in value.items()]
+    return [value]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)

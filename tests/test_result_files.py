@@ -1,0 +1,203 @@
+"""Result files as tools, agents and people leave them: each is judged, or refused in one line.
+
+No file here may lead to a wrong "keep" (status 0).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+
+from embinit.commands.main import main
+from embinit.errors import Status
+
+KEEP, DISCARD, AGAIN, REFUSED = 0, 1, 8, 4
+LOW = (2.01, 2.03, 1.98, 2.02, 1.99, 2.0)
+HIGH = (3.0, 3.02, 2.97, 3.01, 2.99, 3.03)
+SAME = (3.01, 2.98, 3.02, 2.99, 3.0, 3.03)
+EIGHT = (3.0, 3.02, 2.97, 3.01, 2.99, 3.03, 2.98, 3.0)
+
+
+def rows(head, line, base=HIGH, new=LOW, end=""):
+    """A table of two arms; ``line`` has {arm}, {seed} and {score}."""
+    runs = [("base", s, v) for s, v in enumerate(base)] + [("new", s, v) for s, v in enumerate(new)]
+    return (
+        "\n".join([head, *(line.format(arm=a, seed=s, score=v) for a, s, v in runs)]) + "\n" + end
+    )
+
+
+def steps(head, line, ends, every=10):
+    """A table of steps; the loss of each run falls to its end."""
+    told = [head]
+    for arm, values in ends.items():
+        count = 8 if arm == "new" else 3
+        for seed, end in enumerate(values):
+            for step in range(count + 1):
+                at, loss = every * step * 8 // count, end + (1 - step / count)
+                told.append(line.format(arm=arm, seed=seed, step=at, score=loss))
+    return "\n".join(told)
+
+
+def jsonl(objects):
+    return "\n".join(map(json.dumps, objects))
+
+
+two = functools.partial(rows, "arm,loss", "{arm},{score}")
+seeded = functools.partial(rows, "arm,seed,loss", "{arm},{seed},{score}")
+RUNS = [(a, s, v) for a, side in (("base", HIGH), ("new", LOW)) for s, v in enumerate(side)]
+AGENT = (
+    "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n"
+    "a1\t1.2901\t40.1\tkeep\tbaseline\nb2\t1.2880\t40.1\tkeep\twider MLP\n"
+)
+MARKDOWN = "Results:\n\n| arm | **loss** |\n|:--|--:|\n" + "".join(
+    f"| {a} | **{v}** |\n" for a, _, v in RUNS
+)
+CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
+FAR = {"base": HIGH, "new": LOW}
+PAIRED = ["--by", "arm", "--metric", "loss"]
+CASES = [
+    # Tables of runs, in all forms.
+    ("csv", "r.csv", seeded(), [], KEEP, "keep new"),
+    ("tsv", "r.tsv", rows("arm\tloss", "{arm}\t{score}"), [], KEEP, "keep new"),
+    ("semicolons", "r.csv", rows("arm;loss", "{arm};{score}"), [], KEEP, "keep new"),
+    ("worse", "r.csv", two(LOW, HIGH), [], DISCARD, "REFUTED"),
+    ("no difference", "r.csv", two(HIGH, SAME), [], DISCARD, "discard"),
+    ("alike", "r.csv", two(HIGH, SAME), ["--margin", "1"], DISCARD,
+     "NO EFFECT: discard"),
+    ("inside the margin", "r.csv", two(), ["--margin", "2"], DISCARD,
+     "NO EFFECT: discard"),
+    ("three runs", "r.csv", two(HIGH[:3], LOW[:3]), [], AGAIN,
+     "UNDECIDED: run 3 more of base and new"),
+    ("markdown", "r.md", MARKDOWN, [], KEEP, "keep new"),
+    ("json", "r.json", json.dumps([{"arm": a, "loss": v} for a, _, v in RUNS]), [], KEEP,
+     "keep new"),
+    ("json lines", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}} for a, _, v in RUNS), [], KEEP,
+     "keep new"),
+    ("json of lists", "r.json", json.dumps({"base": LOW, "new": HIGH}), [], KEEP, "keep new"),
+    ("json of lists a row", "r.json",
+     json.dumps([{"config": "base", "losses": HIGH, "loss": 0}, {"config": "new", "losses": LOW}]),
+     ["--metric", "losses", "--lower"], KEEP, "keep new"),
+    ("json of runs by arm", "r.json",
+     json.dumps({a: [{"loss": v} for v in s] for a, s in (("base", HIGH), ("new", LOW))}), [], KEEP,
+     "keep new"),
+    ("means", "r.csv", "arm,mean,sd,n\nbase,3.0,0.02,8\nnew,2.0,0.02,8\n", ["--lower"], KEEP,
+     "keep new"),
+    ("means of two", "r.md",
+     "|arm|loss_mean|loss_std|n|\n|-|-|-|-|\n|base|3|.02|2|\n|new|2|.02|2|\n", [], AGAIN,
+     "run 4 more"),
+    ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], KEEP, "keep new"),
+    ("few counts", "r.csv", "arm,passed\nbase,8/10\nnew,9/10\n", ["--higher"], AGAIN,
+     "more of base"),
+    ("per cent", "r.csv", "arm,acc\n" + "".join(f"{a},{v * 10} %\n" for a, _, v in RUNS),
+     ["--baseline", "new"], KEEP, "keep base"),
+    ("two ways that pair", "r.csv",
+     "arm,seed,budget,loss\n" + "".join(f"{a},{s % 3},{s // 3},{v}\n" for a, s, v in RUNS),
+     [*PAIRED, "--seed", "seed,budget"], KEEP, "keep new"),
+    # What tools write.
+    ("wandb", "wandb.csv", rows("Name,State,Created,config.lr,Random Seed,eval/loss",
+     "r{arm}{seed},finished,2026,{arm},{seed},{score}"), ["--by", "lr", "--metric", "loss"], KEEP,
+     "keep new"),
+    ("mlflow", "mlflow.csv", rows("Run ID,Name,Status,params.arm,params.seed,metrics.val_loss",
+     "x{seed},n,FINISHED,{arm},{seed},{score}"), [], KEEP, "keep new"),
+    ("mlflow, failed", "mlflow.csv", rows("Run ID,Status,params.arm,val_loss",
+     "x{seed},FINISHED,{arm},{score}", end="y,FAILED,new,1.9\n"), [], REFUSED,
+     "mlflow.csv:14: its Status is 'FAILED'"),
+    ("wandb, still running", "wandb.csv", rows("Name,State,arm,loss", "n,finished,{arm},{score}",
+     end="n,running,new,0.2\n"), ["--by", "arm"], REFUSED, "its State is 'running'"),
+    ("chart of wandb", "chart.csv", "Step," + ",".join(
+     f"{a}-seed{s} - loss,{a}-seed{s} - loss__MIN,{a}-seed{s} - loss__MAX" for a, s, _ in RUNS)
+     + "\n" + "".join(f"{t}," + ",".join(f"{v + 9 - t},{v},{v}" for _, _, v in RUNS) + "\n"
+     for t in range(10)), [], KEEP, "keep new"),
+    # Agents: one run a row, and a crash is 0.000000.
+    ("agent", "results.tsv", AGENT, [], AGAIN, "run 5 more of baseline and wider MLP"),
+    ("agent, crashed", "results.tsv", AGENT + "c3\t0.000000\t0\tcrash\tfaster\n", [], AGAIN,
+     "discard faster: "),
+    ("crashed rows", "results.tsv", AGENT + "c3\t0.000000\t0\tkeep\twider MLP\n", [], REFUSED,
+     "results.tsv:4: its score is an exact 0, outside the range of all others"),
+    ("six crashes", "r.csv", two(HIGH, (0.0,) * 6), [], REFUSED,
+     "is the only arm"),
+    ("crashed, worst", "r.csv", two(end="new,nan\n"),
+     ["--crashed", "worst"], KEEP, "1 crashed run of new got the worst score (r.csv:14)"),
+    ("crashed, dropped", "r.csv", two(end="new,nan\n"),
+     ["--crashed", "drop"], KEEP, "keep new"),
+    ("diverged", "r.csv", two(end="new,nan\n"), [], REFUSED,
+     "r.csv:14: loss is 'nan': a run that crashed counts against its arm"),
+    ("no score", "r.csv", two(end="new,\n"), [], REFUSED, "r.csv:14"),
+    # Steps of runs.
+    ("steps", "h.csv", steps("config,run,step,loss", "{arm},{seed},{step},{score}", CURVES), [],
+     DISCARD, "of 4 runs"),
+    ("steps without runs", "h.csv", steps("config,step,loss", "{arm},{step},{score}", CURVES), [],
+     DISCARD, "of 4 runs"),
+    ("steps and seeds", "h.csv", steps("arm,seed,_step,loss", "{arm},{seed},{step},{score}", FAR),
+     [], KEEP, "keep new"),
+    ("epochs of one run an arm", "h.csv", steps("arm,epoch,loss", "{arm},{step},{score}",
+     {"base": HIGH[:1], "new": LOW[:1]}), [], AGAIN, "UNDECIDED"),
+    ("ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}", FAR)
+     + "\nnew,9,0,1.0\n", [], REFUSED, "it ended at step 0, and its arm at 80"),
+    # Seeds.
+    ("no seed varies", "r.csv", two((3.0,) * 6, (2.0,) * 6), [], AGAIN,
+     "don't vary: does the seed reach the training?"),
+    ("one arm doesn't vary", "r.csv", two(HIGH, (2.0,) * 6), [], AGAIN,
+     "the scores of new don't vary"),
+    ("a seed twice", "r.csv", seeded(end="new,5,2.0\n"), [],
+     REFUSED, "r.csv:14: the arm 'new' has the seed 5 twice"),
+    ("a seed for all", "r.csv", rows("arm,seed,loss", "{arm},42,{score}"), [], REFUSED,
+     "--unpaired"),
+    ("a seed for all, unpaired", "r.csv", rows("arm,seed,loss", "{arm},42,{score}"),
+     ["--unpaired"], KEEP, "keep new"),
+    # What can't be read as it stands.
+    ("two names", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9} for a, _, v in RUNS),
+     [], REFUSED, "r.jsonl:1: broken or cut short (ValueError: 'm.loss' is there twice"),
+    ("two columns", "r.csv", "arm,loss,loss\na,1,2\n", [], REFUSED, "2 columns are called 'loss'"),
+    ("a column that is the same", "r.csv", rows("arm,optimizer,loss", "gpt,{arm},{score}"), [],
+     KEEP, "arms by optimizer"),
+    ("two settings", "r.csv", rows("model,method,loss", "m{seed},{arm},{score}"), [], AGAIN,
+     "m0, b"),
+    ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED, "there are loss, val_loss"),
+    ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,
+     "name the columns that tell arms apart"),
+    ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write 3.27 for 3,27"),
+    ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
+    ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
+    ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED, "add a column n"),
+    ("a short row", "r.csv", "arm,loss\na,1\nb\n", [], REFUSED, "r.csv:3 has 1 cells"),
+    ("an open quote", "r.csv", 'arm,loss\n"a,1\n', [], REFUSED, "r.csv:2 has 1 cells"),
+    ("no runs", "r.csv", "arm,loss\n", [], REFUSED, "has no row; give one a run"),
+    ("nothing", "r.csv", "", [], REFUSED, "is empty"),
+    ("broken json", "r.json", '[{"arm": 1', [], REFUSED, "broken or cut short"),
+    ("two tables", "r.md", MARKDOWN + "\n" + MARKDOWN, [], REFUSED, "has 2 tables"),
+    ("a curve's option", "r.csv", two(), ["--last", "3"], REFUSED, "has one number a run"),
+    ("a count of none", "r.csv", "arm,passed\nbase,0/50\nnew,9/50\n", ["--higher"], KEEP, "keep"),
+    ("no baseline left", "r.csv", two((float("nan"),) * 6), [],
+     REFUSED, "r.csv:2: loss is 'nan'"),
+    ("a log twice", "r.csv", "arm,loss\n" + "".join(
+        f"{a},{v + i / 81}\n" for a, v in (("base", 3), ("new", 2.9)) for i in (0, 1, 2, 0, 1, 2)),
+     [], REFUSED, "has each number twice or more; remove the copies"),
+    ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED, "mean, sd and n"),
+    # The noise alone, and beside a table.
+    ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
+    ("noise", "noise.txt", "\n".join(map(str, EIGHT)), [], AGAIN, "6 runs"),
+    ("one arm", "r.csv", "arm,loss\n" + "".join(f"a,{v}\n" for v in EIGHT * 2),
+     ["--margin", "0.03"], AGAIN, "a difference of 0.03 takes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "arguments", "status", "says"),
+    [case[1:] for case in CASES],
+    ids=[case[0] for case in CASES],
+)
+def test_a_result_file_is_judged_or_refused(
+    tmp_path, monkeypatch, capsys, name, text, arguments, status, says
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    (tmp_path / "8.txt").write_text("\n".join(map(str, EIGHT)))
+    found = main(["judge", name, *arguments])
+    out, error = capsys.readouterr()
+    assert (found, says in out + error) == (status, True), out + error
+    assert max(map(len, (out + error).splitlines())) < 300
+    if found == Status.UNUSABLE:
+        assert len((out + error).splitlines()) == 1
