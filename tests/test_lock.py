@@ -296,7 +296,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
     trained = []
 
-    def results_of(cohort, data_dir, device, progress, twice):
+    def results_of(cohort, *rest, **more):
         trained.extend(cohort.runs)
         return [
             make_result(
@@ -325,7 +325,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     for metric in (one.metric, further):
         floor = lock.noise_floor(one, metric)
         runs = [run for run in trained if run.recipe.table.init == one.baseline][:3]
-        results = results_of(SimpleNamespace(runs=runs), *4 * [None])
+        results = results_of(SimpleNamespace(runs=runs))
         assert floor["sd"] == pytest.approx(statistics.stdev(map(metric.of, results)), rel=1e-4)
         assert floor["margin"] == round(floor["sd"]) + 0.5
     assert ran.stdout.count("noise floor of task on micro") == 2
@@ -337,7 +337,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
 def test_bad_commands_are_told(embinit):
     assert embinit("register", "--seeds", 1).returncode == 4
     assert embinit("register", "--seeds", -1).returncode == 4
-    assert "not found: nowhere" in embinit("register", "nowhere").stderr
+    assert "nowhere does not exist; name a folder" in embinit("register", "nowhere").stderr
 
 
 def test_margins_that_cant_be_used_are_refused(monkeypatch):

@@ -188,7 +188,7 @@ def told_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
 def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers):
-    """No name of ours lacks the prefix, and nothing is imported but what tells the options."""
+    """Of our names a marker alone lacks the prefix; nothing but the options is imported."""
     monkeypatch.delenv("PYTEST_PLUGINS")
     pytester.makeconftest(TELL)
     pytester.makepyfile("def test_trivial():\n    assert 1 + 1 == 2\n")
@@ -199,7 +199,7 @@ def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers)
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
     assert added["inis"] == {"embinit_short_options", "embinit_strict", *SETTINGS}
     assert workers or "tmp_path" in ours["fixtures"]
-    assert added["fixtures"] == added["markers"] == set()
+    assert (added["fixtures"], added["markers"]) == (set(), {"control"})
     assert added["modules"] == {"embinit", "embinit.options", "embinit.pytest_plugin"}
     assert "torch" not in ours["modules"]
     assert not (pytester.path / ".embinit").exists()

@@ -173,6 +173,7 @@ class FunctionKind(Kind[FunctionRecipe]):
             session.trainers.surroundings.environ,
             session.store.secret(),
             session.name,
+            session.trainers.surroundings.directory,
         )
         return next(found, None) is None
 

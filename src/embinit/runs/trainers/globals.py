@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
+
+from embinit.code import digest_of, is_own_file
 
 ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 MOST_MEMBERS = 10_000
@@ -15,9 +18,9 @@ MOST_MEMBERS = 10_000
 def described(module: types.ModuleType) -> dict[str, str]:
     """What each global name of a module has, in words.
 
-    Plain values count by value, functions by where they are written, classes by their functions and
-    plain values, other objects by their type. Modules have names of their own, and tests (to which
-    the plugin adds a control) train nothing.
+    Plain values and arrays count by value, functions by where they are written, the project's
+    classes and objects by their plain attributes, other objects by their type. Modules have names
+    of their own, and tests train nothing.
     """
     return {
         name: _described(value)
@@ -49,7 +52,18 @@ def _described(value: Any) -> str:
         }
         return f"class {value.__module__}.{value.__qualname__} {sorted(members.items())}"
     kind = type(value)
-    return f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    name = f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    if kind.__module__ == "numpy" and not value.dtype.hasobject:
+        return f"{name} {digest_of(value.tobytes())}"
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if isinstance(file, str) and is_own_file(file):
+        plain = (
+            {n: _plain(v) for n, v in vars(value).items() if _is_plain(v, MOST_MEMBERS)}
+            if hasattr(value, "__dict__")
+            else {}
+        )
+        return f"{name} {sorted(plain.items())}"
+    return name
 
 
 def _function(value: types.FunctionType) -> str:

@@ -116,6 +116,7 @@ def recorded(
         "folders": folders,
         "modules": {told(path): each for path, each in traced["modules"].items()},
         "home": told(os.path.abspath(home[1])),
+        "directory": traced["directory"] and told(traced["directory"]),
         "variables": traced["variables"],
         "versions": dict(each.split(" ", 1) for each in versions),
         "declared": {told(str(path)): digest_declared(path) for path in declared},
@@ -156,6 +157,7 @@ def changes(
     environ: Mapping[str, str],
     secret: bytes,
     session: str | None,
+    directory: str = "",
 ) -> Iterator[str]:
     """What of a record's inputs is another now, in words."""
     if inputs["untraced"] and inputs.get("session") != session:
@@ -164,6 +166,8 @@ def changes(
     def at(path: str) -> str:
         return os.path.normpath(os.path.join(root, path))
 
+    if directory and inputs["directory"] and at(inputs["directory"]) != directory:
+        yield f"it was run in {inputs['directory']}"
     for path, digest in inputs["files"].items():
         if digest is None or digest == PRESENT:
             if os.path.exists(at(path)) != (digest is not None):

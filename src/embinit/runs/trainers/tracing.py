@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, digest_of_source, imports_in, is_own_file
+from embinit.code import digest_of, digest_of_source, imports_in, is_own_file, is_shipped
 from embinit.runs.trainers.globals import described
 from embinit.runs.trainers.inputs import (
     PRESENT,
@@ -71,6 +71,7 @@ class Tracer:
         self.home = home
         self.project = str(project_of(home)) + "/"
         self.active = True
+        self._directory = ""
         self.untraced: dict[str, None] = {}
         self.variables: dict[str, None] = {}
         self.states: dict[str, dict[str, str]] = {}
@@ -149,10 +150,14 @@ class Tracer:
         if path is None or isinstance(path, int):
             return None
         name = os.path.abspath(os.fsdecode(path))
-        if name.startswith(SYSTEM) or not is_own_file(name) or name.endswith("/:memory:"):
+        if name.startswith(SYSTEM) and not name.startswith("/dev/shm/"):
+            return None
+        if not is_own_file(name) or name.endswith("/:memory:"):
             return None
         if name.endswith(_CODE_SUFFIXES) and "importlib" in _caller().f_code.co_filename:
             return None
+        if not os.path.isabs(os.fsdecode(path)):
+            self._directory = os.getcwd()
         return name
 
     def _read(self, name: str) -> None:
@@ -252,7 +257,7 @@ class Tracer:
             if own:
                 self._take(str(self_.path))
             original(self_, module)
-            if own and self.states:
+            if own and self.states and not is_shipped(module.__name__):
                 self.states[module.__name__] = described(module)
             self.loaded(module)
 
@@ -290,7 +295,12 @@ class Tracer:
         """Keeps the globals of the project's modules, once the function's own is loaded."""
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and is_own_file(file) and name != "__main__":
+            if (
+                isinstance(file, str)
+                and is_own_file(file)
+                and name != "__main__"
+                and not is_shipped(name)
+            ):
                 self.states[name] = described(module)
         self.states.setdefault(self.home[0], {})
         return self.states
@@ -331,23 +341,25 @@ class Tracer:
         class Recorded(type(os.environ)):  # type: ignore[misc]
             """The environment, which notes what is read."""
 
-            def __getitem__(self, key: str) -> str:
-                tracer.read_variable(key)
-                return str(super().__getitem__(key))
+            def __getitem__(self, key: Any) -> Any:
+                tracer.read_variable(os.fsdecode(key))
+                return super().__getitem__(key)
 
-            def __setitem__(self, key: str, value: str) -> None:
+            def __setitem__(self, key: Any, value: Any) -> None:
                 super().__setitem__(key, value)
-                tracer.set_variable(key)
+                tracer.set_variable(os.fsdecode(key))
 
-            def __delitem__(self, key: str) -> None:
+            def __delitem__(self, key: Any) -> None:
                 super().__delitem__(key)
-                tracer.set_variable(key)
+                tracer.set_variable(os.fsdecode(key))
 
             def __iter__(self) -> Iterator[str]:
                 tracer.read_variable(None)
                 return iter(super().__iter__())
 
-        os.environ.__class__ = Recorded
+        # As a module's global it is what it is in pytest's process.
+        Recorded.__module__, Recorded.__qualname__ = "os", "_Environ"
+        os.environ.__class__ = os.environb.__class__ = Recorded
 
     def set_variable(self, name: str) -> None:
         """Notes that the process itself set a variable, which is no input from then on."""
@@ -429,6 +441,7 @@ class Tracer:
             return {
                 "files": files,
                 "folders": dict(self._folders),
+                "directory": self._directory,
                 "modules": {path: list(each[1:]) for path, each in self._modules.items()},
                 "variables": sorted(
                     self.variables if self._before_all is None else self._before_all
