@@ -5,18 +5,17 @@ A run is a folder with such a log. Its path below the root names its arm and its
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.registry import nearest
 from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves
-from embinit.scores.rows import table_of
+from embinit.scores.rows import listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -117,21 +116,10 @@ def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float
             points.setdefault(name, {})[step] = value
     names = sorted(points)
     if metric is None:
-        raise InputError(f"name --metric; {logs[0]} has {', '.join(names) or 'none'}")
-    alike = [name for name in names if _plain(name) == _plain(metric)]
-    alike = [metric] if metric in points else alike
-    if len(alike) > 1:
-        raise InputError(f"{logs[0]}: {metric!r} may be {' or '.join(alike)}; name one of them")
-    if not alike:
-        raise InputError(
-            f"{logs[0]} has no metric {metric!r}: {nearest(metric, names)}it has "
-            f"{', '.join(names) or 'none'}"
-        )
-    return sorted(points[alike[0]].items())
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[/._ -]", "_", name).lower()
+        raise InputError(f"name --metric; {logs[0]} has {listed(names)}")
+    plain = re.sub(r"[/._ -]", "_", metric).lower()
+    alike = [name for name in names if re.sub(r"[/._ -]", "_", name).lower() == plain]
+    return sorted(points[one_of(logs[0], "metric", metric, names, alike)].items())
 
 
 def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
@@ -144,11 +132,12 @@ def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
 
 def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
     table = table_of(log)
-    at = [*table.columns, "step"].index("step")
-    for place, cells in table.rows(table.columns):
-        step = cell(cells[at], place, "step").value if at < len(table.columns) else 0.0
-        for name, text in zip(table.columns, cells, strict=False):
-            if name not in ("step", "epoch") and text:
+    names = [name for name in table.columns if name not in ("step", "epoch")]
+    steps = [name for name in table.columns if name == "step"]
+    for place, (at, cells) in table.rows(steps, names):
+        step = cell(at[0], place, "step").value if at else 0.0
+        for name, text in zip(names, cells, strict=True):
+            if text:
                 yield name, step, cell(text, place, name).value
 
 
@@ -156,26 +145,21 @@ def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
     """The scalars of an event file whose every record is whole and has its checksum."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+        from tensorboard.compat.tensorflow_stub import errors, pywrap_tensorflow
         from tensorboard.util.tensor_util import make_ndarray
     except ModuleNotFoundError:
         raise InputError(
             f"{log} is an event file of TensorBoard: pip install tensorboard to read it"
         ) from None
-    at = 0
-    with reading(log, "copy it again, or take out the run and say so", lambda: f", byte {at}"):
-        data = regular(log).read_bytes()
-        while at < len(data):
-            size, check = struct.unpack_from("<QI", data, at)
-            record = data[at + 12 : at + 12 + size]
-            (seal,) = struct.unpack_from("<I", data, at + 12 + size)
-            if masked_crc32c(data[at : at + 8]) != check or masked_crc32c(record) != seal:
-                raise ValueError("wrong checksum")
-            event = Event.FromString(record)
-            for value in event.summary.value:
-                array = make_ndarray(value.tensor) if value.HasField("tensor") else None
-                if value.HasField("simple_value"):
-                    yield value.tag, float(event.step), value.simple_value
-                elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
-                    yield value.tag, float(event.step), float(array.item())
-            at += 16 + size
+    with reading(log, "copy it again, or take out the run and say so"):
+        reader = pywrap_tensorflow.PyRecordReader_New(str(regular(log)))
+        with reader.file_handle, contextlib.suppress(errors.OutOfRangeError):  # the file's end
+            while True:
+                reader.GetNext()
+                event = Event.FromString(reader.record())
+                for value in event.summary.value:
+                    array = make_ndarray(value.tensor) if value.HasField("tensor") else None
+                    if value.HasField("simple_value"):
+                        yield value.tag, float(event.step), value.simple_value
+                    elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
+                        yield value.tag, float(event.step), float(array.item())

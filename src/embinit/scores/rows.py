@@ -8,12 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
+from embinit.registry import nearest
 
 MEND = "save it as a table in UTF-8"
 VALUE = "value"
@@ -32,19 +32,36 @@ class Table(NamedTuple):
     columns: Sequence[str]
     all_rows: Rows
 
-    def rows(self, wanted: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-        """The place of each row, its cells in some columns, and one cell more."""
-        pick = itemgetter(*map(self.columns.index, wanted), 0)  # of two or more, so a tuple
-        width = len(self.columns)
+    def rows(self, *groups: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+        """The place of each row that isn't empty, and its cells in groups of columns."""
+        places = [[self.columns.index(name) for name in group] for group in groups]
         for place, row in self.all_rows():
-            if not any(map(str.strip, row)):
-                continue
-            if len(row) != width:
+            cells = [text.strip() for text in row]
+            if any(cells) and len(cells) != len(self.columns):
                 raise InputError(
-                    f"{place} has {len(row)} cells, and the line of names {width}; a comma in a "
-                    "cell needs quotes around the cell"
+                    f"{place} has {len(cells)} cells, and the line of names {len(self.columns)}; "
+                    "a comma in a cell needs quotes around the cell"
                 )
-            yield place, pick(row)
+            if any(cells):
+                yield place, [tuple(cells[i] for i in group) for group in places]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a line, the first twenty of many."""
+    more = f" and {len(names) - 20} more" if names[20:] else ""
+    return (", ".join(names[:20]) or "none") + more
+
+
+def one_of(place: Path, what: str, name: str, known: Sequence[str], alike: Sequence[str]) -> str:
+    """The column or metric of a name, or the only one alike; InputError else."""
+    if name in known:
+        return name
+    if len(alike) > 1:
+        raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
+    if not alike:
+        near = nearest(name, known)
+        raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
+    return alike[0]
 
 
 def table_of(path: Path) -> Table:
@@ -60,9 +77,9 @@ def table_of(path: Path) -> Table:
     else:
         names, rows = (_markdown if _RULE.search(text, 0, 100_000) else _csv)(path, text)
     columns = [name.strip().strip("*`") for name in names]
-    for name, times in Counter(columns).items():
-        if times > 1 and name:
-            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
+    name, times = Counter(filter(None, columns)).most_common(1)[0] if any(columns) else ("", 0)
+    if times > 1:
+        raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
     return Table(path, columns, rows)
 
 

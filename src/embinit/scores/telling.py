@@ -90,7 +90,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
     """The noise alone: the smallest difference that a few runs show, and the runs for a margin."""
-    spread, told = noise.spread((NOISE, NOISE), paired=False)
+    spread, told = noise.spread(NOISE)
     if spread is None:
         raise InputError(
             "there is no noise to measure: give runs of one arm that vary, two or more"
@@ -135,7 +135,8 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     rows = [["arm", "mean", "difference", "verdict"]]
     rows += [[base.baseline or "the noise's runs", mean(base.of_baseline), "", "baseline"]]
     for each in sorted(judged, key=lambda each: each.difference, reverse=not plan.lower):
-        ends = " to ".join(number(end, places) for end in each.interval)
+        interval = each.outcome.interval if each.outcome else ()
+        ends = " to ".join(number(end, places) for end in interval)
         difference = number(each.difference, places) + (f" ({ends})" if ends else "")
         more = "" if each.more is None else f", {counted(each.more, 'run')} more"
         rows.append([each.arm, mean(each.values), difference, f"{each.verdict}{more}"])
