@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -34,20 +35,19 @@ def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = Tru
     """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too."""
     runs, empty = _runs(root)
     if not runs:
-        raise InputError(
-            f"{root} has no {TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
-        )
+        logs = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
+        raise InputError(f"{root} has no {logs}; name the folder above the runs")
     like = {_alike(folder) for folder in runs}
     curves = []
     for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
         arm, seed = arm_and_seed(folder.relative_to(root).parts)
-        pair = (seed,) if seed and paired else None
-        logs = runs.get(folder, [])
-        points = _points(logs, metric) if logs else []
-        place, why = (str(logs[0]), "") if logs else (str(folder), "it has no log")
+        pair, logs = (seed,) if seed and paired else None, runs.get(folder)
+        points, place, why = [], str(folder), "it has no log"
+        if logs:
+            points, place, why = _points(logs, metric), str(logs[0]), ""
         curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
     others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
-    notes = [f"no log in {', '.join(others[:3])}{' …' if others[3:] else ''}"] if others else []
+    notes = [f"no log in {listed(others, 3)}"] if others else []
     return from_curves(curves, metric or "", reading_of, notes)
 
 
@@ -85,10 +85,14 @@ def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     for link in (folder for folder in folders if folder.is_symlink()):
         if not link.resolve().is_relative_to(top):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    found: dict[Path, list[Path]] = {}
-    for log in sorted((path for path in files if path.name == TRAINER), key=_step):
-        inside_run = log.parent != root and log.parent.name.startswith("checkpoint-")
-        found[log.parent.parent if inside_run else log.parent] = [log]
+    states: dict[Path, list[tuple[float, Path]]] = {}
+    for log in sorted(path for path in files if path.name == TRAINER):
+        step = log.parent.name.removeprefix("checkpoint-")
+        inside_run = log.parent != root and step != log.parent.name
+        at = int(step) if inside_run and step.isdecimal() else math.inf
+        run = log.parent.parent if inside_run else log.parent
+        states.setdefault(run, []).append((at, log))
+    found = {run: [max(logs)[1]] for run, logs in states.items()}
     for pattern in (LIGHTNING, TENSORBOARD):
         taken = set(found)
         for log in (path for path in files if path.match(pattern)):
@@ -98,13 +102,6 @@ def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     near = {run.parent for run in found if run != root}
     plain = [f for f in folders if not f.is_symlink() and f.name[0] != "."]
     return found, [f for f in plain if f.parent in near and f not in above]
-
-
-def _step(log: Path) -> tuple[float, str]:
-    """The order of Trainer's states: by the step of a checkpoint, the run's own last."""
-    number = log.parent.name.removeprefix("checkpoint-")
-    at = float(number) if number.isdigit() and number != log.parent.name else float("inf")
-    return at, str(log)
 
 
 def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float]]:

@@ -46,10 +46,10 @@ class Table(NamedTuple):
                 yield place, [tuple(cells[i] for i in group) for group in places]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a line, the first twenty of many."""
-    more = f" and {len(names) - 20} more" if names[20:] else ""
-    return (", ".join(names[:20]) or "none") + more
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names in a line, the first of many."""
+    more = f" and {len(names) - most} more" if names[most:] else ""
+    return (", ".join(names[:most]) or "none") + more
 
 
 def one_of(place: Path, what: str, name: str, known: Sequence[str], alike: Sequence[str]) -> str:
