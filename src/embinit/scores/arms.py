@@ -123,10 +123,8 @@ def arms_of(
         each = tuple(scores[key].values())
         found[name if met[name] == 1 else json.dumps(key)] = each
         if len(each) > MOST_SEEDS:
-            raise InputError(
-                f"the arm {name!r} has {len(each):,} numbers; up to {MOST_SEEDS} are judged, one a "
-                "run and not one a step"
-            )
+            mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
+            raise InputError(f"the arm {name!r} has {len(each):,} numbers; {mend}")
         times = Counter(score.value for score in each)
         if min(times.values()) > 1 and len(times) > 2 and max(len(repr(v)) for v in times) > 6:
             raise InputError(f"{name!r} has each number twice or more; remove the copies")

@@ -1,7 +1,4 @@
-"""Folders of runs: the logs that Trainer, Lightning and TensorBoard leave.
-
-A run is a folder with such a log. Its path below the root names its arm and its seed.
-"""
+"""Folders of runs, with logs of Trainer, Lightning or TensorBoard; paths name arms and seeds."""
 
 from __future__ import annotations
 
@@ -70,10 +67,7 @@ def _alike(folder: Path) -> tuple[Path, str]:
 
 
 def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
-    """The folder of each run with its logs, and the folders next to them without any.
-
-    Trainer's own logs count before Lightning's, and these before TensorBoard's.
-    """
+    """The folder of each run with its logs, Trainer's first, and the folders near without any."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
@@ -145,9 +139,8 @@ def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
         from tensorboard.compat.tensorflow_stub import errors, pywrap_tensorflow
         from tensorboard.util.tensor_util import make_ndarray
     except ModuleNotFoundError:
-        raise InputError(
-            f"{log} is an event file of TensorBoard: pip install tensorboard to read it"
-        ) from None
+        mend = "pip install tensorboard to read it"
+        raise InputError(f"{log} is an event file of TensorBoard: {mend}") from None
     with reading(log, "copy it again, or take out the run and say so"):
         reader = pywrap_tensorflow.PyRecordReader_New(str(regular(log)))
         with reader.file_handle, contextlib.suppress(errors.OutOfRangeError):  # the file's end

@@ -1,8 +1,7 @@
 """Judging arms by the scores that they have: against a baseline, each at its share of alpha.
 
-The rules are those of claims (``claims.paired_tests``, ``claims.looks``), since a number that was
-trained elsewhere is no better than one that was trained here. Arms whose runs name seeds are
-compared seed by seed, others by Welch's t. Two runs can decide where the noise is known.
+The rules are those of claims (``claims.paired_tests``, ``claims.looks``). Arms whose runs name
+seeds are compared seed by seed, others by Welch's t. Two runs can decide where the noise is known.
 Counts such as 74/80 are compared by Fisher's exact test, with Newcombe's interval.
 """
 
@@ -14,18 +13,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from embinit.claims import paired_tests
 from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import (
-    POWER_WANTED,
-    Outcome,
-    Pairing,
-    RegisteredSd,
-    Relation,
-    Verdict,
-    chance_to_support,
-    compare,
-    fewest_seeds,
-)
+from embinit.claims.paired_tests import Outcome, Pairing, RegisteredSd, Relation, Verdict
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import USUAL, Arms, Score
@@ -65,15 +55,13 @@ class Plan:
         if not 0 <= self.margin < math.inf:
             raise InputError(f"a margin of {self.margin:g} can't be used; give 0 or more")
         if self.trials < 0 or (most := max(self.trials, arms)) > MOST_TRIALS:
-            raise InputError(
-                f"{max(self.trials, arms):,} trials or arms can't be; give how many share alpha, "
-                f"up to {MOST_TRIALS:,}"
-            )
+            mend = f"give how many share alpha, up to {MOST_TRIALS:,}"
+            raise InputError(f"{max(self.trials, arms):,} trials or arms can't be; {mend}")
         return self.alpha / most
 
     def looks(self, spread: RegisteredSd | None, share: float) -> tuple[Look, ...]:
         """The looks at an arm with their levels; the last one has as many runs as decide at all."""
-        first = fewest_seeds(spread)
+        first = paired_tests.fewest_seeds(spread)
         looks = schedule(first, max(self.most, first), share)
         return tuple(Look(look.seeds, look.share * share) for look in looks)
 
@@ -201,13 +189,15 @@ def _compared(
     known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    found = compare(values, against, relation, level, margin, spread=known, pairing=pairing)
+    found = paired_tests.compare(
+        values, against, relation, level, margin, spread=known, pairing=pairing
+    )
     low, high = (float(end) for end in found.interval)
     if found.verdict is Verdict.UNDECIDED:
         noise = pairing is Pairing.AGAINST_NOISE
         count = 2 / (1 / last.seeds + 1 / len(against)) if noise else last.seeds
         samples = 1 if pairing is Pairing.BY_SEED else 2
-        hope = chance_to_support(found, relation, count, last.share, samples)
+        hope = paired_tests.chance_to_support(found, relation, count, last.share, samples)
     elif max(-low, high) < margin:
         found = replace(found, verdict=Verdict.NO_EFFECT)
     found = replace(found, difference=found.difference * unit, interval=(low * unit, high * unit))
@@ -231,7 +221,7 @@ def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level:
     verdict = Verdict.NO_EFFECT if max(-low, high) < plan.margin else verdict
     variance, more = p * (1 - p) + q * (1 - q), None
     if verdict is Verdict.UNDECIDED and (p < q if plan.lower else p > q):
-        z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
+        z = -float(special.ndtri(level) + special.ndtri(1 - paired_tests.POWER_WANTED))
         more = max(1, math.ceil((z / (p - q)) ** 2 * variance) - min(n, m))
     rest = (1 - 2 * level, plan.margin, shown, opposite)
     sd = math.sqrt(variance) or 1.0

@@ -38,10 +38,8 @@ class Table(NamedTuple):
         for place, row in self.all_rows():
             cells = [text.strip() for text in row]
             if any(cells) and len(cells) != len(self.columns):
-                raise InputError(
-                    f"{place} has {len(cells)} cells, and the line of names {len(self.columns)}; "
-                    "a comma in a cell needs quotes around the cell"
-                )
+                counts = f"{len(cells)} cells, and the line of names {len(self.columns)}"
+                raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
             if any(cells):
                 yield place, [tuple(cells[i] for i in group) for group in places]
 
@@ -72,10 +70,8 @@ def table_of(path: Path) -> Table:
         text = data.decode("utf-16" if utf_16 else "utf-8-sig")
     if not (start := text.lstrip()):
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
-    if start[0] in "[{":
-        names, rows = _json(path, text, start)
-    else:
-        names, rows = (_markdown if _RULE.search(text, 0, 100_000) else _csv)(path, text)
+    form = _markdown if _RULE.search(text, 0, 100_000) else _csv
+    names, rows = (_json if start[0] in "[{" else form)(path, text)
     columns = [name.strip().strip("*`") for name in names]
     name, times = Counter(filter(None, columns)).most_common(1)[0] if any(columns) else ("", 0)
     if times > 1:
@@ -118,10 +114,10 @@ def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     return cells[rules[0] - 1], lambda: rows
 
 
-def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
+def _json(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
     try:
-        first, _, rest = start.partition("\n")
+        first, _, rest = text.lstrip().partition("\n")
         lines = isinstance(json.loads(first), dict) and bool(rest.strip())
     except ValueError:
         lines = False
@@ -133,7 +129,7 @@ def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
                 if each.strip():
                     found.append((f"{path}:{line}", json.loads(each, object_pairs_hook=_flat)))
         else:
-            entries = _entries(json.loads(start, object_pairs_hook=_flat))
+            entries = _entries(json.loads(text, object_pairs_hook=_flat))
             found = [(f"{path}, entry {n}", each) for n, each in enumerate(entries, start=1)]
     taken: list[tuple[str, dict[str, Any]]] = []
     for place, entry in found:
@@ -145,7 +141,11 @@ def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
         rows = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
         taken += [(place, plain | row) for row in rows or [{}]]
     names = list(dict.fromkeys(name for _, row in taken for name in row))
-    return names, lambda: ((place, [_text(row.get(n)) for n in names]) for place, row in taken)
+
+    def shown(value: Any) -> str:
+        return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+    return names, lambda: ((place, [shown(row.get(n)) for n in names]) for place, row in taken)
 
 
 def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -173,7 +173,3 @@ def _entries(value: Any) -> list[Any]:
     if len(lists) == len(value) and all(isinstance(c, int | float | None) for c in cells):
         return [{"arm": arm, VALUE: each} for arm, each in value.items()]
     return [value]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)

@@ -131,10 +131,8 @@ def _curves(roles: _Roles, step: str) -> list[Curve]:
         at = [here for here, _ in points]
         starts = [i for i in range(len(at)) if not i or not at[i] > at[i - 1]]
         if 1 < len(starts) < len(at) and (pair or run or len({at[i] for i in starts}) > 1):
-            raise InputError(
-                f"{points[starts[1]][1].place}: {step} starts again; name the column that tells "
-                "runs apart by --seed"
-            )
+            mend = "name the column that tells runs apart by --seed"
+            raise InputError(f"{points[starts[1]][1].place}: {step} starts again; {mend}")
         seed = pair if pair and all(pair) else None
         for i, j in itertools.pairwise([*starts, len(at)]):
             found = [(here, score.value) for here, score in points[i:j]]
@@ -177,10 +175,8 @@ def _metric(table: Table, metric: str | None) -> str:
         known += [name] if score or plain(name) == "mean" else []
     if len(known) == 1:
         return known[0]
-    raise InputError(
-        f"{table.path}: name the column that is judged by --metric; there are "
-        f"{listed(known or table.columns)}"
-    )
+    there = listed(known or table.columns)
+    raise InputError(f"{table.path}: name the column that is judged by --metric; there are {there}")
 
 
 def _arms(table: Table, score: str) -> list[str]:
@@ -188,10 +184,8 @@ def _arms(table: Table, score: str) -> list[str]:
     called = {plain(name): name for name in table.columns[::-1] if name != score}
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
-        raise InputError(
-            f"{table.path}: name the columns that tell arms apart by --by; there are "
-            f"{listed(table.columns)}"
-        )
+        there = f"there are {listed(table.columns)}"
+        raise InputError(f"{table.path}: name the columns that tell arms apart by --by; {there}")
     first = [cells for _, (cells,) in itertools.islice(table.rows(found), 10_000)]
     varied = [
         n for n, cells in zip(found, zip(*first, strict=True), strict=False) if len({*cells}) > 1

@@ -22,12 +22,13 @@ MOST_NAMES = 5
 """So many arms are named in a line at most; the table has all."""
 
 
-def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> list[str]:
+def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """What to do; then a table of the arms by effect; then how they were judged."""
     rows = [[_cut(row[0]), *row[1:]] for row in _rows(judged, plan)]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ("  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows)
-    return [printable(told) for told in (conclusion(judged), *table, *how(judged, plan), *notes)]
+    told = (conclusion(judged), *table, *how(judged, plan), *notes)
+    return "\n".join(map(printable, told))
 
 
 def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
@@ -100,12 +101,11 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS if math.isfinite(effects[n]))
     few = "" if fewest_seeds(spread) == 2 else "; ten runs of noise let two decide"
     runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
+    takes = f"a difference of {plain(plan.margin)} takes {runs} an arm"
     return [
         f"noise: {told}",
         f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}{few}",
-        f"a difference of {plain(plan.margin)} takes {runs} an arm"
-        if plan.margin
-        else "--margin D prints how many runs a difference of D takes",
+        takes if plan.margin else "--margin D prints how many runs a difference of D takes",
     ]
 
 
