@@ -38,10 +38,10 @@ def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = Tru
     curves = []
     for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
         arm, seed = arm_and_seed(folder.relative_to(root).parts)
-        pair, logs = (seed,) if seed and paired else None, runs.get(folder)
+        pair, found = (seed,) if seed and paired else None, runs.get(folder)
         points, place, why = [], str(folder), "it has no log"
-        if logs:
-            points, place, why = _points(logs, metric), str(logs[0]), ""
+        if found:
+            points, place, why = _points(found, metric), str(found[0]), ""
         curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
     others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
     notes = [f"no log in {listed(others, 3)}"] if others else []

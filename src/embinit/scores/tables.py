@@ -128,13 +128,13 @@ def _curves(roles: _Roles, step: str) -> list[Curve]:
             runs[tuple(key)].append((cell(at, place, step).value, cell(text, place, score)))
     curves = []
     for (arm, pair, run), points in runs.items():
-        at = [here for here, _ in points]
-        starts = [i for i in range(len(at)) if not i or not at[i] > at[i - 1]]
-        if 1 < len(starts) < len(at) and (pair or run or len({at[i] for i in starts}) > 1):
+        steps = [here for here, _ in points]
+        starts = [i for i in range(len(steps)) if not i or not steps[i] > steps[i - 1]]
+        if 1 < len(starts) < len(steps) and (pair or run or len({steps[i] for i in starts}) > 1):
             mend = "name the column that tells runs apart by --seed"
             raise InputError(f"{points[starts[1]][1].place}: {step} starts again; {mend}")
         seed = pair if pair and all(pair) else None
-        for i, j in itertools.pairwise([*starts, len(at)]):
+        for i, j in itertools.pairwise([*starts, len(steps)]):
             found = [(here, score.value) for here, score in points[i:j]]
             why = next((score.crashed for _, score in points[i:j] if score.crashed), "")
             curves.append(Curve(arm, seed, points[i][1].place, found, why))
