@@ -147,20 +147,6 @@ def test_the_noise_is_pooled_over_arms_that_vary_alike():
     assert found.verdict is Verdict.UNDECIDED
 
 
-def test_the_noise_of_pairs_is_pooled_without_what_seeds_share():
-    rng = np.random.default_rng(2)
-    seeds = rng.normal(0, 9, 4)
-    named = [
-        ((f"arm{n}",), Score(n + seeds[s] + rng.normal(0, 0.1), "", (str(s),)))
-        for n in range(6)
-        for s in range(4)
-    ]
-    found, *_ = judge(arms_of(named), Plan(lower=False))
-    assert found.paired
-    assert found.verdict is Verdict.SUPPORTED
-    assert "of 4 other arms, 9 degrees of freedom" in found.noise
-
-
 @given(st.data())
 def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
     numbers = data.draw(

@@ -21,8 +21,8 @@ FORMS = (
 
 def add_judge(commands: Any) -> None:
     """Adds the command to the parser's."""
-    help = "is it better, or is it luck? A verdict on numbers that exist"
-    judge = commands.add_parser("judge", allow_abbrev=False, help=help)
+    what = "is it better, or is it luck? A verdict on numbers that exist"
+    judge = commands.add_parser("judge", allow_abbrev=False, help=what)
     add = judge.add_argument
     add("scores", nargs="*", help=FORMS)
     add("--by", metavar="COLUMNS", help="a table's columns that tell arms apart")
@@ -34,19 +34,13 @@ def add_judge(commands: Any) -> None:
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
     add("--margin", type=float, default=0.0, help="a difference shown to be within it is no effect")
-    add(
-        "--noise",
-        type=Path,
-        metavar="FILE",
-        help="runs made before, best ten or more: one number a line, or a table; alone it prints "
-        "the noise",
+    noise = "runs made before, best ten or more: a number a line, or a table; alone it is printed"
+    add("--noise", type=Path, metavar="FILE", help=noise)
+    crashed = (
+        "a run that crashed or ended early gets the worst score, or is left out, or its score is "
+        "right (default: an error that names it)"
     )
-    add(
-        "--crashed",
-        choices=("worst", "drop", "keep"),
-        help="a run that crashed or ended early gets the worst score, or is left out, or its score "
-        "is right (default: an error that names it)",
-    )
+    add("--crashed", choices=("worst", "drop", "keep"), help=crashed)
     add("--alpha", type=float, default=0.05, help="how often luck may win (0.05)")
     add("--trials", type=int, default=0, help="how many arms share alpha, of a whole night")
     add("--most", type=int, default=24, help="runs of an arm at the last look (24)")
@@ -73,14 +67,13 @@ def _judge(parsed: argparse.Namespace) -> int:
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     falls = lower_is_better(known.metric or (earlier or known).metric)
-    lower = falls if parsed.lower is None else bool(parsed.lower)
-    lower = lower or parsed.reach is not None  # fewer steps
+    lower = (falls if parsed.lower is None else parsed.lower) or parsed.reach is not None
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most)
     earlier = earlier and earlier.settled(parsed.crashed, lower)
     if arms is None or (earlier is None and len(arms.scores) == 1):
         known = earlier or known.settled(parsed.crashed, lower)
         told = telling.floor(Noise.of(Arms({}), known), plan)
-        print("\n".join([*told, *known.notes]))
+        print(*told, *known.notes, sep="\n")
         return Status.RUN_AGAIN
     arms = arms.settled(parsed.crashed, lower)
     judged = judge(arms, plan, parsed.baseline, earlier)
@@ -90,12 +83,8 @@ def _judge(parsed: argparse.Namespace) -> int:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
     if parsed.lower is None and not lower:
         notes.append("higher is taken to be better; --lower says otherwise")
-    if parsed.json:
-        print(telling.as_json(judged, plan, notes))
-    elif parsed.markdown:
-        print(telling.markdown(judged, plan, notes))
-    else:
-        print("\n".join(telling.lines(judged, plan, notes)))
+    form = telling.as_json if parsed.json else telling.lines
+    print((telling.markdown if parsed.markdown else form)(judged, plan, notes))
     if any(each.verdict is Verdict.SUPPORTED for each in judged):
         return Status.IN_ORDER
     again = any(each.more is not None for each in judged)
@@ -108,8 +97,7 @@ def _arms(parsed: argparse.Namespace) -> Arms | None:
 
     if not parsed.scores:
         return None
-    first = parsed.scores[0]
-    there = os.path.exists(first)  # not so where nobody may look
+    first, there = parsed.scores[0], os.path.exists(parsed.scores[0])
     if "=" in first and not there:
         for name in ("by", "seed", "last", "area", "reach"):
             if getattr(parsed, name) not in (None, False):
@@ -135,11 +123,8 @@ def _read(parsed: argparse.Namespace, path: Path) -> Arms:
     if reach is not None and not math.isfinite(reach):
         raise InputError(f"--reach {reach} can't be reached; give a finite value")
     if reach is not None and parsed.lower is None and not below:
-        raise InputError(
-            f"does {metric} fall or rise to {reach:g}? Its name doesn't say: give --lower or "
-            "--higher"
-        )
-
+        says = "Its name doesn't say: give --lower or --higher"
+        raise InputError(f"does {metric} fall or rise to {reach:g}? {says}")
     used = []
 
     def reading(points: Any, place: str) -> float:
@@ -151,9 +136,8 @@ def _read(parsed: argparse.Namespace, path: Path) -> Arms:
                 raise InputError(f"{place} has {len(values)} points; give --last as many or fewer")
             return mean
         if (found := curves.first_at(values, reach, below)) is None:
-            raise InputError(
-                f"{place}: {metric} never reaches {reach:g}; name a value that every run reaches"
-            )
+            mend = "name a value that every run reaches"
+            raise InputError(f"{place}: {metric} never reaches {reach:g}; {mend}")
         return float(points[found][0])
 
     if os.path.isdir(path):

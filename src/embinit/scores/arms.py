@@ -1,17 +1,12 @@
-"""Arms with the scores that they already have, one a run.
-
-A number is taken from the command line, from a table of runs (``tables``) or from the logs of
-training tools (``folders``).
-"""
+"""Arms with the scores that they already have, one a run."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -35,10 +30,7 @@ Reading = Callable[[Sequence[tuple[float, float]], str], float]
 
 
 class Score(NamedTuple):
-    """The score of one run, its place, such as ``results.tsv:7``, and the seed that pairs it.
-
-    ``crashed`` has the reason why the run has no result; ``of`` the trials of a count such as 7/9.
-    """
+    """The score of one run, where it stands, and why it has none; ``of`` 9 trials for 7/9."""
 
     value: float
     place: str
@@ -71,9 +63,8 @@ class Arms:
 
     def pairs(self, arm: str, other: str) -> tuple[Key, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
-        ours, theirs = ([score.seed for score in self.scores[name]] for name in (arm, other))
-        met = set(theirs)
-        common = tuple(seed for seed in ours if seed is not None and seed in met)
+        ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
+        common = tuple(seed for seed in ours if seed is not None and seed in theirs)
         return () if None in ours or None in theirs or len(common) < 2 else common
 
     def settled(self, crashed: str | None, lower: bool) -> Arms:
@@ -85,13 +76,11 @@ class Arms:
         rest = [value for value in known if value]
         # An exact 0 outside the range of all other scores is no score, unless they are 0 or 1.
         odd = rest and (min(rest) > 0 or max(rest) < 0) and {*rest} != {1.0} and crashed != "keep"
+        zero = "its score is an exact 0, outside the range of all others" if odd else ""
         notes, kept, first = list(self.notes), {}, next(iter(self.scores), "").lower()
+        worst, drop = (max if lower else min)(rest, default=0.0), crashed == "drop"
         for arm, each in self.scores.items():
-            told = "its score is an exact 0, outside the range of all others"
-            runs = [
-                s._replace(crashed=s.crashed or told) if odd and not s.value and not s.of else s
-                for s in each
-            ]
+            runs = [s if s.value or s.of else s._replace(crashed=s.crashed or zero) for s in each]
             lost = [score for score in runs if score.crashed]
             if len(lost) == len(runs) and arm.lower() not in (first, *USUAL):
                 notes.append(f"discard {arm}: {lost[0].place}: {lost[0].crashed}")
@@ -104,7 +93,6 @@ class Arms:
                     + ("" if math.isnan(lost[0].value) else ", or keep if its score is right")
                 )
             else:
-                worst, drop = (max if lower else min)(rest), crashed == "drop"
                 places = "; ".join(s.place for s in lost[:3]) + (" …" if lost[3:] else "")
                 way = "left out" if drop else "got the worst score"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
@@ -128,25 +116,19 @@ def arms_of(
                 "steps step, or judge with --unpaired"
             )
         arm[seed] = score
-    for key, each in scores.items():
+    names = {key: ", ".join(" ".join(part.split()) for part in key) for key in scores}
+    met = Counter(names.values())
+    found = {}
+    for key, name in names.items():
+        each = tuple(scores[key].values())
+        found[name if met[name] == 1 else json.dumps(key)] = each
         if len(each) > MOST_SEEDS:
-            raise InputError(
-                f"the arm {', '.join(key)!r} has {len(each):,} numbers; up to {MOST_SEEDS} are "
-                "judged, one a run and not one a step"
-            )
-        times = Counter(score.value for score in each.values())
+            mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
+            raise InputError(f"the arm {name!r} has {len(each):,} numbers; {mend}")
+        times = Counter(score.value for score in each)
         if min(times.values()) > 1 and len(times) > 2 and max(len(repr(v)) for v in times) > 6:
-            raise InputError(f"{', '.join(key)!r} has each number twice or more; remove the copies")
-    return Arms({n: tuple(scores[k].values()) for k, n in _names(scores)}, metric, tuple(notes))
-
-
-def _names(keys: Iterable[Key]) -> Iterator[tuple[Key, str]]:
-    """A name for each arm, on one line; as JSON where people can't tell two apart."""
-    names = {key: ", ".join(" ".join(part.split()) for part in key) for key in keys}
-    plain = {key: unicodedata.normalize("NFKC", name) for key, name in names.items()}
-    seen = {k: "".join(c for c in n if unicodedata.category(c) != "Cf") for k, n in plain.items()}
-    met = Counter(seen.values())
-    return ((key, n if met[seen[key]] == 1 else json.dumps(key)) for key, n in names.items())
+            raise InputError(f"{name!r} has each number twice or more; remove the copies")
+    return Arms(found, metric, tuple(notes))
 
 
 def cell(text: str, place: str, what: str = "the score") -> Score:
@@ -182,23 +164,19 @@ def finite(value: float, place: str, what: str) -> Score:
 
 def from_words(words: Sequence[str]) -> Arms:
     """The arms of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
-    named: dict[str, list[str]] = {}
+    named: list[tuple[Key, Score]] = []
     for word in words:
         arm, equals, text = word.partition("=")
         if not equals or not arm:
-            raise InputError(
-                f"{word[:60]!r} is neither an arm, as in new=3.27,3.28, nor a file or folder here"
-            )
-        if arm in named:
+            what = "neither an arm, as in new=3.27,3.28, nor a file or folder here"
+            raise InputError(f"{word[:60]!r} is {what}")
+        if arm in (known for (known,), _ in named):
             raise InputError(f"the arm {arm!r} is given twice; give all of its numbers at once")
-        named[arm] = text.split(",")
-        if not all(map(str.strip, named[arm])):
+        if not all(map(str.strip, text.split(","))):
             raise InputError(f"the arm {arm!r} lacks a number: {word[:60]!r}")
-    return arms_of(
-        ((arm,), cell(text, f"{arm}, number {n}"))
-        for arm, texts in named.items()
-        for n, text in enumerate(texts, start=1)
-    )
+        cells = enumerate(text.split(","), start=1)
+        named += [((arm,), cell(each, f"{arm}, number {n}")) for n, each in cells]
+    return arms_of(named)
 
 
 def from_curves(
@@ -209,21 +187,17 @@ def from_curves(
     for curve in curves:
         last[curve.arm] = max(last.get(curve.arm, 0.0), *(step for step, _ in curve.points), 0.0)
     most = max(last.values(), default=0.0)
-    short = [
-        f"{', '.join(a)} ends at step {e:g}" for a, e in last.items() if e < ENDED_EARLY * most
-    ]
-    notes = [*notes, *(f"{told}, and other arms at {most:g}" for told in short)]
-
-    def scores() -> Iterator[tuple[Key, Score]]:
-        for arm, seed, place, points, crashed in curves:
-            end = points[-1][0] if points else 0.0
-            odd = [value for _, value in points if not math.isfinite(value)]
-            value = math.nan if crashed or odd or not points else reading(points, place)
-            if odd or math.isnan(value):
-                crashed = crashed or f"{metric} is {odd[0] if odd else 'nowhere'}"
-            elif end < ENDED_EARLY * last[arm]:
-                crashed = f"it ended at step {end:g}, and its arm at {last[arm]:g}"
-            found = Score(value, place) if crashed else finite(value, place, metric)
-            yield arm, found._replace(seed=seed, crashed=crashed or found.crashed)
-
-    return arms_of(scores(), metric, notes)
+    short = [(arm, end) for arm, end in last.items() if end < ENDED_EARLY * most]
+    told = [f"{', '.join(a)} ends at step {e:g}, and other arms at {most:g}" for a, e in short]
+    named = []
+    for arm, seed, place, points, crashed in curves:
+        end = points[-1][0] if points else 0.0
+        odd = [value for _, value in points if not math.isfinite(value)]
+        value = math.nan if crashed or odd or not points else reading(points, place)
+        if odd or math.isnan(value):
+            crashed = crashed or f"{metric} is {odd[0] if odd else 'nowhere'}"
+        elif end < ENDED_EARLY * last[arm]:
+            crashed = f"it ended at step {end:g}, and its arm at {last[arm]:g}"
+        found = Score(value, place) if crashed else finite(value, place, metric)
+        named.append((arm, found._replace(seed=seed, crashed=crashed or found.crashed)))
+    return arms_of(named, metric, [*notes, *told])

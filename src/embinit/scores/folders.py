@@ -1,22 +1,19 @@
-"""Folders of runs: the logs that Trainer, Lightning and TensorBoard leave.
-
-A run is a folder with such a log. Its path below the root names its arm and its seed.
-"""
+"""Folders of runs, with logs of Trainer, Lightning or TensorBoard; paths name arms and seeds."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.registry import nearest
 from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves
-from embinit.scores.rows import table_of
+from embinit.scores.rows import listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -35,20 +32,19 @@ def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = Tru
     """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too."""
     runs, empty = _runs(root)
     if not runs:
-        raise InputError(
-            f"{root} has no {TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
-        )
+        logs = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
+        raise InputError(f"{root} has no {logs}; name the folder above the runs")
     like = {_alike(folder) for folder in runs}
     curves = []
     for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
         arm, seed = arm_and_seed(folder.relative_to(root).parts)
-        pair = (seed,) if seed and paired else None
-        logs = runs.get(folder, [])
-        points = _points(logs, metric) if logs else []
-        place, why = (str(logs[0]), "") if logs else (str(folder), "it has no log")
+        pair, found = (seed,) if seed and paired else None, runs.get(folder)
+        points, place, why = [], str(folder), "it has no log"
+        if found:
+            points, place, why = _points(found, metric), str(found[0]), ""
         curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
     others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
-    notes = [f"no log in {', '.join(others[:3])}{' …' if others[3:] else ''}"] if others else []
+    notes = [f"no log in {listed(others, 3)}"] if others else []
     return from_curves(curves, metric or "", reading_of, notes)
 
 
@@ -71,10 +67,7 @@ def _alike(folder: Path) -> tuple[Path, str]:
 
 
 def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
-    """The folder of each run with its logs, and the folders next to them without any.
-
-    Trainer's own logs count before Lightning's, and these before TensorBoard's.
-    """
+    """The folder of each run with its logs, Trainer's first, and the folders near without any."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
@@ -86,10 +79,14 @@ def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     for link in (folder for folder in folders if folder.is_symlink()):
         if not link.resolve().is_relative_to(top):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    found: dict[Path, list[Path]] = {}
-    for log in sorted((path for path in files if path.name == TRAINER), key=_step):
-        inside_run = log.parent != root and log.parent.name.startswith("checkpoint-")
-        found[log.parent.parent if inside_run else log.parent] = [log]
+    states: dict[Path, list[tuple[float, Path]]] = {}
+    for log in sorted(path for path in files if path.name == TRAINER):
+        step = log.parent.name.removeprefix("checkpoint-")
+        inside_run = log.parent != root and step != log.parent.name
+        at = int(step) if inside_run and step.isdecimal() else math.inf
+        run = log.parent.parent if inside_run else log.parent
+        states.setdefault(run, []).append((at, log))
+    found = {run: [max(logs)[1]] for run, logs in states.items()}
     for pattern in (LIGHTNING, TENSORBOARD):
         taken = set(found)
         for log in (path for path in files if path.match(pattern)):
@@ -101,13 +98,6 @@ def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     return found, [f for f in plain if f.parent in near and f not in above]
 
 
-def _step(log: Path) -> tuple[float, str]:
-    """The order of Trainer's states: by the step of a checkpoint, the run's own last."""
-    number = log.parent.name.removeprefix("checkpoint-")
-    at = float(number) if number.isdigit() and number != log.parent.name else float("inf")
-    return at, str(log)
-
-
 def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float]]:
     """The steps of a run's logs with the values that a metric last had there."""
     points: dict[str, dict[float, float]] = {}
@@ -117,21 +107,10 @@ def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float
             points.setdefault(name, {})[step] = value
     names = sorted(points)
     if metric is None:
-        raise InputError(f"name --metric; {logs[0]} has {', '.join(names) or 'none'}")
-    alike = [name for name in names if _plain(name) == _plain(metric)]
-    alike = [metric] if metric in points else alike
-    if len(alike) > 1:
-        raise InputError(f"{logs[0]}: {metric!r} may be {' or '.join(alike)}; name one of them")
-    if not alike:
-        raise InputError(
-            f"{logs[0]} has no metric {metric!r}: {nearest(metric, names)}it has "
-            f"{', '.join(names) or 'none'}"
-        )
-    return sorted(points[alike[0]].items())
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[/._ -]", "_", name).lower()
+        raise InputError(f"name --metric; {logs[0]} has {listed(names)}")
+    plain = re.sub(r"[/._ -]", "_", metric).lower()
+    alike = [name for name in names if re.sub(r"[/._ -]", "_", name).lower() == plain]
+    return sorted(points[one_of(logs[0], "metric", metric, names, alike)].items())
 
 
 def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
@@ -144,11 +123,12 @@ def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
 
 def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
     table = table_of(log)
-    at = [*table.columns, "step"].index("step")
-    for place, cells in table.rows(table.columns):
-        step = cell(cells[at], place, "step").value if at < len(table.columns) else 0.0
-        for name, text in zip(table.columns, cells, strict=False):
-            if name not in ("step", "epoch") and text:
+    names = [name for name in table.columns if name not in ("step", "epoch")]
+    steps = [name for name in table.columns if name == "step"]
+    for place, (at, cells) in table.rows(steps, names):
+        step = cell(at[0], place, "step").value if at else 0.0
+        for name, text in zip(names, cells, strict=True):
+            if text:
                 yield name, step, cell(text, place, name).value
 
 
@@ -156,26 +136,20 @@ def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
     """The scalars of an event file whose every record is whole and has its checksum."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+        from tensorboard.compat.tensorflow_stub import errors, pywrap_tensorflow
         from tensorboard.util.tensor_util import make_ndarray
     except ModuleNotFoundError:
-        raise InputError(
-            f"{log} is an event file of TensorBoard: pip install tensorboard to read it"
-        ) from None
-    at = 0
-    with reading(log, "copy it again, or take out the run and say so", lambda: f", byte {at}"):
-        data = regular(log).read_bytes()
-        while at < len(data):
-            size, check = struct.unpack_from("<QI", data, at)
-            record = data[at + 12 : at + 12 + size]
-            (seal,) = struct.unpack_from("<I", data, at + 12 + size)
-            if masked_crc32c(data[at : at + 8]) != check or masked_crc32c(record) != seal:
-                raise ValueError("wrong checksum")
-            event = Event.FromString(record)
-            for value in event.summary.value:
-                array = make_ndarray(value.tensor) if value.HasField("tensor") else None
-                if value.HasField("simple_value"):
-                    yield value.tag, float(event.step), value.simple_value
-                elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
-                    yield value.tag, float(event.step), float(array.item())
-            at += 16 + size
+        mend = "pip install tensorboard to read it"
+        raise InputError(f"{log} is an event file of TensorBoard: {mend}") from None
+    with reading(log, "copy it again, or take out the run and say so"):
+        reader = pywrap_tensorflow.PyRecordReader_New(str(regular(log)))
+        with reader.file_handle, contextlib.suppress(errors.OutOfRangeError):  # the file's end
+            while True:
+                reader.GetNext()
+                event = Event.FromString(reader.record())
+                for value in event.summary.value:
+                    array = make_ndarray(value.tensor) if value.HasField("tensor") else None
+                    if value.HasField("simple_value"):
+                        yield value.tag, float(event.step), value.simple_value
+                    elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
+                        yield value.tag, float(event.step), float(array.item())

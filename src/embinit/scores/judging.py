@@ -1,37 +1,25 @@
 """Judging arms by the scores that they have: against a baseline, each at its share of alpha.
 
-The rules are those of claims (``claims.paired_tests``, ``claims.looks``), since a number that was
-trained elsewhere is no better than one that was trained here. Arms whose runs name seeds are
-compared seed by seed, others by Welch's t. Two runs can decide where the noise is known.
+The rules are those of claims (``claims.paired_tests``, ``claims.looks``). Arms whose runs name
+seeds are compared seed by seed, others by Welch's t. Two runs can decide where the noise is known.
 Counts such as 74/80 are compared by Fisher's exact test, with Newcombe's interval.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from embinit.claims import paired_tests
 from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import (
-    POWER_WANTED,
-    Outcome,
-    Pairing,
-    RegisteredSd,
-    Relation,
-    Verdict,
-    chance_to_support,
-    compare,
-    fewest_seeds,
-)
+from embinit.claims.paired_tests import Outcome, Pairing, RegisteredSd, Relation, Verdict
 from embinit.errors import InputError
 from embinit.registry import nearest
-from embinit.scores.arms import USUAL, Arms
-from embinit.scores.noise import Noise
-
-MOST_SEEDS = 24
-"""How many runs of an arm the last look has, where nothing else is asked for."""
+from embinit.scores.arms import USUAL, Arms, Score
+from embinit.scores.noise import OWN, Noise
 
 HOPELESS = 0.1
 """An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
@@ -57,29 +45,24 @@ class Plan:
     margin: float = 0.0
     alpha: float = 0.05
     trials: int = 0
-    most: int = MOST_SEEDS
-
-    @property
-    def relation(self) -> Relation:
-        """What an arm is to be, compared with the baseline."""
-        return Relation.BELOW if self.lower else Relation.ABOVE
+    most: int = 24
 
     def share(self, arms: int) -> float:
         """The alpha of each of so many arms; InputError where the plan can't be."""
         if not LEAST_ALPHA <= self.alpha < 0.5:
-            told = f"give {LEAST_ALPHA:g} or more, and under 0.5"
-            raise InputError(f"alpha {self.alpha:g} can't be used; {told}")
+            mend = f"give {LEAST_ALPHA:g} or more, and under 0.5"
+            raise InputError(f"alpha {self.alpha:g} can't be used; {mend}")
         if not 0 <= self.margin < math.inf:
             raise InputError(f"a margin of {self.margin:g} can't be used; give 0 or more")
-        if not 0 <= max(self.trials, arms) <= MOST_TRIALS or self.trials < 0:
-            told = f"give how many share alpha, up to {MOST_TRIALS:,}"
-            raise InputError(f"{max(self.trials, arms):,} trials or arms can't be; {told}")
-        return self.alpha / max(self.trials, arms)
+        if self.trials < 0 or (most := max(self.trials, arms)) > MOST_TRIALS:
+            mend = f"give how many share alpha, up to {MOST_TRIALS:,}"
+            raise InputError(f"{max(self.trials, arms):,} trials or arms can't be; {mend}")
+        return self.alpha / most
 
     def looks(self, spread: RegisteredSd | None, share: float) -> tuple[Look, ...]:
         """The looks at an arm with their levels; the last one has as many runs as decide at all."""
-        fewest = fewest_seeds(spread)
-        looks = schedule(fewest, max(self.most, fewest), share)
+        first = paired_tests.fewest_seeds(spread)
+        looks = schedule(first, max(self.most, first), share)
         return tuple(Look(look.seeds, look.share * share) for look in looks)
 
 
@@ -116,11 +99,6 @@ class Judged:
         return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
 
     @property
-    def interval(self) -> tuple[float, ...]:
-        """The interval of the difference; nothing where none was made."""
-        return () if self.outcome is None else self.outcome.interval
-
-    @property
     def difference(self) -> float:
         """Its mean less the baseline's."""
         return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
@@ -141,8 +119,15 @@ def judge(
     ``noise`` has runs that were made before. They are the baseline where no arm is, and they are
     of one arm.
     """
-    known = Noise.of(arms, noise)
-    base, others = _baseline(arms, baseline, bool(known.runs))
+    known, names, base = Noise.of(arms, noise), list(arms.scores), baseline
+    if base is None:
+        usual = [name for name in names if name.lower() in USUAL]
+        alone = known.runs and (len(names) == 1 or not usual)
+        base = NOISE if alone else [*usual, *names][0]
+    elif base not in names:
+        raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
+    if not (others := [name for name in names if name != base]):
+        raise InputError(f"{base!r} is the only arm; give another one to compare, or --noise FILE")
     share = plan.share(len(others))
     return [_judged(arms, arm, base, plan, share, known) for arm in others]
 
@@ -150,14 +135,15 @@ def judge(
 def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: Noise) -> Judged:
     sides = [arms.scores[name] for name in (arm, base) if name != NOISE]
     if len(sides) == 2 and all(len(side) == 1 and side[0].of for side in sides):
-        return _counted(arms, arm, base, plan, share)
+        return _counted(arm, base, sides[0][0], sides[1][0], plan, share)
     values, against = arms.values(arm), known.runs if base == NOISE else arms.values(base)
     alone: tuple[str, ...] = ()
     if pairs := () if known.before else arms.pairs(arm, base):
-        seeds, common = [{score.seed: score for score in side} for side in sides], set(pairs)
+        seeds = [{score.seed: score for score in side} for side in sides]
         values, against = (tuple(side[seed].value for seed in pairs) for side in seeds)
-        alone = tuple(s.place for side in sides for s in side if s.seed not in common)
-    spread, noise = known.spread((arm, base), bool(pairs))
+        met = set(pairs)
+        alone = tuple(s.place for side in sides for s in side if s.seed not in met)
+    spread, noise = (None, OWN) if pairs else known.spread(arm, base)
     pairing, rule = Pairing.NONE, f"{'Student' if spread else 'Welch'}'s t, unpaired"
     if pairs:
         pairing, rule = Pairing.BY_SEED, "paired t, seed by seed"
@@ -167,31 +153,29 @@ def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: No
     n = len(values) if base == NOISE else min(len(values), len(against))
     outcome, hope, reason = None, 1.0, "one number an arm shows nothing of the noise"
     if len(values) + len(against) > 2 or spread is not None:
-        outcome, hope = _compared(
-            values, against, plan, level_of(looks, n), looks[-1], spread, pairing
-        )
+        outcome, hope = _compared((values, against), plan, looks, n, spread, pairing)
         still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
-        reason = (
-            "" if outcome.hangs_on is None else "not robust: it changes without one of its runs"
-        )
+        robust = outcome.hangs_on is None
+        reason = "" if robust else "not robust: it changes without one of its runs"
         if (still and spread is None) or outcome.sd <= 0:
             what = f"scores of {' and '.join(still)}" if still else "differences"
             reason, outcome = f"the {what} don't vary: does the seed reach the training?", None
-    undecided = outcome is None or outcome.verdict is Verdict.UNDECIDED
-    following = next((look.seeds for look in looks if look.seeds > n), None)
-    more = following - n if undecided and following and hope >= HOPELESS else None
-    if undecided and more is None:
+    more = None
+    if outcome is not None and outcome.verdict is not Verdict.UNDECIDED:
+        reason = ""
+    elif (following := [look.seeds for look in looks if look.seeds > n]) and hope >= HOPELESS:
+        more = following[0] - n
+    else:
         reason = reason or f"{looks[-1].seeds} runs would hardly show that it is better"
-    found = Judged(arm, base, values, against, rule, outcome, more, reason if undecided else "")
-    return replace(found, noise=noise, looks=looks, alone=alone, paired=bool(pairs))
+    rest = (noise, looks, alone, bool(pairs))
+    return Judged(arm, base, values, against, rule, outcome, more, reason, *rest)
 
 
 def _compared(
-    values: Sequence[float],
-    against: Sequence[float],
+    numbers: tuple[Sequence[float], Sequence[float]],
     plan: Plan,
-    level: float,
-    last: Look,
+    looks: Sequence[Look],
+    n: int,
     spread: RegisteredSd | None,
     pairing: Pairing,
 ) -> tuple[Outcome, float]:
@@ -200,33 +184,36 @@ def _compared(
     It is done with numbers up to 1, since scores may have any size. What lies inside of the margin
     has no effect, though it may differ from 0.
     """
-    unit = 2.0 ** math.frexp(max(map(abs, (*values, *against))))[1]
+    unit = 2.0 ** math.frexp(max(map(abs, itertools.chain(*numbers))))[1]
+    values, against = ([value / unit for value in side] for side in numbers)
     known = spread and replace(spread, sd=spread.sd / unit)
-    sides = [value / unit for value in values], [value / unit for value in against]
-    margin, hope = plan.margin / unit, 1.0
-    found = compare(*sides, plan.relation, level, margin, spread=known, pairing=pairing)
+    relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
+    margin, last, hope = plan.margin / unit, looks[-1], 1.0
+    found = paired_tests.compare(
+        values, against, relation, level, margin, spread=known, pairing=pairing
+    )
     low, high = (float(end) for end in found.interval)
     if found.verdict is Verdict.UNDECIDED:
         noise = pairing is Pairing.AGAINST_NOISE
         count = 2 / (1 / last.seeds + 1 / len(against)) if noise else last.seeds
         samples = 1 if pairing is Pairing.BY_SEED else 2
-        hope = chance_to_support(found, plan.relation, count, last.share, samples)
+        hope = paired_tests.chance_to_support(found, relation, count, last.share, samples)
     elif max(-low, high) < margin:
         found = replace(found, verdict=Verdict.NO_EFFECT)
     found = replace(found, difference=found.difference * unit, interval=(low * unit, high * unit))
     return replace(found, sd=float(found.sd) * unit, margin=plan.margin, spread=spread), hope
 
 
-def _counted(arms: Arms, arm: str, base: str, plan: Plan, level: float) -> Judged:
+def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:
     """Counts such as 74/80, one an arm, whose trials are taken to be independent."""
     from scipy import special, stats
     from statsmodels.stats.proportion import confint_proportions_2indep
 
-    (p, *_, n), (q, *_, m) = arms.scores[arm][0], arms.scores[base][0]
+    p, n, q, m = ours.value, ours.of, theirs.value, theirs.of
     hits, other = round(p * n), round(q * m)
     table = [[hits, n - hits], [other, m - other]]
-    above, below = (float(stats.fisher_exact(table, way).pvalue) for way in ("greater", "less"))
-    shown, opposite = (below, above) if plan.lower else (above, below)
+    ways = ("less", "greater") if plan.lower else ("greater", "less")
+    shown, opposite = (float(stats.fisher_exact(table, way).pvalue) for way in ways)
     interval = confint_proportions_2indep(hits, n, other, m, method="newcomb", alpha=2 * level)
     low, high = map(float, interval)
     verdict = Verdict.SUPPORTED if shown <= level else Verdict.UNDECIDED
@@ -234,28 +221,10 @@ def _counted(arms: Arms, arm: str, base: str, plan: Plan, level: float) -> Judge
     verdict = Verdict.NO_EFFECT if max(-low, high) < plan.margin else verdict
     variance, more = p * (1 - p) + q * (1 - q), None
     if verdict is Verdict.UNDECIDED and (p < q if plan.lower else p > q):
-        z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
+        z = -float(special.ndtri(level) + special.ndtri(1 - paired_tests.POWER_WANTED))
         more = max(1, math.ceil((z / (p - q)) ** 2 * variance) - min(n, m))
-    ends, sd = (low, high), math.sqrt(variance) or 1.0
-    outcome = Outcome(
-        verdict, min(n, m), p - q, ends, 1 - 2 * level, plan.margin, shown, opposite, sd=sd
-    )
+    rest = (1 - 2 * level, plan.margin, shown, opposite)
+    sd = math.sqrt(variance) or 1.0
+    outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=sd)
     noise = f"binomial, {n} and {m} trials that are taken to be independent"
     return Judged(arm, base, (p,), (q,), "Fisher's exact test", outcome, more, noise=noise)
-
-
-def _baseline(arms: Arms, given: str | None, noise: bool) -> tuple[str, list[str]]:
-    """The baseline and the arms that are compared with it."""
-    known = list(arms.scores)
-    if given is None:
-        usual = [name for name in known if name.lower() in USUAL]
-        alone = noise and (len(known) == 1 or not usual)
-        base = NOISE if alone else usual[0] if usual else known[0]
-    elif given in known:
-        base = given
-    else:
-        raise InputError(f"there is no arm {given!r}: {nearest(given, known)}name one of the arms")
-    others = [name for name in known if name != base]
-    if not others:
-        raise InputError(f"{base!r} is the only arm; give another one to compare, or --noise FILE")
-    return base, others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,18 +22,16 @@ BEFORE = "runs made before: "
 OWN = "their own runs' alone"
 
 
-@dataclass(frozen=True)
-class Noise:
-    """What is known of the noise: the runs of each arm that has two or more, and which are odd.
+class Noise(NamedTuple):
+    """The runs of each arm that has two or more, and which of these arms are odd.
 
     ``runs`` are those of the baseline that were made before, where they are of one arm.
     """
 
-    arms: Arms
     groups: Mapping[str, np.ndarray]
     odd: Mapping[str, str]
+    before: bool
     runs: tuple[float, ...] = ()
-    before: bool = False
 
     @classmethod
     def of(cls, arms: Arms, before: Arms | None = None) -> Noise:
@@ -43,9 +41,9 @@ class Noise:
         values |= {name: arms.values(name) for name in arms.scores}
         groups = {name: np.array(each) for name, each in values.items() if len(each) > 1}
         runs = next(iter(earlier.values())) if len(earlier) == 1 else ()
-        return cls(arms, groups, _odd(groups), runs, before is not None)
+        return cls(groups, _odd(groups), before is not None, runs)
 
-    def spread(self, compared: tuple[str, str], paired: bool) -> tuple[RegisteredSd | None, str]:
+    def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
 
         None where it isn't known. The text says where it is from, or why there is none.
@@ -58,28 +56,15 @@ class Noise:
             return None, f"{OWN}, since {why}" + ("" if here else ", as do too many arms")
         members = [n for n in self.groups if n not in compared and n not in self.odd]
         earlier = [name for name in members if name.startswith(BEFORE)]
-        sides = [self.groups[name] for name in members]
-        degrees = sum(map(len, sides)) - len(sides)
-        squares = sum(float(np.sum((side - side.mean()) ** 2)) for side in sides)
-        if paired:
-            squares, degrees = self._of_pairs(members)
+        degrees = sum(len(self.groups[name]) - 1 for name in members)
         if (len(members) < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
             return None, OWN if len(members) < 2 else f"{OWN}; the other arms have too few runs"
+        squares = sum(len(self.groups[n]) * float(np.var(self.groups[n])) for n in members)
         sd = math.sqrt(squares / degrees)
         of = f"{len(members)} other arms" if len(members) > len(earlier) else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
         told = f"standard deviation {short(sd)}, of {of}, {degrees} degrees of freedom{without}"
         return RegisteredSd(sd * 2**0.5, degrees + 1), told
-
-    def _of_pairs(self, members: list[str]) -> tuple[float, int]:
-        """Squares and degrees of freedom of what arms and seeds together don't explain."""
-        sides = [{s.seed: s.value for s in self.arms.scores[name]} for name in members]
-        seeds = [s for s in sides[0] if all(s in side for side in sides)] if sides else []
-        if len(seeds) < 2 or len(sides) > 200:  # the time is quadratic in the arms
-            return 0.0, 0
-        table = np.array([[side[seed] for seed in seeds] for side in sides])
-        rest = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean()
-        return float(np.sum(rest**2)), (len(sides) - 1) * (len(seeds) - 1)
 
 
 def _odd(groups: Mapping[str, np.ndarray]) -> dict[str, str]:

@@ -8,12 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
+from embinit.registry import nearest
 
 MEND = "save it as a table in UTF-8"
 VALUE = "value"
@@ -32,19 +32,34 @@ class Table(NamedTuple):
     columns: Sequence[str]
     all_rows: Rows
 
-    def rows(self, wanted: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-        """The place of each row, its cells in some columns, and one cell more."""
-        pick = itemgetter(*map(self.columns.index, wanted), 0)  # of two or more, so a tuple
-        width = len(self.columns)
+    def rows(self, *groups: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+        """The place of each row that isn't empty, and its cells in groups of columns."""
+        places = [[self.columns.index(name) for name in group] for group in groups]
         for place, row in self.all_rows():
-            if not any(map(str.strip, row)):
-                continue
-            if len(row) != width:
-                raise InputError(
-                    f"{place} has {len(row)} cells, and the line of names {width}; a comma in a "
-                    "cell needs quotes around the cell"
-                )
-            yield place, pick(row)
+            cells = [text.strip() for text in row]
+            if any(cells) and len(cells) != len(self.columns):
+                counts = f"{len(cells)} cells, and the line of names {len(self.columns)}"
+                raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
+            if any(cells):
+                yield place, [tuple(cells[i] for i in group) for group in places]
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names in a line, the first of many."""
+    more = f" and {len(names) - most} more" if names[most:] else ""
+    return (", ".join(names[:most]) or "none") + more
+
+
+def one_of(place: Path, what: str, name: str, known: Sequence[str], alike: Sequence[str]) -> str:
+    """The column or metric of a name, or the only one alike; InputError else."""
+    if name in known:
+        return name
+    if len(alike) > 1:
+        raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
+    if not alike:
+        near = nearest(name, known)
+        raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
+    return alike[0]
 
 
 def table_of(path: Path) -> Table:
@@ -55,14 +70,12 @@ def table_of(path: Path) -> Table:
         text = data.decode("utf-16" if utf_16 else "utf-8-sig")
     if not (start := text.lstrip()):
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
-    if start[0] in "[{":
-        names, rows = _json(path, text, start)
-    else:
-        names, rows = (_markdown if _RULE.search(text, 0, 100_000) else _csv)(path, text)
+    form = _markdown if _RULE.search(text, 0, 100_000) else _csv
+    names, rows = (_json if start[0] in "[{" else form)(path, text)
     columns = [name.strip().strip("*`") for name in names]
-    for name, times in Counter(columns).items():
-        if times > 1 and name:
-            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
+    name, times = Counter(filter(None, columns)).most_common(1)[0] if any(columns) else ("", 0)
+    if times > 1:
+        raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
     return Table(path, columns, rows)
 
 
@@ -101,10 +114,10 @@ def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     return cells[rules[0] - 1], lambda: rows
 
 
-def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
+def _json(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
     try:
-        first, _, rest = start.partition("\n")
+        first, _, rest = text.lstrip().partition("\n")
         lines = isinstance(json.loads(first), dict) and bool(rest.strip())
     except ValueError:
         lines = False
@@ -116,7 +129,7 @@ def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
                 if each.strip():
                     found.append((f"{path}:{line}", json.loads(each, object_pairs_hook=_flat)))
         else:
-            entries = _entries(json.loads(start, object_pairs_hook=_flat))
+            entries = _entries(json.loads(text, object_pairs_hook=_flat))
             found = [(f"{path}, entry {n}", each) for n, each in enumerate(entries, start=1)]
     taken: list[tuple[str, dict[str, Any]]] = []
     for place, entry in found:
@@ -128,7 +141,11 @@ def _json(path: Path, text: str, start: str) -> tuple[Sequence[str], Rows]:
         rows = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
         taken += [(place, plain | row) for row in rows or [{}]]
     names = list(dict.fromkeys(name for _, row in taken for name in row))
-    return names, lambda: ((place, [_text(row.get(n)) for n in names]) for place, row in taken)
+
+    def shown(value: Any) -> str:
+        return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+    return names, lambda: ((place, [shown(row.get(n)) for n in names]) for place, row in taken)
 
 
 def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -156,7 +173,3 @@ def _entries(value: Any) -> list[Any]:
     if len(lists) == len(value) and all(isinstance(c, int | float | None) for c in cells):
         return [{"arm": arm, VALUE: each} for arm, each in value.items()]
     return [value]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from embinit.claims.paired_tests import MOST_SEEDS
 from embinit.errors import InputError
-from embinit.registry import nearest
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import (
     CRASHED,
@@ -28,8 +28,7 @@ from embinit.scores.arms import (
     cell,
     from_curves,
 )
-from embinit.scores.folders import arm_and_seed
-from embinit.scores.rows import VALUE, Table, table_of
+from embinit.scores.rows import VALUE, Table, listed, one_of, table_of
 
 SETTING = "arm|config|method|model|variant|group|condition|setting|algorithm|optimizer"
 NAME = "description|experiment|experimentname|name|run|runname|commit"
@@ -56,29 +55,28 @@ def read(
 ) -> Arms:
     """The arms of a table. Commas separate several columns of ``by``, and of ``seed``."""
     table = table_of(path)
-    columns = table.columns
-    if [*columns] == [VALUE]:
+    if list(table.columns) == [VALUE]:
         by = metric = seed = None
-    if any(name.endswith("__MIN") for name in columns):
-        return _history(table, metric, reading, paired)
+    if any(name.endswith("__MIN") for name in table.columns):
+        raise InputError(f"{path} is a chart of W&B; export its table of runs, or judge a folder")
     score = _metric(table, metric)
     arms = _columns(table, by.split(",")) if by else _arms(table, score)
     seeds = _columns(table, seed.split(",")) if seed else []
     if score in arms or {*seeds} & {*arms, score}:
         raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
+    rest = [name for name in table.columns if name not in (score, *arms)]
     if not seeds and paired:
-        seeds = [n for n in columns if plain(n).endswith("seed") and n not in (*arms, score)]
+        seeds = [name for name in rest if plain(name).endswith("seed")]
+    free = {plain(name): name for name in rest[::-1] if name not in seeds}
+    roles = _Roles(table, score, arms, seeds, free)
     notes = [] if by and metric else [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"]
-    free = {plain(name): name for name in columns[::-1] if name not in (score, *arms, *seeds)}
-    named = _summary(table, score, arms, free)
-    if named is None and (step := _called(free, STEP)):
-        curves = _curves(table, score, arms, seeds, [free[n] for n in RUN.split("|") if n in free])
+    named = _summary(roles)
+    if named is None and (step := roles.called(STEP)):
+        curves = _curves(roles, step)
         if any(len(curve.points) > 1 for curve in curves):
-            notes.append(
-                f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
-            )
-            return from_curves(curves, score, reading, notes)
-    found = arms_of(named or _scores(table, score, arms, seeds, free), score, notes)
+            told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
+            return from_curves(curves, score, reading, [*notes, told])
+    found = arms_of(named or _scores(roles), score, notes)
     if not found.scores:
         raise InputError(f"{path} has no row; give one a run")
     return found
@@ -89,105 +87,80 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.split(r"[./]", name)[-1].lower())
 
 
-def _called(columns: Mapping[str, str], names: str) -> str:
-    """The first column of one of the names, or ""."""
-    return next((columns[name] for name in names.split("|") if name in columns), "")
+class _Roles(NamedTuple):
+    """What a table's columns are; ``free`` has those of no role by their plain names."""
+
+    table: Table
+    score: str
+    arms: list[str]
+    seeds: list[str]
+    free: Mapping[str, str]
+
+    def called(self, names: str) -> str:
+        """The first free column of one of the names, or ""."""
+        return next((self.free[name] for name in names.split("|") if name in self.free), "")
 
 
-def _scores(
-    table: Table, score: str, arms: Sequence[str], seeds: Sequence[str], free: Mapping[str, str]
-) -> Iterator[tuple[Key, Score]]:
+def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
     """The score of each row."""
-    count, end, status = len(arms) + 1, 1 + len(arms) + len(seeds), _called(free, STATUS)
-    kinds: dict[bool, str] = {}
-    for place, cells in table.rows([score, *arms, *seeds, status or score]):
-        key, pair = tuple(map(str.strip, cells[1:count])), tuple(map(str.strip, cells[count:end]))
-        found = cell(cells[0], place, score)
+    table, score, arms, seeds, _ = roles
+    status, kinds = roles.called(STATUS), dict[bool, str]()
+    for place, ((text,), key, pair, (state,)) in table.rows(
+        [score], arms, seeds, [status or score]
+    ):
+        found = cell(text, place, score)
         if not found.crashed:
-            kinds.setdefault("%" in cells[0], place)
-            if status and CRASHED.fullmatch(cells[end].strip()):
-                found = found._replace(crashed=f"its {status} is {cells[end].strip()!r}")
-        yield key or (table.path.stem,), found._replace(seed=pair) if all(pair) and pair else found
+            kinds.setdefault("%" in text, place)
+            if status and CRASHED.fullmatch(state):
+                found = found._replace(crashed=f"its {status} is {state!r}")
+        yield key or (table.path.stem,), found._replace(seed=pair if pair and all(pair) else None)
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
 
 
-def _curves(
-    table: Table, score: str, arms: Sequence[str], seeds: Sequence[str], names: Sequence[str]
-) -> list[Curve]:
+def _curves(roles: _Roles, step: str) -> list[Curve]:
     """The points of each run. Where no column names runs, steps that start again do."""
-    free = {plain(n): n for n in table.columns[::-1] if n not in (score, *arms, *seeds)}
-    step, count, end = _called(free, STEP), 2 + len(arms), 2 + len(arms) + len(seeds)
-    found: dict[Key, Any] = defaultdict(lambda: ([], [], [], {}))
-    for place, cells in table.rows([score, step, *arms, *seeds, *names]):
-        if cells[0].strip():  # else the step logged something else
-            at, values, places, crashed = found[tuple(cells[2:-1])]
-            value = cell(cells[0], place, score)
-            if value.crashed:
-                crashed[len(values)] = value.crashed
-            at.append(cell(cells[1], place, step).value)
-            values.append(value.value)
-            places.append(place)
+    table, score, arms, seeds, free = roles
+    runs: dict[tuple[Key, ...], list[tuple[float, Score]]] = defaultdict(list)
+    names = [free[name] for name in RUN.split("|") if name in free]
+    for place, ((text, at), *key) in table.rows([score, step], arms, seeds, names):
+        if text:  # else the step logged something else
+            runs[tuple(key)].append((cell(at, place, step).value, cell(text, place, score)))
     curves = []
-    for key, (at, values, places, crashed) in found.items():
-        arm, run = tuple(map(str.strip, key[: count - 2])), tuple(map(str.strip, key[count - 2 :]))
-        starts = [i for i in range(len(at)) if not i or not at[i] > at[i - 1]]
-        if 1 < len(starts) < len(at) and (run or len({at[i] for i in starts}) > 1):
-            raise InputError(
-                f"{places[starts[1]]}: {step} starts again; name the column that tells runs apart "
-                "by --seed"
-            )
-        pair = run[: end - count] if all(run[: end - count]) else ()
-        for i, j in zip(starts, [*starts[1:], len(at)], strict=True):
-            why = next((told for index, told in crashed.items() if i <= index < j), "")
-            points = [*zip(at[i:j], values[i:j], strict=True)]
-            curves.append(Curve(arm, pair or None, places[i], points, why))
+    for (arm, pair, run), points in runs.items():
+        steps = [here for here, _ in points]
+        starts = [i for i in range(len(steps)) if not i or not steps[i] > steps[i - 1]]
+        if 1 < len(starts) < len(steps) and (pair or run or len({steps[i] for i in starts}) > 1):
+            mend = "name the column that tells runs apart by --seed"
+            raise InputError(f"{points[starts[1]][1].place}: {step} starts again; {mend}")
+        seed = pair if pair and all(pair) else None
+        for i, j in itertools.pairwise([*starts, len(steps)]):
+            found = [(here, score.value) for here, score in points[i:j]]
+            why = next((score.crashed for _, score in points[i:j] if score.crashed), "")
+            curves.append(Curve(arm, seed, points[i][1].place, found, why))
     return curves
 
 
-def _summary(
-    table: Table, score: str, arms: Sequence[str], free: Mapping[str, str]
-) -> list[tuple[Key, Score]] | None:
+def _summary(roles: _Roles) -> list[tuple[Key, Score]] | None:
     """Runs that have the mean and standard deviation of each row; None of another table."""
+    table, score, arms, *_ = roles
     stem = re.sub(MEAN, "", plain(score))
-    sd = _called(free, "|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
-    n = _called(free, N)
+    sd = roles.called("|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
+    n = roles.called(N)
     if not sd or not (n or stem != plain(score)):
         return None
     if not n:
         raise InputError(f"{table.path} has means and {sd}; add a column n, how many runs each has")
     made = []
-    for place, cells in table.rows([score, sd, n, *arms]):
-        mean, spread, runs = (cell(text, place).value for text in cells[:3])
+    for place, (texts, key) in table.rows([score, sd, n], arms):
+        mean, spread, runs = (cell(text, place).value for text in texts)
         count = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         if not count or math.isnan(mean) or (count > 1 and not spread >= 0):
             raise InputError(f"{place} has no mean, sd and n from 1 to {MOST_SEEDS}; mend the row")
         # Evenly spaced numbers that have this mean and standard deviation.
-        unit = [index - (count - 1) / 2 for index in range(count)]
-        size = math.sqrt(sum(u * u for u in unit) / (count - 1)) if count > 1 else math.inf
-        key = tuple(map(str.strip, cells[3:-1]))
-        made += [(key, Score(mean + (spread * u / size if u else 0.0), place)) for u in unit]
+        unit = spread / statistics.stdev(range(count)) if count > 1 else 0.0
+        made += [(key, Score(mean + unit * (i - (count - 1) / 2), place)) for i in range(count)]
     return made
-
-
-def _history(table: Table, metric: str | None, reading: Reading, paired: bool) -> Arms:
-    """The runs of a chart that W&B exports: a column a run, called ``run - metric``."""
-    runs = [name.removesuffix("__MIN") for name in table.columns if name.endswith("__MIN")]
-    called = sorted({name.rpartition(" - ")[2] for name in runs})
-    if metric not in called and (metric or len(called) > 1):
-        raise InputError(f"{table.path}: name one by --metric; there are {', '.join(called)}")
-    runs = [name for name in runs if name.rpartition(" - ")[2] == (metric or called[0])]
-    points: list[list[tuple[float, float]]] = [[] for _ in runs]
-    for place, cells in table.rows([table.columns[0], *runs]):
-        for each, text in zip(points, cells[1:], strict=False):
-            if text.strip():
-                each.append((cell(cells[0], place).value, cell(text, place).value))
-    curves = []
-    for name, each in zip(runs, points, strict=True):
-        arm, seed = arm_and_seed(name.rpartition(" - ")[0].split("/"))
-        pair = (seed,) if seed and paired else None
-        curves.append(Curve((arm,), pair, f"{table.path}, {name}", each))
-    return from_curves(curves, metric or called[0], reading)
 
 
 def _metric(table: Table, metric: str | None) -> str:
@@ -202,10 +175,8 @@ def _metric(table: Table, metric: str | None) -> str:
         known += [name] if score or plain(name) == "mean" else []
     if len(known) == 1:
         return known[0]
-    raise InputError(
-        f"{table.path}: name the column that is judged by --metric; there are "
-        f"{_listed(known or table.columns)}"
-    )
+    there = listed(known or table.columns)
+    raise InputError(f"{table.path}: name the column that is judged by --metric; there are {there}")
 
 
 def _arms(table: Table, score: str) -> list[str]:
@@ -213,20 +184,14 @@ def _arms(table: Table, score: str) -> list[str]:
     called = {plain(name): name for name in table.columns[::-1] if name != score}
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
-        raise InputError(
-            f"{table.path}: name the columns that tell arms apart by --by; there are "
-            f"{_listed(table.columns)}"
-        )
-    seen = [{*map(str.strip, column)} for column in _first(table, found)]
-    varied = [name for name, values in zip(found, seen, strict=False) if len(values) > 1]
+        there = f"there are {listed(table.columns)}"
+        raise InputError(f"{table.path}: name the columns that tell arms apart by --by; {there}")
+    first = [cells for _, (cells,) in itertools.islice(table.rows(found), 10_000)]
+    varied = [
+        n for n, cells in zip(found, zip(*first, strict=True), strict=False) if len({*cells}) > 1
+    ]
     settings = [name for name in varied if plain(name) in SETTING.split("|")]
     return settings or varied[:1] or found[:1]
-
-
-def _first(table: Table, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The columns' cells in the first rows."""
-    rows = itertools.islice(table.rows(names), 10_000) if names else ()
-    return zip(*(cells[:-1] for _, cells in rows), strict=True)
 
 
 def _columns(table: Table, names: Sequence[str]) -> list[str]:
@@ -234,18 +199,5 @@ def _columns(table: Table, names: Sequence[str]) -> list[str]:
     found = []
     for name in map(str.strip, names):
         ends = [each for each in table.columns if each.endswith((f".{name}", f"/{name}"))]
-        ends = [name] if name in table.columns else ends
-        if len(ends) > 1:
-            raise InputError(f"{table.path}: {name!r} may be {' or '.join(ends)}; name one of them")
-        if not ends:
-            raise InputError(
-                f"{table.path} has no column {name!r}: {nearest(name, table.columns)}it has "
-                f"{_listed(table.columns)}"
-            )
-        found += ends
+        found.append(one_of(table.path, "column", name, table.columns, ends))
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in a line, the first twenty of many."""
-    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if names[20:] else "")

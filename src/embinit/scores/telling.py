@@ -22,46 +22,49 @@ MOST_NAMES = 5
 """So many arms are named in a line at most; the table has all."""
 
 
-def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> list[str]:
+def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """What to do; then a table of the arms by effect; then how they were judged."""
     rows = [[_cut(row[0]), *row[1:]] for row in _rows(judged, plan)]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ("  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows)
-    return [printable(told) for told in (conclusion(judged), *table, *how(judged, plan), *notes)]
+    told = (conclusion(judged), *table, *how(judged, plan), *notes)
+    return "\n".join(map(printable, told))
 
 
 def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """What to do, and the same table."""
-    head, *rows = _rows(judged, plan)
-    table = [head, ["---"] * len(head), *([_escaped(text) for text in row] for row in rows)]
-    told = "\n".join("| " + " | ".join(row) + " |" for row in table)
-    after = map(_escaped, (*how(judged, plan), *notes))
-    return "\n\n".join([_escaped(conclusion(judged)), told, *after])
+
+    def escaped(text: str) -> str:
+        return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", printable(text))
+
+    head, *rows = ([escaped(text) for text in row] for row in _rows(judged, plan))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+    after = map(escaped, (*how(judged, plan), *notes))
+    return "\n\n".join([escaped(conclusion(judged)), table, *after])
 
 
 def conclusion(judged: Sequence[Judged]) -> str:
     """The verdict and what to do, in a line."""
-    kept = [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]
     more: dict[str, int] = {}
     for each in judged:
         if each.more is not None:
             more |= {arm: min(more.get(arm, each.more), each.more) for arm in each.short_of}
+    kept = [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]
     done = [each.arm for each in judged if each.more is None and each.arm not in kept]
-    told = [f"keep {_named(kept)}"] if kept else []
-    told += [
-        f"run {count} more of {_named([arm for arm in more if more[arm] == count])}"
-        for count in sorted({*more.values()})
-    ]
-    told += [f"discard {_named(done)}"] if done else []
-    alone = len(judged) == 1
-    why = f" ({judged[0].reason})" if alone and judged[0].reason else ""
-    return (f"{judged[0].verdict}: " if alone else "") + "; ".join(told) + why
+    lists = {"keep": kept}
+    for count in sorted({*more.values()}):
+        lists[f"run {count} more of"] = [arm for arm in more if more[arm] == count]
+    lists["discard"] = done
+    told = "; ".join(f"{what} {_named(arms)}" for what, arms in lists.items() if arms)
+    if len(judged) > 1:
+        return told
+    return f"{judged[0].verdict}: {told}" + (f" ({judged[0].reason})" if judged[0].reason else "")
 
 
 def _named(arms: Sequence[str]) -> str:
     more = f" and {len(arms) - MOST_NAMES} others" if arms[MOST_NAMES:] else ""
     cut = [_cut(arm) for arm in arms[:MOST_NAMES]]
-    return (", ".join(cut) if more or len(cut) > 2 else " and ".join(cut)) + more
+    return (" and " if len(cut) == 2 else ", ").join(cut) + more
 
 
 def _cut(name: str) -> str:
@@ -78,47 +81,37 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     looks = f"; judged at {' or '.join(sorted(counts))} runs" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     way = "lower" if plan.lower else "higher"
-    noises = list(dict.fromkeys(each.noise for each in judged))
-    like = f"; and {len(noises) - 1} like it" if len(noises) > 1 else ""
+    noise, *others = dict.fromkeys(each.noise for each in judged)
     left = [f"{each.arm}: {', '.join(each.alone[:3])}" for each in judged if each.alone]
     return [
         f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
-        f"noise: {noises[0]}{like}",
+        f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
         *(f"left out, without a partner of its seed: {told}" for told in left[:MOST_NAMES]),
     ]
 
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
     """The noise alone: the smallest difference that a few runs show, and the runs for a margin."""
-    spread, told = noise.spread((NOISE, NOISE), paired=False)
+    spread, told = noise.spread(NOISE)
     if spread is None:
-        raise InputError(
-            "there is no noise to measure: give runs of one arm that vary, two or more"
-        )
+        raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share = plan.share(1)
-    looks = plan.looks(spread, share)
-    effects = {
-        n: smallest_effect(level_of(looks, n), n, spread)
-        for n in range(2, MOST_SEEDS if plan.margin else RUNS[-1] + 1)
-    }
+    looks, most = plan.looks(spread, share), MOST_SEEDS if plan.margin else RUNS[-1] + 1
+    effects = {n: smallest_effect(level_of(looks, n), n, spread) for n in range(2, most)}
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS if math.isfinite(effects[n]))
     few = "" if fewest_seeds(spread) == 2 else "; ten runs of noise let two decide"
-    runs = next((n for n, effect in effects.items() if effect <= plan.margin), None)
-    needed = "over 1000 runs" if runs is None else counted(runs, "run")
+    runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
+    takes = f"a difference of {plain(plan.margin)} takes {runs} an arm"
     return [
         f"noise: {told}",
         f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}{few}",
-        f"a difference of {plain(plan.margin)} takes {needed} an arm"
-        if plan.margin
-        else "--margin D prints how many runs a difference of D takes",
+        takes if plan.margin else "--margin D prints how many runs a difference of D takes",
     ]
 
 
 def as_json(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
-    arms = [
-        asdict(each) | {"verdict": each.verdict, "difference": each.difference} for each in judged
-    ]
+    arms = [asdict(o) | {"verdict": o.verdict, "difference": o.difference} for o in judged]
     made = {"schema_version": 2, "plan": asdict(plan), "notes": [*notes], "arms": arms}
     return json.dumps(made, indent=1, default=bool)
 
@@ -135,13 +128,8 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     rows = [["arm", "mean", "difference", "verdict"]]
     rows += [[base.baseline or "the noise's runs", mean(base.of_baseline), "", "baseline"]]
     for each in sorted(judged, key=lambda each: each.difference, reverse=not plan.lower):
-        ends = " to ".join(number(end, places) for end in each.interval)
-        difference = number(each.difference, places) + (f" ({ends})" if ends else "")
+        ends = [number(end, places) for end in (each.outcome.interval if each.outcome else ())]
+        difference = number(each.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         more = "" if each.more is None else f", {counted(each.more, 'run')} more"
         rows.append([each.arm, mean(each.values), difference, f"{each.verdict}{more}"])
     return rows
-
-
-def _escaped(text: str) -> str:
-    r"""Text that Markdown shows as it stands."""
-    return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", printable(text))
