@@ -23,9 +23,6 @@ in_linux = pytest.mark.skipif(
 
 
 @in_linux
-@pytest.mark.xfail(
-    reason="a SIGINT to another process of a session changes verdicts: not mended yet", strict=False
-)
 def test_nothing_is_lost_or_wrong_when_sessions_are_killed_and_files_damaged(tmp_path):
     """The same kill, damage and spoilt files in every run of the tests."""
     counted = tmp_path / "counted.json"

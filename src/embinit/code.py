@@ -27,7 +27,8 @@ _LIBRARIES = tuple(
     f"{home}/"
     for home in (
         Path(__file__).parent,
-        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+        Path(sysconfig.get_path("stdlib")).parent,  # a zip of it is looked for there, too
+        *(sysconfig.get_path(name) for name in ("purelib", "platlib")),
         *site.getsitepackages(),
         site.getusersitepackages(),
     )

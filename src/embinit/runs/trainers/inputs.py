@@ -146,9 +146,12 @@ def seal(value: str | None, secret: bytes) -> str | None:
 
 
 def digest_of_inputs(inputs: Inputs) -> str:
-    """The digest by which a record is kept beside others of its key."""
-    told = {name: each for name, each in inputs.items() if name != "root"}
-    return digest_of(json.dumps(told, sort_keys=True))
+    """The digest by which a record is kept beside others of its key, the same in every store.
+
+    Globals follow from the code, and are sealed by each store's own secret.
+    """
+    named = {name: each for name, each in inputs.items() if name not in ("root", "state")}
+    return digest_of(json.dumps(named, sort_keys=True))
 
 
 def changes(
