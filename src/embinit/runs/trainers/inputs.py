@@ -15,7 +15,7 @@ from typing import Any
 from embinit.code import HEX, digest_of, digest_of_source
 
 PRESENT = "present"
-"""Stands for the digest of a file that was asked for, and not read."""
+"""In the place of a digest: the file was asked for, and not read."""
 MOST_FILES = 1000
 """Beyond so many files, those of one folder have one digest."""
 FEW = 10

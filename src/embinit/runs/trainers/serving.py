@@ -47,7 +47,7 @@ class Told:
 
 
 class NoNumber(NamedTuple):
-    """Stands for a part of an answer that is no number: the name of its type."""
+    """A part of an answer that is no number: the name of its type."""
 
     kind: str
 
