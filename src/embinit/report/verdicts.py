@@ -59,6 +59,17 @@ def difference(comparison: Mapping[str, Any]) -> str:
     return f"{told} {points(comparison['unit'])}".strip()
 
 
+def leaning(comparison: Mapping[str, Any]) -> str:
+    """The probable effect of more seeds on an undecided comparison; "" if it can't be told."""
+    p, against = finite(comparison["p"]), finite(comparison["p_against"])
+    if p is None or against is None:
+        return ""
+    within = finite(comparison.get("p_no_effect"))
+    if within is not None and within < min(p, against):
+        return "show no effect"
+    return "support it" if p <= against else "refute it"
+
+
 def wanted(comparison: Mapping[str, Any]) -> str:
     """The lack of an undecided comparison, in a few words."""
     needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
