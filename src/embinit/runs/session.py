@@ -20,7 +20,7 @@ from embinit.code import is_own_file
 from embinit.errors import InputError, lacking_models
 from embinit.files.writing import write_atomically
 from embinit.runs.helpers import Helper, Job
-from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of, own_code
+from embinit.runs.kinds import Cohort, RunContext, kind_of, own_code
 from embinit.runs.machine import (
     keep_freed_memory,
     limit_threads,
@@ -90,8 +90,7 @@ class Session:
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
         """Chooses the run of each function that is made twice: of the first seed, anywhere."""
-        checked = (r for r in runs if getattr(KINDS.registered(r.kind), "checks_seeds", False))
-        for run in sorted(checked, key=lambda run: (run.seed, run.digest())):
+        for run in sorted(filter(_checks_seeds, runs), key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
 
     def made_twice(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
@@ -167,7 +166,7 @@ class Session:
     def name_of(self, run: RunSpec) -> str:
         """The name of the run's record: its key, with what it was made from if that was traced."""
         key = self.key(run)
-        if not getattr(KINDS.registered(run.kind), "traced", False):
+        if not kind_of(run).traced:
             return key
         if key not in self._names:
             for name in self.store.names(key):
@@ -412,6 +411,14 @@ class Session:
                     yield device
                     return
         yield None
+
+
+def _checks_seeds(run: RunSpec) -> bool:
+    """Whether a run's kind has one of its runs made twice; a kind that can't be loaded has not."""
+    try:
+        return kind_of(run).checks_seeds
+    except (InputError, ModuleNotFoundError):
+        return False
 
 
 REASON = "embinit: the run failed by "

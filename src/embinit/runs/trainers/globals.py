@@ -56,7 +56,7 @@ def _described(value: Any) -> str:
     if kind.__module__ == "numpy" and not value.dtype.hasobject:
         return f"{name} {digest_of(value.tobytes())}"
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    if isinstance(file, str) and is_own_file(file):
+    if kind is types.SimpleNamespace or (isinstance(file, str) and is_own_file(file)):
         plain = (
             {n: _plain(v) for n, v in vars(value).items() if _is_plain(v, MOST_MEMBERS)}
             if hasattr(value, "__dict__")

@@ -39,6 +39,11 @@ def project_of(home: tuple[str, str]) -> Path:
     return next(above, root)
 
 
+def asked_for(found: os.stat_result) -> str:
+    """What counts of a file that was asked for, and not read: that it is there, and its size."""
+    return f"{PRESENT}, {found.st_size} bytes" if stat.S_ISREG(found.st_mode) else PRESENT
+
+
 def signature(found: os.stat_result) -> tuple[int, ...]:
     """What changes with a file's content."""
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
@@ -99,7 +104,7 @@ def recorded(
     if len(files) > MOST_FILES:
         within = defaultdict(list)
         for path, digest in files.items():
-            if digest not in (None, PRESENT):
+            if digest is not None and not digest.startswith(PRESENT):
                 within[os.path.dirname(path)].append(path)
         for folder, paths in within.items():
             if len(paths) > FEW:
@@ -172,9 +177,12 @@ def changes(
     if directory and inputs["directory"] and at(inputs["directory"]) != directory:
         yield f"it was run in {inputs['directory']}"
     for path, digest in inputs["files"].items():
-        if digest is None or digest == PRESENT:
-            if os.path.exists(at(path)) != (digest is not None):
+        if digest is None or digest.startswith(PRESENT):
+            here = asked_for(os.stat(at(path))) if os.path.exists(at(path)) else None
+            if (here is None) != (digest is None):
                 yield f"{path} is {'gone' if digest else 'new'}"
+            elif digest not in (None, PRESENT, here):
+                yield f"{path} has another size"
         elif digest_of_file(at(path)) != digest:
             yield f"{path} was changed"
     for path, digest in inputs["lists"].items():

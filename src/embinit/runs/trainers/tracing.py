@@ -16,6 +16,7 @@ from embinit.code import digest_of, digest_of_source, imports_in, is_own_file, i
 from embinit.runs.trainers.globals import described
 from embinit.runs.trainers.inputs import (
     PRESENT,
+    asked_for,
     digest_of_file,
     digest_of_names,
     project_of,
@@ -161,7 +162,7 @@ class Tracer:
         return name
 
     def _read(self, name: str) -> None:
-        if self._files.get(name, PRESENT) not in (PRESENT, None):
+        if isinstance(self._files.get(name), tuple):
             return
         try:
             found = _stat(name)
@@ -202,6 +203,9 @@ class Tracer:
             self._create(os.path.abspath(os.fsdecode(after)))
 
     def _link(self, path: Any) -> None:
+        caller = _caller().f_back  # ctypes has raised the event
+        if path is None and caller is not None and is_own_file(caller.f_code.co_filename):
+            self._mark("calls C's own functions")
         if isinstance(path, str | bytes) and os.sep in os.fsdecode(path):
             self._open(path, None, os.O_RDONLY)
 
@@ -218,7 +222,7 @@ class Tracer:
                 except OSError:
                     self._ask(path, None)
                     raise
-                self._ask(path, PRESENT)
+                self._ask(path, asked_for(found))
                 return found
 
             for group in supported:
@@ -227,6 +231,14 @@ class Tracer:
             return asked
 
         os.stat, os.lstat = watch(_stat), watch(_lstat)
+        access = os.access
+
+        def may(path: Any, mode: int, **named: Any) -> bool:
+            if not named and self.active and not self._local.busy:
+                os.path.exists(path)  # asks
+            return access(path, mode, **named)
+
+        os.access = may
 
     def _ask(self, path: Any, found: str | None) -> None:
         self._local.busy = True
@@ -248,22 +260,28 @@ class Tracer:
             self._asked.add(name)
 
     def _watch_imports(self) -> None:
-        """Digests each module of the project as it is loaded."""
+        """Digests each module of the project as it is loaded, and runs what was digested.
+
+        Python's own cache of bytecode takes two texts of one second and one length for the same.
+        """
         loader: Any = importlib.machinery.SourceFileLoader
         original = loader.exec_module
 
         def load(self_: Any, module: types.ModuleType) -> None:
             own = is_own_file(str(self_.path))
-            if own:
-                self._take(str(self_.path))
-            original(self_, module)
+            source = self._take(str(self_.path)) if own else None
+            if source is None:
+                original(self_, module)
+            else:
+                exec(self_.source_to_code(source, self_.path), module.__dict__)
             if own and self.states and not is_shipped(module.__name__):
                 self.states[module.__name__] = described(module)
             self.loaded(module)
 
         loader.exec_module = load
 
-    def _take(self, file: str) -> None:
+    def _take(self, file: str) -> bytes | None:
+        """Notes a module's file: its content, or None where it can't be read."""
         busy, self._local.busy = self._local.busy, True
         try:
             path = os.path.abspath(file)
@@ -273,8 +291,10 @@ class Tracer:
                 code = digest_of_source(content, tests=not os.path.samefile(path, self.home[1]))
                 self._imports |= imports_in(content)
             self._modules[path] = signature(_stat(path)), digest_of(content), code
+            return content
         except OSError:
             self._mark(f"loads {os.path.basename(file)}, which can't be read")
+            return None
         finally:
             self._local.busy = busy
 
@@ -433,7 +453,16 @@ class Tracer:
             for name, seen in list(self._files.items()):
                 if name in self._modules:
                     continue
-                files[name] = seen if not isinstance(seen, tuple) else self._digest(name, seen)
+                if isinstance(seen, tuple):
+                    files[name] = self._digest(name, seen)
+                elif (
+                    seen in (None, PRESENT)
+                    or not os.path.exists(name)
+                    or asked_for(_stat(name)) == seen
+                ):
+                    files[name] = seen
+                else:  # it grew meanwhile
+                    files[name] = PRESENT
             files |= dict.fromkeys(self._absent(), None)
             names = {name.partition(".")[0] for name in sys.modules}
             for name in sorted((NATIVE & self._imports & names) | (READERS & sys.modules.keys())):
