@@ -435,7 +435,8 @@ def _named(arms: Mapping[str, Sequence[int]]) -> str:
     for arm, seeds in arms.items():
         numbers = ", ".join(map(str, seeds[:SEEDS_NAMED]))
         more = f" and {len(seeds) - SEEDS_NAMED} more" if len(seeds) > SEEDS_NAMED else ""
-        told.append(f"arm {arm!r}, seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
+        named = f"arm {arm!r}, " if arm else ""  # a call without arguments has no name
+        told.append(f"{named}seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
     return ", and ".join(told)
 
 
