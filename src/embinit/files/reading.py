@@ -30,15 +30,9 @@ MOST_LINE_BYTES = 1 << 24
 def reading(
     path: object, mend: str = "fetch it again", position: Callable[[], str] = lambda: ""
 ) -> Iterator[None]:
-    """Turns what a parser raises at a malformed file into an InputError.
+    """Turns what a parser raises at a malformed file, but for warnings, into an InputError.
 
-    Args:
-        path: The file, for the message.
-        mend: What to do about it.
-        position: Gives where in the file it was raised, as ``:12``; asked when it is needed.
-
-    Raises:
-        InputError: Anything but a warning was raised inside. An InputError passes as it is.
+    ``mend`` says what to do about it; ``position`` gives where in the file it was raised (``:12``).
     """
     try:
         yield
@@ -55,11 +49,7 @@ def reading(
 
 
 def regular(path: Path, mend: str = "name a file") -> Path:
-    """``path``, if a file is there that can be read to its end.
-
-    Raises:
-        InputError: It is a directory or no regular file, or can't be looked at.
-    """
+    """``path``, if it is a file that can be read to its end; else InputError."""
     with reading(path, mend):
         if not stat.S_ISREG(path.stat().st_mode):
             kind = "a directory" if path.is_dir() else "no regular file"
@@ -68,11 +58,7 @@ def regular(path: Path, mend: str = "name a file") -> Path:
 
 
 def read_json(path: Path, mend: str = "fetch it again") -> Any:
-    """The content of a JSON file, without NaN and infinities, which JSON doesn't have.
-
-    Raises:
-        InputError: The file can't be read, or is no JSON.
-    """
+    """The content of a JSON file; InputError where it can't be read, or has NaN or infinities."""
     with reading(path, mend):
         text = path.read_bytes()
     try:
@@ -85,12 +71,9 @@ def read_json(path: Path, mend: str = "fetch it again") -> Any:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """The value of a JSON text.
+    """The value of a JSON text; InputError where a key is there twice, as a merge leaves it.
 
-    Raises:
-        ValueError: It is no JSON, or has a NaN or an infinity.
-        InputError: It has a key twice, as a merge leaves it.
-        RecursionError: It is nested too deeply.
+    ValueError: it is no JSON, or has a NaN or an infinity. RecursionError: it is nested too deeply.
     """
     return json.loads(
         text, parse_constant=_no_constant, parse_float=finite, object_pairs_hook=_once_each
@@ -111,11 +94,7 @@ def _no_constant(name: str) -> None:
 
 
 def finite(digits: str) -> float:
-    """A number, but not 1e999, which Python reads as an infinity.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """A number; ValueError for none, or for 1e999, which Python reads as an infinity."""
     if not math.isfinite(number := float(digits)):
         raise ValueError(f"{digits[:20]} is too large a number")
     return number

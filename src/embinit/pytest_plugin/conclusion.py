@@ -131,11 +131,7 @@ class Conclusion:
                 terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
-        """Prints the verdicts, and writes the report.
-
-        Raises:
-            OutputError: The report can't be written.
-        """
+        """Prints the verdicts, and writes the report; OutputError where it can't."""
         from embinit.report import write_report
         from embinit.report.document import add_sampling_noise, make_document
 

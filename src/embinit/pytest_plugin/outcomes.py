@@ -55,11 +55,7 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
 
 
 def read_again(item: pytest.Function, judgement: Judgement) -> None:
-    """Runs a supported claim's test, whose assertions must be those that were judged.
-
-    Raises:
-        InputError: They are others now.
-    """
+    """Runs a supported claim's test; InputError for other assertions than those judged."""
     with read_by(Decider(decisions=judgement.decisions)) as decider:
         bound(item)(judgement.case.experiment)
     decider.raise_problem()

@@ -30,23 +30,13 @@ FIRST_WORKER = "gw0"
 
 
 class SessionOptions:
-    """The options of a session of claims, checked.
-
-    Attributes:
-        config: pytest's configuration.
-        given: What a worker has from its controller in place of the options of these names.
-        started: When the session started, in seconds since the epoch.
-        blessed: The baseline's document; None without a baseline.
-    """
+    """The options of a session of claims, checked."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Checks the options.
-
-        Raises:
-            pytest.UsageError: One of them can't be used.
-        """
+        """Checks the options; pytest.UsageError where one of them can't be used."""
         self.config = config
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
+        # What a worker has from its controller in place of the options of these names.
         self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
         self.blessed: Document | None = None
@@ -56,11 +46,7 @@ class SessionOptions:
             raise pytest.UsageError(str(error)) from None
 
     def option(self, name: str) -> Any:
-        """The value of one of embinit's options.
-
-        Args:
-            name: The option's name without the prefix ``--embinit-``.
-        """
+        """The value of one of embinit's options, named without the prefix ``--embinit-``."""
         return self.config.getoption(f"embinit_{name.replace('-', '_')}")
 
     @property
@@ -123,10 +109,7 @@ class SessionOptions:
         """The path that an option names.
 
         It is relative to where pytest was called if the command line names it, and else to pytest's
-        root directory.
-
-        Raises:
-            InputError: It begins with the home of a user whom the machine doesn't know.
+        root directory. InputError: it begins with the home of a user whom the machine doesn't know.
         """
         if name in self.given:
             return Path(self.given[name])
@@ -173,11 +156,7 @@ class SessionOptions:
         return places
 
     def definitions(self) -> list[Definition]:
-        """The definitions that every process makes before it trains.
-
-        Raises:
-            InputError: An option can't be used.
-        """
+        """What every process defines before it trains; InputError for an option of no use."""
         told = self.config.hook.pytest_embinit_definitions(config=self.config)
         return [each for some in told for each in some]
 

@@ -11,11 +11,7 @@ from embinit.report.verdicts import is_too_weak
 def faults(
     document: Document, baseline: Document | None = None, fail_on: FailOn = LOST_ALONE
 ) -> list[str]:
-    """The faults of a session's document, a sentence each; empty where all is in order.
-
-    Raises:
-        InputError: It and the baseline are of different tiers.
-    """
+    """A session's faults, a sentence each; InputError for a baseline of another tier."""
     changes = () if baseline is None else compare(document, baseline).changes
     lost = [str(change) for change in changes if fail_on.includes(change)]
     return [*unfinished(document), *faults_of_session(document), *lost]

@@ -12,12 +12,7 @@ DECIDED = (Verdict.SUPPORTED, Verdict.REFUTED, Verdict.NO_EFFECT)
 
 
 def methods(document: Mapping[str, Any], signatures: Iterable[str] = ()) -> list[str]:
-    """Design, test, margins, registration and interim analyses, a paragraph each.
-
-    Args:
-        document: The verdicts document.
-        signatures: sacreBLEU's signatures of the runs.
-    """
+    """Design, test, margins, registration, interim analyses, sacreBLEU: a paragraph each."""
     claims = document["claims"]
     every = [each for entry in claims for each in entry["comparisons"]]
     compared = [each for each in every if not each["exact"]]

@@ -62,15 +62,9 @@ class Failure(NamedTuple):
 
 
 def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
-    """The key of a run: a digest of its kind, its spec, its data, versions, ``RESULTS_VERSION``.
+    """The key of a run, 40 hexadecimal digits: of its kind, spec, data (``fingerprint``), versions.
 
-    Args:
-        run: The run.
-        fingerprint: The digest of the data that it reads.
-        versions: The versions of what computes it, such as ``numpy 2.4.1``; those here by default.
-
-    Returns:
-        40 hexadecimal digits.
+    ``versions`` are those of what computes it, such as ``numpy 2.4.1``; by default those here.
     """
     known = " ".join(versions_behind(run) if versions is None else versions)
     text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}/{known}"
@@ -83,9 +77,7 @@ class Store:
     def __init__(self, root: Path, write: bool = True) -> None:
         """Opens the store at ``root``, made if need be; with ``write=False`` nothing is changed.
 
-        Raises:
-            InputError: The directory can't be written, holds no store to read, or a newer embinit
-                wrote it.
+        InputError: it can't be written, is no store to read, or a newer embinit wrote it.
         """
         self.root = root.absolute()
         self._write = write
@@ -163,14 +155,8 @@ class Store:
         """The result of ``key``; None if there is none, or a damaged one.
 
         A damaged record, or another run's, is a ``DamagedWarning``. It is set aside where the run
-        is given, so that it can be made again.
-
-        Args:
-            key: The run's key.
-            run: The run, which the record is compared with; None where only its key is known.
-
-        Raises:
-            RecordError: The record can't be read now, as with too many open files. It stays.
+        is given, so that it can be made again. One that can't be read now, as with too many open
+        files, is a RecordError and stays.
         """
         try:
             return self.read(key, run)
@@ -206,24 +192,14 @@ class Store:
                 yield key, result
 
     def read(self, key: str, run: RunSpec | None = None) -> RunResult:
-        """The result of ``key``. Nothing is changed, whatever is wrong with its record.
+        """The result of ``key``; ``run`` is compared with its record, and nothing is changed.
 
-        Args:
-            key: The run's key.
-            run: The run, which the record is compared with; None where only its key is known.
-
-        Raises:
-            FileNotFoundError: There is no record.
-            RecordError: There is one without a result to give.
+        FileNotFoundError: there is no record. RecordError: there is one without a result to give.
         """
         return _read(self.path(key), run)
 
     def verify(self) -> Iterator[tuple[Path, str]]:
-        """Reads every record, and changes nothing.
-
-        Yields:
-            Each file that is no whole record, and what is wrong with it.
-        """
+        """Each file that is no whole record, and what is wrong with it; nothing is changed."""
         for path in sorted(self._files()):
             if path.suffix == ".damaged":
                 yield path, "was set aside by an earlier session"
@@ -238,10 +214,8 @@ class Store:
     def put(self, key: str, result: RunResult) -> None:
         """Keeps ``result``; a reader sees all of it or nothing.
 
-        Raises:
-            InputError: The store was opened to be read.
-            OutputError: The result can't be written.
-            ValueError: It is not finite, or could not be read back.
+        InputError: the store was opened to be read. OutputError: the result can't be written.
+        ValueError: it is not finite, or could not be read back.
         """
         if not self._write:
             raise InputError(f"the store {self.root} was opened only to be read")
@@ -280,12 +254,7 @@ class Store:
             write_atomically(self._failure(key), json.dumps(failure))
 
     def failure(self, key: str, session: str | None = None) -> str | None:
-        """Why a run could not be made; None where it was not tried, or was made.
-
-        Args:
-            key: The run's key.
-            session: The id of the session that tried; None for any.
-        """
+        """Why a run could not be made in a session (None: in any); None where it was not tried."""
         known = _failure_in(self._failure(key))
         return None if known is None or session not in (None, known.session) else known.reason
 
@@ -298,16 +267,10 @@ class Store:
         return self._failures / f"{key}.json"
 
     def prune(self, before: float) -> tuple[int, int]:
-        """Removes old records, what is known of failures, and what was set aside.
+        """Removes old records, what is known of failures, and what was set aside: the numbers.
 
-        Args:
-            before: Records that were written before this time go, in seconds since the epoch.
-
-        Returns:
-            How many records were removed, and how many other files.
-
-        Raises:
-            OutputError: A file can't be removed.
+        Records written ``before`` this time (seconds since the epoch) go. OutputError: a file
+        can't be removed.
         """
         files = [*self._files()]
         old = [path for path in files if _is_record(path) and path.stat().st_mtime < before]
@@ -323,9 +286,8 @@ class Store:
     def take(self, other: Store) -> dict[str, float]:
         """Takes over the runs of ``other`` that are not here, and compares those that both have.
 
-        Returns:
-            For each run that both have, the largest difference of a measure: 0 where the two
-            machines agree, infinity where one has a measure that the other lacks.
+        For each run that both have, the largest difference of a measure: 0 where the two machines
+        agree, infinity where one has a measure that the other lacks.
         """
         apart: dict[str, float] = {}
         for key, theirs in other.results(other):
