@@ -102,6 +102,7 @@ class TaskSetting:
         most_seeds: How many it has at the last; None means that there is no other.
         validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
         learns: What Xavier learns above guessing, in the metric's unit, as it was registered.
+        whole: The least sizes of the data set, where no part of it may stand in for the whole.
     """
 
     role: str
@@ -122,11 +123,14 @@ class TaskSetting:
     most_seeds: int | None = None
     validation_bleu: bool = False
     learns: float | None = None
+    whole: Cut | None = None
 
     def data(self, source: SourceSetting) -> DataSpec:
         """The data, tokenised as a source needs it."""
         tokenizers = (source.tokenizer, source.decoder_tokenizer)[: self.sides]
-        return DataSpec(self.task, tokenizers, self.cut, self.min_freq, self.max_length)
+        return DataSpec(
+            self.task, tokenizers, self.cut, self.min_freq, self.max_length, whole=self.whole
+        )
 
     def model(self, source: SourceSetting) -> ModelSpec:
         """The model, as wide as a source's vectors."""
