@@ -9,7 +9,7 @@ from __future__ import annotations
 from embinit.claims import claim
 from embinit.lab.measures import table_statistic
 from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
-from embinit_papers.kim2024.effects import numbers
+from embinit_papers.kim2024.numbers import numbers
 
 
 @claim(
