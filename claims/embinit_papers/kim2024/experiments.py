@@ -72,14 +72,14 @@ MICRO = Settings(
     "micro",
     settings=tuple(
         (task, micro_source(role, LABELS[role]))
-        for role in (*SOURCES, "word2vec")
+        for role in (*SOURCES, *OTHER_SOURCES)
         for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
     ),
     says="a miniature: small models on text of made languages. Each seed draws a world: words, "
     "their preferences, all texts with their translations, and the tables trained on its text. "
-    "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5 "
-    "and word2vec here are 64 wide and were trained by those methods' objectives; they are not the "
-    "published ones.",
+    "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5, "
+    "word2vec, fastText and ELMo here are 64 wide and were trained by those methods' objectives; "
+    "they are not the published ones.",
     made=True,
 )
 
@@ -304,18 +304,26 @@ RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
 PROBE_MARGIN = 2.5
 """The margin of word relations in percent: one in forty, next to effects of 70 in print."""
 
+DECODER = DataSpec("multi30k-de-en", ("spacy", "spacy"), Cut(), max_length=128)
+"""The data whose decoder's 5,893 words Table 4 is about (A.2): all of Multi30k."""
+
+POSITIONS = {"micro": 8, "sample": 14, "paper": 14}
+"""How many positions Table 4's words are put at; the paper doesn't say.
+
+As many as the decoder reads at the mean: 14.1 tokens of a training sentence of Multi30k, and 7.9 to
+8.0 of the synthetic translation in each of the ten data draws for registering.
+"""
+
 
 def probes(name: str) -> list[ModelExperiment]:
     """The tier's evaluation of English GloVe on word analogies; nothing is trained.
-
-    Args:
-        name: The tier.
 
     Raises:
         InputError: The paper has no such tier.
     """
     known = settings(name)
-    task = "micro-neighbours" if known is MICRO else "analogies"
+    task, vocabulary = ("micro-neighbours", None) if known is MICRO else ("analogies", DECODER)
+    positions = POSITIONS.get(name, POSITIONS["paper"])
     setting = known.settings[0][1]
     return [
         ModelExperiment(
@@ -324,7 +332,7 @@ def probes(name: str) -> list[ModelExperiment]:
             role="analogies",
             source=setting.source,
             source_label=setting.label,
-            data=DataSpec(task, (), Cut()),
+            data=DataSpec(task, (), Cut(), max_length=positions, vocabulary=vocabulary),
             model=None,
             training=Evaluation(),
             metric=RIGHT,

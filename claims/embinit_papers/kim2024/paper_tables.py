@@ -172,7 +172,9 @@ def _grid(tier: str, runs: Runs) -> PaperTable | None:
 
 def _analogies(tier: str, runs: Runs) -> PaperTable | None:
     [experiment] = probes(tier)
-    times_root, placed = scaled(experiment, "sqrt(D)"), with_sinusoidal_positions(experiment)
+    times_root = scaled(experiment, "sqrt(D)")
+    # Positions are added to the table × √D, as the text has it (``test_table_4``).
+    placed = with_sinusoidal_positions(times_root)
     settings = (
         (experiment, "pretrained"),
         (times_root, "pretrained"),
@@ -180,7 +182,7 @@ def _analogies(tier: str, runs: Runs) -> PaperTable | None:
         (experiment, "pretrained_xavier"),
         (times_root, "pretrained_xavier"),
         (placed, "pretrained_xavier"),
-        (scaled(placed, "one", "sigma_p/sigma_x"), "pretrained"),
+        (scaled(placed, "sqrt(D)", "sigma_p/sigma_x"), "pretrained"),
     )
     rows = tuple(
         (row["says"], row["percent"] or "–", runs.measured(setting, init, experiment.metric))

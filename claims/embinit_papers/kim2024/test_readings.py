@@ -5,14 +5,11 @@ from __future__ import annotations
 from embinit.claims import claim, rank_correlation
 from embinit_papers.kim2024 import (
     READINGS,
-    TRANSLATION,
     everywhere,
     first_experiment,
-    scaled,
     table1,
-    table4,
+    table3,
     with_narrow_missing,
-    with_sinusoidal_positions,
 )
 
 
@@ -45,9 +42,7 @@ def test_what_a_table_costs_grows_with_its_width(experiment):
     says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
     where="Table 3",
     family=READINGS,
-    experiments=lambda tier: table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)(tier)[
-        :1
-    ],
+    experiments=table3,
 )
 def test_training_gains_more_with_positions(experiment):
     frozen, without = experiment.frozen(), experiment.without_positions()
@@ -65,27 +60,3 @@ def test_training_gains_more_with_positions(experiment):
 )
 def test_wide_rows_for_missing_words_cost_glove(experiment):
     assert with_narrow_missing(experiment)["pretrained"] > experiment["pretrained"]
-
-
-@claim(
-    "kim2024/readings/scaled-with-positions",
-    says="Adding positions to GloVe × √D leaves word relations alone",
-    where="beyond Table 4",
-    family=READINGS,
-    experiments=table4,
-)
-def test_positions_keep_relations_of_scaled_glove(experiment):
-    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
-    assert read["pretrained"].alike(experiment["pretrained"])
-
-
-@claim(
-    "kim2024/readings/standardised-times-root-with-positions",
-    says="Adding positions to GloVe_Xavier × √D costs word relations",
-    where="beyond Table 4",
-    family=READINGS,
-    experiments=table4,
-)
-def test_positions_destroy_relations_of_standardised_glove_times_root(experiment):
-    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
-    assert read["pretrained_xavier"] < experiment["pretrained"]
