@@ -71,8 +71,6 @@ FOLDERS = {
     **{key: ROOT / "claims/embinit_papers" / key for key in ("kim2024", "chung2021")},
     "studies": ROOT / "studies/embinit_studies",
 }
-SHARED = {"studies/readings": "kim2024/readings", "studies/beyond": "kim2024/beyond"}
-"""The families of a study whose size counts the claims that stayed with the paper, too."""
 
 
 def functions(*papers):
@@ -125,7 +123,7 @@ def test_families_have_their_registered_size(tier):
     sizes, families = Counter(), {}
     for _, found in collected():
         if tier in found.family.size:
-            name = SHARED.get(found.family.name, found.family.name)
+            name = found.family.name
             size = found.family.size[tier]
             assert families.setdefault(name, size) == size
             sizes[name] += len(found.experiments(tier)) if found.expects is None else 0

@@ -163,7 +163,7 @@ def test_the_papers_statements_name_the_claims_that_there_are(results, documents
     """Each of the paper's own claims tests a statement; one that is missing has a reason."""
     entries = tomllib.loads((ROOT / results.STATEMENTS).read_text("utf-8"))["statement"]
     named = {one for each in entries for one in each["claims"]}
-    found = [Claim.of(one) or Audit.of(one) for one in functions("kim2024")]
+    found = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "studies")]
     there = {one.id: one for one in found if one is not None}
     assert named <= set(there)
     own = {one.id for one in there.values() if isinstance(one, Claim) and one.expects is None}
@@ -172,6 +172,6 @@ def test_the_papers_statements_name_the_claims_that_there_are(results, documents
     for each in entries:
         assert each["how"] in results.HOW
         assert each["how"] == "faithful" or each["why"], each["says"]
-        assert bool(each["claims"]) or each["how"] == "missing", each["says"]
+        assert each["claims"] or each["why"], each["says"]
     page = (ROOT / results.STATEMENTS).with_name("STATEMENTS.md").read_text("utf-8")
     assert page == results.statements(documents, entries), "run make results"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim, rank_correlation
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     READINGS,
-    everywhere,
-    first_experiment,
     table1,
     table3,
     with_narrow_missing,
@@ -23,18 +21,6 @@ from embinit_papers.kim2024 import (
 )
 def test_raw_glove_is_near_xavier_on_sst2(experiment):
     assert experiment["pretrained"].alike(experiment["xavier"])
-
-
-@claim(
-    "kim2024/readings/dose-response",
-    says="Over all sources and tasks, the wider a table beside Xavier's, the more it costs",
-    where="beyond section 5.2",
-    family=READINGS,
-    experiments=first_experiment,
-)
-def test_what_a_table_costs_grows_with_its_width(experiment):
-    every = everywhere(experiment)
-    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
 
 
 @claim(

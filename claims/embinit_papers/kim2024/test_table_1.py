@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
+from embinit.claims import claim, rank_correlation
 from embinit_papers.kim2024 import (
     TABLE_1,
+    everywhere,
+    first_experiment,
     no_vectors,
     on_task,
     only_on,
@@ -105,6 +107,18 @@ def test_meaning_matters_most_on_mnli(experiment):
     sst2 = on_task(experiment, "sst2")
     gain = experiment["pretrained"] - experiment["pretrained_shuffled"]
     assert gain > sst2["pretrained"] - sst2["pretrained_shuffled"]
+
+
+@claim(
+    "kim2024/table-1/cost-grows-with-sigma",
+    says="Over all sources and tasks, the larger a table's sigma than Xavier's, the more it costs",
+    where="section 5.2",
+    family=TABLE_1,
+    experiments=first_experiment,
+)
+def test_what_a_table_costs_grows_with_its_sigma(experiment):
+    every = everywhere(experiment)
+    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
 
 
 @claim(
