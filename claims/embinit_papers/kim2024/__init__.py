@@ -24,14 +24,6 @@ from embinit_papers.kim2024.changes import (
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
-from embinit_papers.kim2024.effects import (
-    TASKS,
-    TRANSLATION,
-    about,
-    about_positions,
-    about_repair,
-    stands_for,
-)
 from embinit_papers.kim2024.experiments import (
     FULL,
     MICRO,
@@ -41,6 +33,7 @@ from embinit_papers.kim2024.experiments import (
     probes,
     without_vectors,
 )
+from embinit_papers.kim2024.numbers import TASKS, TRANSLATION, stands_for
 
 __all__ = [
     "TASKS",
@@ -65,28 +58,24 @@ FINDING_1 = Family(
     {"micro": 18, "sample": 33, "paper": 33, "full": 10},
     says="Finding 1: wide tables fare worse, and standardising repairs them",
     origin="paper",
-    sees=about("pretrained", "xavier"),
 )
 FINDING_2 = Family(
     "kim2024/finding-2",
     {"micro": 9, "sample": 11, "paper": 11, "full": 4},
     says="Finding 2: wide tables absorb the position encodings",
     origin="paper",
-    sees=about_positions,
 )
 FINDING_3 = Family(
     "kim2024/finding-3",
     {"micro": 11, "sample": 16, "paper": 16, "full": 5},
     says="Finding 3: meaning helps, and shuffling hurts",
     origin="paper",
-    sees=about("pretrained_shuffled", "pretrained", glove=("pretrained_xavier", "xavier")),
 )
 TABLE_1 = Family(
     "kim2024/table-1",
     {"micro": 18, "sample": 32, "paper": 32, "full": 10},
     says="Table 1: its other directions, and its exceptions",
     origin="paper",
-    sees=about("pretrained_xavier", "pretrained"),
 )
 TABLE_2 = Family(
     "kim2024/table-2",
@@ -99,7 +88,6 @@ TABLE_3 = Family(
     {"micro": 4, "sample": 5, "paper": 5, "full": 6},
     says="Table 3: trained or frozen, with positions or without",
     origin="paper",
-    sees=about_positions,
 )
 TABLE_4 = Family(
     "kim2024/table-4",
@@ -112,7 +100,6 @@ FIGURE_1 = Family(
     {"micro": 6, "sample": 0, "paper": 9, "full": 3},
     says="Figure 1: the curves over epochs",
     origin="paper",
-    sees=about("pretrained_shuffled", "pretrained", glove=("pretrained_xavier", "xavier")),
 )
 LEVELS = Family(
     "kim2024/levels",
@@ -125,35 +112,30 @@ SHUFFLED_POSITIONS = Family(
     {"micro": 9, "sample": 12, "paper": 12, "full": 0},
     says="Shuffled positions: meaning still helps, as a summary of the paper has it",
     origin="summary",
-    sees=about("pretrained", "xavier", glove=("pretrained_xavier", "xavier")),
 )
 NEXT_CHECKS = Family(
     "kim2024/next-checks",
     {"micro": 9, "sample": 10, "paper": 13, "full": 4},
     says="Next checks of a summary: deeper, longer, every family",
     origin="summary",
-    sees=about_repair,
 )
 OTHER_TABLES = Family(
     "kim2024/other-tables",
     {"micro": 18, "sample": 16, "paper": 0, "full": 0},
     says="Next checks of a summary: tables of other methods",
     origin="summary",
-    sees=about_repair,
 )
 READINGS = Family(
     "kim2024/readings",
     {"micro": 2, "sample": 2, "paper": 2, "full": 3},
     says="Readings of the paper's tables that its text does not state",
     origin="ours",
-    sees=about_repair,
 )
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 1, "sample": 0, "paper": 0, "full": 0},
     says="Section 3.1: a sigma that does not depend on the vocabulary",
     origin="ours",
-    sees=about_repair,
 )
 FINDINGS = (
     Finding(

@@ -12,8 +12,8 @@ from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
-from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
 from embinit_papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
+from embinit_papers.kim2024.numbers import TASKS, numbers, stands_for
 from embinit_papers.kim2024.printed import TITLES
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")

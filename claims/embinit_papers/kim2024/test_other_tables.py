@@ -5,10 +5,10 @@ sigmas alone. A table above three times Xavier's sigma is wide in the finding's 
 fares worse than Xavier. Standardised, no table does. No run of these arms was looked at.
 
 On ``micro`` Xavier's sigma is 0.05 to 0.06 and word2vec's 0.40; a test requires that the tables of
-all three are above three times Xavier's. On ``sample`` only word2vec's is taken to be: published
-Google News vectors have a norm of about 2 (not measured here), so a sigma of about 0.1, with
-Xavier's below 0.03. The sigma of published fastText and ELMo vectors is the file's, so nothing
-is claimed of these unscaled.
+all three are above three times Xavier's. On ``sample`` only word2vec's is taken to be: the
+published Google News vectors have a norm of about 2 (not measured here), so a sigma of about 0.1,
+with Xavier's below 0.03. The sigma of published fastText and ELMo vectors depends on the file, so
+nothing is claimed of these unscaled.
 """
 
 from __future__ import annotations

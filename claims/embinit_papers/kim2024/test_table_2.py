@@ -12,7 +12,7 @@ from embinit.claims import claim
 from embinit.lab.measures import table_statistic
 from embinit.runs.measures import Measure
 from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
-from embinit_papers.kim2024.effects import numbers
+from embinit_papers.kim2024.numbers import numbers
 
 
 @claim(
