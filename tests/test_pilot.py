@@ -22,7 +22,6 @@ from embinit.claims.judging import judge, read
 from embinit.claims.lock import NAME, Lock
 from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
-    FIRST_SEED,
     margin_of,
     measure_noise_floor,
     measure_spread,
@@ -31,6 +30,7 @@ from embinit.claims.pilot import (
     spread_key,
     spread_runs,
 )
+from embinit.claims.roles import SEEDS_OF_A_ROLE, Role, is_of_a_claim
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -73,18 +73,31 @@ def test_a_spread_is_numpys_over_seeds_that_no_claim_uses():
     """An arm's other seeds are others here too."""
     comparison = LEFT < RIGHT
     runs = spread_runs(comparison, 6)
-    assert {run.seed for run in runs} == set(range(FIRST_SEED, FIRST_SEED + 6))
+    assert {run.seed for run in runs} == set(range(5000, 5006))
     assert set(runs).isdisjoint((LEFT < RIGHT).with_seeds(20).runs())
     other = spread_runs(RIGHT.on_other_seeds() < RIGHT, 3)
     assert len({run.seed for run in other}) == 6
     values = [
-        score(ONE.run("pretrained", seed)).measures["accuracy"]
-        - score(ONE.run("xavier", seed)).measures["accuracy"]
-        for seed in range(FIRST_SEED, FIRST_SEED + 6)
+        score(ONE.run("pretrained", index, Role.REGISTRATION)).measures["accuracy"]
+        - score(ONE.run("xavier", index, Role.REGISTRATION)).measures["accuracy"]
+        for index in range(6)
     ]
     spread = measure_spread(comparison, 6, score)
     assert spread == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
     assert spread.degrees == 5
+
+
+@given(st.integers(0, SEEDS_OF_A_ROLE - 1), st.integers(0, SEEDS_OF_A_ROLE - 1))
+def test_no_seed_has_two_roles(one, other):
+    """What registers a margin, or is the half of a control, must not test a claim."""
+    halves = Role.CLAIM, Role.SECOND_HALF
+    roles = [*halves, *(half | Role.REGISTRATION for half in halves)]
+    seeds = {role.seed(index) for role in roles for index in (one, other)}
+    assert len(seeds) == len(roles) * len({one, other})
+    assert [is_of_a_claim(role.seed(one)) for role in roles] == [True, False, False, False]
+    for index in (-1 - one, SEEDS_OF_A_ROLE + one):
+        with pytest.raises(InputError, match=f"^replicate {index} has no seed: there are 1000"):
+            Role.REGISTRATION.seed(index)
 
 
 def test_what_no_seed_changes_or_no_run_has_is_not_registered():
@@ -173,14 +186,14 @@ def test_a_setting_that_cannot_find_the_effect_tests_no_claim(tmp_path: Path):
 
 def scored(scores: list[float]):
     """A store whose runs of reserved seeds have these scores."""
-    return lambda run: make_result(run, accuracy=scores[run.seed - FIRST_SEED])
+    return lambda run: make_result(run, accuracy=scores[run.seed - 5000])
 
 
 def test_a_noise_floor_is_the_spread_of_the_baseline():
     """Over seeds that no claim uses, with n - 1 below; its margin is twice that, rounded up."""
     runs = noise_floor_runs(ONE, 3)
     assert {run.recipe.table.init for run in runs} == {"xavier"}
-    assert [run.seed for run in runs] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+    assert [run.seed for run in runs] == [5000, 5001, 5002]
     floor = measure_noise_floor(ONE, ONE.metric, 3, scored([70.0, 72.0, 77.0]))
     assert floor["mean"] == 73.0
     assert floor["sd"] == pytest.approx(np.std([70, 72, 77], ddof=1), rel=1e-5)
@@ -224,16 +237,16 @@ def test_a_noise_floor_is_found_by_its_baseline_and_metric(tmp_path: Path):
 def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times):
     """As if each run had been made once; a run that repeats nothing has the plain deviation."""
     rng = np.random.default_rng(0)
-    values = of_seed * rng.normal(size=(2000, 1)) + within * rng.normal(size=(2000, times))
+    values = of_seed * rng.normal(size=(1000, 1)) + within * rng.normal(size=(1000, times))
     metric = replace(ONE.metric, name="mean", repeated="mean_by_time")
 
     def lookup(run):
-        row = values[run.seed - FIRST_SEED]
+        row = values[run.seed - 5000]
         return make_result(run, mean=row.mean(), curves={"mean_by_time": tuple(row)})
 
-    once = measure_noise_floor(ONE, metric, 2000, lookup)["sd"]
-    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.06)
-    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 2000, lookup)
+    once = measure_noise_floor(ONE, metric, 1000, lookup)["sd"]
+    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.08)
+    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 1000, lookup)
     assert alone["sd"] == pytest.approx(np.std(values.mean(axis=1), ddof=1), rel=1e-4)
 
 

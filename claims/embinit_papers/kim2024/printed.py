@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
+from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
@@ -62,7 +63,7 @@ def _printed_value(term: Term, task: str) -> float | None:
         return None
     source = experiment.source_role
     usual = _as_printed(experiment)
-    if usual is None or term.offset:
+    if usual is None or term.role is not Role.CLAIM:
         return None
     trained, positions = usual
     measure = "sigma" if term.measure.name == "table sigma" else term.measure.name

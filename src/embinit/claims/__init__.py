@@ -14,6 +14,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
 from embinit.claims.paired_tests import Relation, Verdict, compare
+from embinit.claims.roles import Role
 
 __all__ = [
     "Case",
@@ -25,6 +26,7 @@ __all__ = [
     "Judgement",
     "Quantity",
     "Relation",
+    "Role",
     "Verdict",
     "audited",
     "claim",

@@ -28,6 +28,7 @@ from embinit.claims.paired_tests import (
     rounded_up,
 )
 from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs import measures
 from embinit.runs.kinds import kind_of
@@ -38,26 +39,23 @@ from embinit.specs import RunSpec
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
 
-OTHER_SEEDS = 1000
-"""The first seed of an A/A control's second half."""
-
 Lookup = Callable[[RunSpec], RunResult | None]
 """Finds the result of a run; None where it has none."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight; ``offset`` turns a replicate's number into its seed."""
+    """One arm's measure with a weight, on replicates of one role."""
 
     weight: float
     experiment: Experiment
     init: str
     measure: Measure
-    offset: int = 0
+    role: Role = Role.CLAIM
 
-    def run(self, seed: int) -> RunSpec:
-        """The run that gives this term's value for the replicate ``seed``."""
-        return self.experiment.run(self.init, seed + self.offset)
+    def run(self, index: int) -> RunSpec:
+        """The run that gives this term's value for a replicate."""
+        return self.experiment.run(self.init, index, self.role)
 
     @property
     def label(self) -> str:
@@ -261,8 +259,12 @@ class Quantity:
 
     def on_other_seeds(self) -> Quantity:
         """The same arms on other seeds: the second half of an A/A comparison."""
-        terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
-        return replace(self, terms=terms, label=f"{self.label} on other seeds")
+        return replace(self.in_role(Role.SECOND_HALF), label=f"{self.label} on other seeds")
+
+    def in_role(self, role: Role) -> Quantity:
+        """The same arms on replicates of a further role."""
+        terms = tuple(replace(term, role=term.role | role) for term in self.terms)
+        return replace(self, terms=terms)
 
     @property
     def random(self) -> bool:
@@ -290,8 +292,9 @@ class Quantity:
         return [self.value(seed, lookup) for seed in range(self.seeds)]
 
     def seed_of(self, replicate: int) -> int:
-        """The seed of a replicate; an experiment's claims may begin at a later one than 0."""
-        return next((term.run(replicate).seed - term.offset for term in self.terms), replicate)
+        """A replicate's seed by which pairs are named: that of its first half."""
+        first = (term.experiment.run(term.init, replicate) for term in self.terms)
+        return next((run.seed for run in first), replicate)
 
     def lacking(self, lookup: Lookup) -> Lacking | None:
         """The values that are missing; None where there is one for each seed."""
@@ -376,13 +379,10 @@ class RankCorrelation(Quantity):
         pairs = tuple((arm.with_seeds(seeds), base.with_seeds(seeds)) for arm, base in self.pairs)
         return replace(self, seeds=seeds, pairs=pairs)
 
-    def on_other_seeds(self) -> Quantity:
-        """The same pairs on other seeds."""
-        return replace(
-            self,
-            label=f"{self.label} on other seeds",
-            pairs=tuple((arm.on_other_seeds(), base.on_other_seeds()) for arm, base in self.pairs),
-        )
+    def in_role(self, role: Role) -> Quantity:
+        """The same pairs on replicates of a further role."""
+        pairs = tuple((arm.in_role(role), base.in_role(role)) for arm, base in self.pairs)
+        return replace(self, pairs=pairs)
 
     def runs_of(self, seed: int) -> list[RunSpec]:
         """The runs of every pair in one replicate."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.roles import Role
 from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import RunSpec
@@ -67,8 +68,8 @@ class Experiment:
         """The name of what is trained on, or of the function that trains."""
         return self.run(self.baseline, 0).recipe.task
 
-    def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm; InputError where there is no such arm."""
+    def run(self, arm: str, index: int, role: Role = Role.CLAIM) -> RunSpec:
+        """The spec of a role's replicate of an arm; InputError where there is no such arm."""
         raise NotImplementedError
 
     def measure(self, name: str) -> Measure:

@@ -156,7 +156,7 @@ def _arms(quantity: Quantity) -> list[object]:
     if isinstance(quantity, RankCorrelation):
         return [[_arms(arm), _arms(base)] for arm, base in quantity.pairs]
     terms = [
-        [term.weight, without_code(term.run(0)), term.offset, term.measure.name]
+        [term.weight, without_code(term.run(0)), term.role.seed(0), term.measure.name]
         for term in quantity.terms
     ]
     return [*terms, quantity.shift]

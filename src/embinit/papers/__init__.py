@@ -11,11 +11,12 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.claims.comparisons import OTHER_SEEDS, Comparison
+from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
 from embinit.claims.pilot import margin_of
+from embinit.claims.roles import is_of_a_claim
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of
@@ -173,7 +174,7 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
     """Results by arm (its spec at seed 0), in the order of seeds, without A/A second halves."""
     arms: dict[RunSpec, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.spec.seed):
-        if result.spec.seed < OTHER_SEEDS:
+        if is_of_a_claim(result.spec.seed):
             arms.setdefault(result.spec.without_seed(), []).append(result)
     return arms
 
