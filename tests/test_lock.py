@@ -19,7 +19,6 @@ import pytest
 from builders import make_experiment, make_result, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
-from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
 from embinit.claims.registration_status import (
     difference,
@@ -29,6 +28,7 @@ from embinit.claims.registration_status import (
 from embinit.claims.roles import Role
 from embinit.commands import register
 from embinit.commands.main import main
+from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema

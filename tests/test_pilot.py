@@ -6,7 +6,6 @@ A lock has a spread under the difference itself, and a noise floor under the bas
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
-from embinit.claims import Claim, rank_correlation, trend
+from embinit.claims import Claim, trend
 from embinit.claims.definitions import Family
-from embinit.claims.judging import judge, read
+from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
 from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
@@ -32,8 +31,7 @@ from embinit.claims.pilot import (
 )
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role, is_of_a_claim
 from embinit.errors import InputError
-from embinit.runs.session import Session
-from embinit.runs.store import Store
+from embinit.lab.quantities import rank_correlation
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]
@@ -145,43 +143,6 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     assert comparison.decide(lookup, 0.001).verdict is Verdict.SUPPORTED
     alone = replace(comparison, spread=None).decide(lookup, 0.001)
     assert alone.verdict is Verdict.UNDECIDED
-
-
-def test_a_setting_that_cannot_find_the_effect_tests_no_claim(tmp_path: Path):
-    """Its claims are NOT RUN and train nothing; its controls are tested all the same."""
-    lock = Lock(tmp_path / NAME)
-    able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
-
-    def reads(one, expects=None, measure="accuracy"):
-        family, on = Family("mine/two", {ONE.tier: 1}), lambda tier: [one]
-
-        @Claim("mine/two/a", says="a", family=family, experiments=on, expects=expects)
-        def test_claim(experiment):
-            left, right = (
-                experiment[name].measured_by(measure, keep_margin=measure == "accuracy")
-                for name in ("pretrained", "xavier")
-            )
-            assert left < right
-
-        return read(test_claim, one, lock=lock)
-
-    assert reads(able).obstacle is None, "nothing is registered"
-    key = spread_key(able["pretrained"] < able["xavier"])
-    lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
-    assert reads(able).obstacle is None, "an effect of 3 is found at an sd of .5"
-    lock.write({"differences": {key: {"sd": 5.0, "seeds": 10}}})
-    small = reads(able)
-    assert small.runs() == []
-    judged = judge(small, session=Session(Store(tmp_path / "store"), data_dir=None, device="cpu"))
-    assert (judged.verdict, judged.as_expected) == (Verdict.NOT_RUN, None)
-    assert re.fullmatch(
-        r"too coarse to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
-        judged.decisions[0].reason,
-    )
-    assert reads(able, Verdict.REFUTED).obstacle is None
-    assert reads(able, measure="sigma").obstacle is None
-    assert reads(replace(able, planted=None)).obstacle is None
-    assert reads(replace(able, seeds=3, most_seeds=200)).obstacle is None, "enough seeds tell"
 
 
 def scored(scores: list[float]):

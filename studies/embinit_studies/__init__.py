@@ -8,7 +8,6 @@ claims that stayed with the paper: a smaller one would raise its claims' share o
 from __future__ import annotations
 
 from embinit.claims.definitions import Family
-from embinit_papers.chung2021 import sees
 from embinit_papers.kim2024.effects import about_repair
 
 TIERS = ("micro", "sample", "paper")
@@ -39,21 +38,18 @@ DECOUPLING = Family(
     {"micro": 6, "paper": 5},
     says="Decoupling: two tables are no worse than one, and better in a wider model",
     origin="ours",
-    sees=sees,
 )
 OUTPUT_WIDTH = Family(
     "studies/output-width",
     {"micro": 4, "paper": 4},
     says="Readings: what the abstract's sentences would lead one to expect besides",
     origin="ours",
-    sees=sees,
 )
 INITS = Family(
     "studies/inits",
     {"micro": 8, "paper": 8},
     says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
     origin="ours",
-    sees=sees,
 )
 REPAIRS = Family(
     "studies/repairs",

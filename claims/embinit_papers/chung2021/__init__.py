@@ -28,7 +28,6 @@ from typing import Any, cast
 
 from embinit.claims.comparisons import Comparison, Quantity, trend
 from embinit.claims.definitions import Family
-from embinit.claims.experiments import Experiment
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
@@ -52,33 +51,23 @@ USUAL = "normal"
 """The init of all arms that don't compare inits: BERT's and RemBERT's."""
 
 
-def sees(experiment: Experiment) -> Experiment:
-    """An experiment as all claims here see it: it must be able to find what pre-training gains."""
-    assert isinstance(experiment, ModelExperiment)
-    [task] = [each for each in SETTINGS[experiment.tier].tasks if each.role == experiment.role]
-    return replace(experiment, planted=task.gains)
-
-
 REINVESTMENT = Family(
     "chung2021/reinvestment",
     {"micro": 4, "paper": 3},
     says="Reinvestment: a narrow input table and more layers beat the coupled model",
     origin="abstract",
-    sees=sees,
 )
 OUTPUT_WIDTH = Family(
     "chung2021/output-width",
     {"micro": 4, "paper": 3},
     says="Output width: a wider output table helps, though it is thrown away",
     origin="abstract",
-    sees=sees,
 )
 GENERALITY = Family(
     "chung2021/generality",
     {"micro": 2, "paper": 2},
     says="Generality: a wider output table keeps the last layers general",
     origin="abstract",
-    sees=sees,
 )
 
 
@@ -120,8 +109,6 @@ class Task:
         margin: The margin of its accuracy, in percent.
         transfer_margin: The margin of its accuracy in the other language, in percent; None for a
             task that has no test there.
-        learns: What the usual arm learns above guessing, in percent, as it was registered.
-        gains: How much of that pre-training gains, likewise.
         times: How often each encoder is fine-tuned. Margins are those of one fine-tuning: more
             of them make a mean more exact, and a difference no more important.
     """
@@ -132,8 +119,6 @@ class Task:
     training: TrainingSpec
     margin: float
     transfer_margin: float | None = None
-    learns: float | None = None
-    gains: float | None = None
     times: int = 1
 
     @property
@@ -206,8 +191,6 @@ SETTINGS = {
                 TrainingSpec(16, 3, 1e-3),
                 margin=1.6,
                 transfer_margin=0.7,
-                learns=43.8,
-                gains=3.2,
                 times=4,
             ),
             Task(
@@ -217,8 +200,6 @@ SETTINGS = {
                 TrainingSpec(16, 6, 1e-3, schedule="linear"),
                 margin=3.7,
                 transfer_margin=1.9,
-                learns=29.7,
-                gains=7.3,
                 times=4,
             ),
         ),
@@ -306,7 +287,6 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
             seeds=setting.seeds,
             most_seeds=setting.most_seeds,
             margin=task.margin,
-            learns=task.learns,
             positions=PositionSpec("learned", "one"),
             baseline=USUAL,
             worlds=WORLDS.get(tier),

@@ -78,23 +78,8 @@ def _scores(source: str, task: str) -> Mapping[str, float]:
     return {arm: float((cell.get("score") or cell["matched"])[0]) for arm, cell in cells.items()}
 
 
-def largest_share(experiment: ModelExperiment) -> float:
-    """The largest printed difference of an arm and Xavier, as a share of what Xavier learns.
-
-    A synthetic task that stands for two gets the smaller one.
-    """
-    return min(
-        max(
-            share(source, task, arm, "xavier") or 0.0
-            for source in numbers()["tables_1_and_7"]
-            for arm in _scores(source, task)
-        )
-        for task in stands_for(experiment)
-    )
-
-
 def about(left: str, right: str, **of_source: tuple[str, str]) -> Sees:
-    """What claims on the difference of two arms see: its margin, and the effect to be found.
+    """What claims on the difference of two arms see: its margin.
 
     Args:
         left: An arm.
@@ -137,7 +122,7 @@ def about_positions(experiment: Experiment) -> Experiment:
 
 
 def judged(experiment: Experiment, effect: float) -> Experiment:
-    """An experiment with the margin of an effect, and the largest one that must be found.
+    """An experiment with the margin of an effect.
 
     Args:
         experiment: The experiment.
@@ -145,9 +130,5 @@ def judged(experiment: Experiment, effect: float) -> Experiment:
     """
     if not isinstance(experiment, ModelExperiment) or experiment.learns is None:
         return experiment
-    small, large = experiment.learns * effect, experiment.learns * largest_share(experiment)
-    return replace(
-        experiment,
-        margin=min(experiment.margin, float(f"{small / 2:.2g}")),
-        planted=max(small, large),
-    )
+    margin = float(f"{experiment.learns * effect / 2:.2g}")
+    return replace(experiment, margin=min(experiment.margin, margin))

@@ -5,7 +5,6 @@ from embinit.claims.comparisons import (
     Comparison,
     Decision,
     Quantity,
-    rank_correlation,
     trend,
 )
 from embinit.claims.controls import positive_control
@@ -35,7 +34,6 @@ __all__ = [
     "grid",
     "judge",
     "positive_control",
-    "rank_correlation",
     "read",
     "trend",
 ]

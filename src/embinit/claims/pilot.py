@@ -24,7 +24,6 @@ from embinit.claims.comparisons import (
     Comparison,
     Lookup,
     Quantity,
-    RankCorrelation,
     why_without,
 )
 from embinit.claims.experiments import Experiment
@@ -78,11 +77,8 @@ def _registering(quantity: Quantity, seeds: int) -> Quantity:
 def spread_key(comparison: Comparison) -> str:
     """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
     left, right = comparison.left, comparison.right
-    ranked = [side for side in (left, right) if isinstance(side, RankCorrelation)]
-    if ranked:
-        return digest_of_content(
-            [[_arms(arm), _arms(base)] for side in ranked for arm, base in side.pairs]
-        )
+    if groups := [*left.parts, *right.parts]:
+        return digest_of_content([[_arms(part) for part in group] for group in groups])
     weights: dict[str, float] = defaultdict(float)
     for side, sign in ((left, 1), (right, -1)):
         for arm, weight in _arms(side).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import REGISTERING
+from embinit.lab.quantities import InitQuantity
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, PositionSpec, Procedure, TableSpec
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
@@ -19,6 +21,8 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
+    source: str = ""  # of the vectors
+    source_label: str = ""  # its name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure
@@ -30,11 +34,19 @@ class ModelExperiment(Experiment):
     table_rate: float = 1.0  # multiplies the learning rate for the tables
     worlds: range | None = None  # one a seed; None where all share text and vectors
     claims_from: int = 0  # the first seed, behind those whose results are known
+    learns: float | None = None  # what the baseline learns above guessing, in the metric's unit
+
+    quantity = InitQuantity
 
     @property
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The source of its vectors, if any."""
+        return {self.source: self.source_label} if self.source else {}
 
     @property
     def replicates(self) -> str:

@@ -296,8 +296,8 @@ class ModelRecipe(Recipe, Generic[P]):
             table=replace(self.table, source=source),
         )
 
-    def without_world(self) -> Self:
-        """The recipe in any world, unless it is of the one that names have no number of."""
+    def without_seed(self) -> Self:
+        """The recipe on any data draw, unless it is on the one that names have no number of."""
         return self.in_world(ANY_WORLD) if split_world(self.data.task)[1] else self
 
     def layout(self) -> Mapping[str, Any]:

@@ -109,7 +109,7 @@ class Paper:
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
         every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
-        return {experiment.source: experiment.source_label for experiment in every}
+        return {name: label for each in every for name, label in each.sources.items()}
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
