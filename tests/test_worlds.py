@@ -40,6 +40,7 @@ from embinit.lab.data.sources.microcosm import (
 )
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
+from embinit.lab.draws import at_world, split_world
 from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
 from embinit.lab.evaluation.analogies import check as check_evaluation
 from embinit.lab.experiments import ModelExperiment
@@ -48,7 +49,6 @@ from embinit.lab.specs import Cut, recipe_of
 from embinit.lab.table_pretraining import runs as table_runs
 from embinit.lab.table_pretraining.__main__ import main
 from embinit.lab.tables import initial_tables
-from embinit.registry import at_world, split_world
 from embinit.runs.kinds import kind_of
 from embinit.runs.session import key_of
 from embinit.specs import canonical
@@ -305,10 +305,13 @@ def test_a_seed_has_a_world_that_all_its_arms_share(seed, registered):
     arm, base = experiment["pretrained"], experiment["xavier"].on_other_seeds()
     [ours], [other] = arm.runs_of(seed), base.runs_of(seed)
     assert recipe_of(ours).table.source == f"micro-glove@{CLAIMING[seed]}"
-    assert ours.recipe.task == other.recipe.task == f"micro-sentiment@{CLAIMING[seed]}"
+    assert ours.recipe.task == "micro-sentiment"
+    assert {recipe_of(run).data.task for run in (ours, other)} == {
+        f"micro-sentiment@{CLAIMING[seed]}"
+    }
     assert ours.seed != other.seed
     [pilot] = arm.in_role(Role.REGISTRATION).runs_of(registered)
-    assert pilot.recipe.task == f"micro-sentiment@{REGISTERING[registered]}"
+    assert recipe_of(pilot).data.task == f"micro-sentiment@{REGISTERING[registered]}"
 
 
 def test_more_seeds_than_worlds_are_refused():

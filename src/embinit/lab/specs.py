@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, cast
 from typing_extensions import TypeVar
 
 from embinit.errors import InputError
-from embinit.registry import ANY_WORLD, at_world, split_world
+from embinit.lab.draws import ANY_WORLD, at_world, split_world
 from embinit.specs import Recipe, RunSpec, later
 
 
@@ -261,8 +261,8 @@ class ModelRecipe(Recipe, Generic[P]):
 
     @property
     def task(self) -> str:
-        """The data set's name."""
-        return self.data.task
+        """The data set's name, on any data draw."""
+        return split_world(self.data.task)[0]
 
     @property
     def arm(self) -> str:
@@ -277,8 +277,7 @@ class ModelRecipe(Recipe, Generic[P]):
     @property
     def pace(self) -> str:
         """The settings that decide a run's duration: data, precision and model."""
-        task, _ = split_world(self.task)
-        return f"{self.kind}/{task}/{self.training.precision}/{self.model}"
+        return f"{self.kind}/{self.task}/{self.training.precision}/{self.model}"
 
     @property
     def stacking(self) -> object:

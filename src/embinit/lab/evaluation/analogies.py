@@ -23,6 +23,7 @@ from embinit.files.writing import digest, find
 from embinit.lab.data.microcosm import synonym_groups
 from embinit.lab.data.preparation import source
 from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.draws import NamedDraws, at_world
 from embinit.lab.evaluation import EvaluationRecipe
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import (
@@ -36,7 +37,6 @@ from embinit.lab.tables.diagnostics import (
 )
 from embinit.lab.tables.inits import INITS, xavier_sigma
 from embinit.randomness import stream
-from embinit.registry import Named, at_world
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -148,7 +148,7 @@ def _neighbours(world: int = 0) -> Evaluation:
     )
 
 
-EVALUATIONS = Named(
+EVALUATIONS = NamedDraws(
     "evaluation",
     {
         "analogies": Evaluation(
