@@ -110,7 +110,6 @@ def test_an_entry_in_a_world_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
     assert "micro-verb@3" in TASKS
     assert "micro-verb@3" not in list(TASKS)
     assert TASKS.code("micro-verb@3") == TASKS.code("micro-verb") == ""
-    assert TASKS.module("micro-verb@3") == TASKS.module("micro-verb")
     assert TASKS.registered("micro-verb@3") is TASKS.registered("micro-verb")
     set_apart(monkeypatch, SOURCES)
     path = tmp_path / "vectors.txt"

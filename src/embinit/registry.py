@@ -91,12 +91,6 @@ class Registry(Generic[T]):
         """The object that is registered under a name; entry points are not loaded."""
         return self._entries.get(self._base(name))
 
-    def module(self, name: str) -> str | None:
-        """The module that an object comes from, which is not loaded; None where none has it."""
-        name = self._base(name)
-        points = _points(self._group).get(name)
-        return points[0].module if points else self._homes.get(name)
-
     def _knows(self, name: str) -> bool:
         return name in self._entries or name in _points(self._group)
 
