@@ -212,7 +212,7 @@ def classes_of(world: int, part: Part) -> dict[str, int]:
     [
         "micro-sentiment",
         "micro-sentiment-plain",
-        "micro-sentiment-across@2019",
+        "micro-sentiment-across@3019",
     ],
 )
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
