@@ -49,8 +49,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.comparisons import OTHER_SEEDS
-from embinit.claims.pilot import FIRST_SEED
+from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut
 from embinit.specs import RunSpec
@@ -127,12 +126,12 @@ def part(
     unit: str,
     settings: Sequence[ModelExperiment],
     inits: Sequence[str],
-    seeds: Iterable[int],
+    indices: Iterable[int],
+    role: Role = Role.CLAIM,
 ) -> Part:
     """The runs of some arms of settings of one experiment, seed by seed."""
-    seeds = list(seeds)
-    runs = tuple(one.run(init, seed) for seed in seeds for one in settings for init in inits)
-    return Part(unit, runs, *SECONDS[settings[0].name], registering=seeds[0] >= FIRST_SEED)
+    runs = tuple(one.run(init, i, role) for i in indices for one in settings for init in inits)
+    return Part(unit, runs, *SECONDS[settings[0].name], registering=role is Role.REGISTRATION)
 
 
 def parts() -> list[Part]:
@@ -141,18 +140,18 @@ def parts() -> list[Part]:
     xavier, mbert = one["glove-multi30k-de-en-no-vectors"], one["bert-multi30k-de-en-no-vectors"]
     sst2, minilm, multi30k = one["glove-sst2"], one["bert-sst2"], one["glove-multi30k-en-de"]
     table_3 = [setting for setting in four(multi30k) if setting is not multi30k]
-    registering = range(FIRST_SEED, FIRST_SEED + 10)
+    registering = range(10), Role.REGISTRATION
     return [
         *(part(unit, four(xavier), ["xavier"], s) for unit, s in units("1", 6, 3)),
-        part("2", [minilm], BERT, registering),
+        part("2", [minilm], BERT, *registering),
         part("2", [minilm], BERT, range(12)),
-        part("3a", [one["t5-sst2-no-vectors"]], PRINTED, registering),
+        part("3a", [one["t5-sst2-no-vectors"]], PRINTED, *registering),
         part("3a", [one["t5-sst2-no-vectors"]], PRINTED, range(12)),
-        part("3b", [one["bert-sst2-no-vectors"]], PRINTED, registering),
+        part("3b", [one["bert-sst2-no-vectors"]], PRINTED, *registering),
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, range(12)),
         part("4", [sst2], GLOVE, range(30)),
         part("4", [with_narrow_missing(sst2)], GLOVE[1:], range(8)),
-        part("4", [sst2], ["xavier"], range(OTHER_SEEDS, OTHER_SEEDS + 30)),
+        part("4", [sst2], ["xavier"], range(30), Role.SECOND_HALF),
         part("4", [blind(sst2)], ["xavier"], range(30)),
         *(part(unit, [multi30k], GLOVE, s) for unit, s in units("5", 8, 4)),
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),

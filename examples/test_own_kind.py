@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import torch
 
-from embinit.claims import Experiment, Family, claim
+from embinit.claims import Experiment, Family, Role, claim
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS
 from embinit.randomness import stream
@@ -79,9 +79,9 @@ OWN = Family("example/kind", {"micro": 1}, says="How many directions a table use
 class Spectra(Experiment):
     """An experiment whose arms are inits."""
 
-    def run(self, arm, seed):
-        """The run of an arm and a seed."""
-        return RunSpec(SpectrumRecipe(arm), seed)
+    def run(self, arm, index, role=Role.CLAIM):
+        """The run of an arm and a replicate."""
+        return RunSpec(SpectrumRecipe(arm), role.seed(index))
 
 
 def spectrum(tier):

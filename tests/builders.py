@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def make_function_run() -> RunSpec:
     return RunSpec(recipe, 3)
 
 
-OWN_KINDS = [name for name in KINDS if str(KINDS.module(name)).startswith("embinit.")]
+OWN_KINDS = [p.name for p in entry_points(group="embinit.kinds") if p.module[:8] == "embinit."]
 """The kinds of runs that embinit has itself."""
 
 

@@ -18,6 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.claims.roles import Role
 from embinit.lab.specs import (
     Cut,
     DataSpec,
@@ -76,7 +77,7 @@ def arms(role: str, model: str, precision: str) -> tuple[RunSpec, ...]:
         if fits
         else [(one.with_sigma(sigma), "xavier") for sigma in (0.05, 0.3)]
     )
-    return tuple(s.run(init, seed) for seed in (5000, 5001, 5002) for s, init in variants)
+    return tuple(s.run(init, i, Role.REGISTRATION) for i in range(3) for s, init in variants)
 
 
 @functools.cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import embinit
 from embinit.claims.audit import printed
 from embinit.errors import InputError
 from embinit.lab.data.tasks import TASKS as DATA_SETS
@@ -148,3 +151,13 @@ def test_kinds_of_runs_have_limits_of_their_own():
     cohorts = plan(wanted, lambda run: 7 if run.recipe.model.dim == 64 else 2)
     sizes = sorted((cohort.runs[0].recipe.model.dim, len(cohort.runs)) for cohort in cohorts)
     assert sizes == [(64, 7), (300, 1), (300, 2), (300, 2), (300, 2)]
+
+
+def test_the_engine_names_no_idea_of_the_lab():
+    """The import contract can't see an idea; these live in embinit.lab, or with a paper."""
+    home = Path(embinit.__file__).parent
+    engine = [path for path in home.glob("*/**/*.py") if not path.is_relative_to(home / "lab")]
+    text = "".join(path.read_text("utf-8") for path in [*engine, home / "specs.py"])
+    ideas = r"\b\w*worlds?\b|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_correlation"
+    assert len(engine) > 50
+    assert set(re.findall(ideas, text)) == set()

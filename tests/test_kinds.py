@@ -13,7 +13,7 @@ import pytest
 
 import embinit
 from builders import OWN_KINDS, make_experiment, make_function_run, set_apart
-from embinit.claims import Family, Verdict, claim, judge
+from embinit.claims import Family, Role, Verdict, claim, judge
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.specs import ModelRecipe, Procedure
@@ -134,8 +134,8 @@ class Throws(Experiment):
     throws: int
     sides: tuple[int, ...] = (6,)
 
-    def run(self, arm, seed):
-        return RunSpec(DiceRecipe(arm, self.throws, self.sides), seed)
+    def run(self, arm, index, role=Role.CLAIM):
+        return RunSpec(DiceRecipe(arm, self.throws, self.sides), role.seed(index))
 
 
 PIPS = Measure("pips", "pips", "pips shown", "up")

@@ -19,16 +19,17 @@ import pytest
 from builders import make_experiment, make_result, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
-from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
-from embinit.claims.pilot import FIRST_SEED, margin_of
+from embinit.claims.pilot import margin_of
 from embinit.claims.registration_status import (
     difference,
     frozen,
     registration_status,
 )
+from embinit.claims.roles import Role
 from embinit.commands import register
 from embinit.commands.main import main
+from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
@@ -132,7 +133,7 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
         json.loads(path.read_text())["record"]
         for path in (project / ".embinit/store/runs").rglob("*.json")
     ]
-    seeds = range(FIRST_SEED, FIRST_SEED + 6)
+    seeds = range(Role.REGISTRATION.seed(0), Role.REGISTRATION.seed(6))
     own = [
         each["measures"]["accuracy"]
         for each in values

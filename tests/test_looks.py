@@ -178,7 +178,7 @@ def test_one_of_several_comparisons_refutes_at_its_part_alone():
 
 def test_every_kind_of_quantity_takes_more_seeds():
     """Differences of differences, constants, other seeds and rank correlations."""
-    from embinit.claims.comparisons import rank_correlation
+    from embinit.lab.quantities import rank_correlation
 
     other = replace(ONE, source="micro-t5")
     pairs = [(ONE[init], ONE["xavier"]) for init in ("pretrained", "xavier_pretrained")]

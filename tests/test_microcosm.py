@@ -36,8 +36,8 @@ from embinit.lab.data.microcosm.lexicon import Part
 from embinit.lab.data.tasks import microcosm
 from embinit.lab.data.tasks.base import TASKS, Splits
 from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
+from embinit.lab.draws import split_world
 from embinit.lab.specs import Cut
-from embinit.registry import split_world
 
 NAMES = ("micro-translation", "micro-sentiment", "micro-sentiment-plain", "micro-inference")
 seeds = st.integers(0, 2**32 - 1).map(str)
@@ -212,7 +212,7 @@ def classes_of(world: int, part: Part) -> dict[str, int]:
     [
         "micro-sentiment",
         "micro-sentiment-plain",
-        "micro-sentiment-across@2019",
+        "micro-sentiment-across@3019",
     ],
 )
 @pytest.mark.parametrize("split", ["train", "validation", "test"])

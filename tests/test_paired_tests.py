@@ -25,7 +25,6 @@ from embinit.claims.paired_tests import (
     chance_to_decide,
     chance_to_support,
     compare,
-    rank_correlation,
     seeds_for,
     smallest_effect,
     unknown_after,
@@ -398,18 +397,6 @@ def test_a_thousand_seeds_are_the_most():
     effect = optimize.brentq(lambda effect: power_of(effect, 1000, 0.05) - 0.9, 0.01, 1)
     assert seeds_for(effect * (1 + 1e-5), 0.05) == 1000
     assert seeds_for(effect * (1 - 1e-3), 0.05) is None
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=3, max_size=8))
-def test_a_rank_correlation_is_pearsons_of_the_ranks(pairs):
-    """Equal values share the mean of their ranks; what never varies goes with nothing."""
-    first, second = zip(*pairs, strict=True)
-    rho = rank_correlation(first, second)
-    if len(set(first)) == 1 or len(set(second)) == 1:
-        assert rho == 0
-    else:
-        ranks = stats.rankdata(first), stats.rankdata(second)
-        assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ A lock has a spread under the difference itself, and a noise floor under the bas
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
-from embinit.claims import Claim, rank_correlation, trend
+from embinit.claims import Claim, trend
 from embinit.claims.definitions import Family
-from embinit.claims.judging import judge, read
+from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
 from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
-    FIRST_SEED,
     margin_of,
     measure_noise_floor,
     measure_spread,
@@ -31,9 +29,9 @@ from embinit.claims.pilot import (
     spread_key,
     spread_runs,
 )
+from embinit.claims.roles import SEEDS_OF_A_ROLE, Role, is_of_a_claim
 from embinit.errors import InputError
-from embinit.runs.session import Session
-from embinit.runs.store import Store
+from embinit.lab.quantities import rank_correlation
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]
@@ -73,18 +71,31 @@ def test_a_spread_is_numpys_over_seeds_that_no_claim_uses():
     """An arm's other seeds are others here too."""
     comparison = LEFT < RIGHT
     runs = spread_runs(comparison, 6)
-    assert {run.seed for run in runs} == set(range(FIRST_SEED, FIRST_SEED + 6))
+    assert {run.seed for run in runs} == set(range(5000, 5006))
     assert set(runs).isdisjoint((LEFT < RIGHT).with_seeds(20).runs())
     other = spread_runs(RIGHT.on_other_seeds() < RIGHT, 3)
     assert len({run.seed for run in other}) == 6
     values = [
-        score(ONE.run("pretrained", seed)).measures["accuracy"]
-        - score(ONE.run("xavier", seed)).measures["accuracy"]
-        for seed in range(FIRST_SEED, FIRST_SEED + 6)
+        score(ONE.run("pretrained", index, Role.REGISTRATION)).measures["accuracy"]
+        - score(ONE.run("xavier", index, Role.REGISTRATION)).measures["accuracy"]
+        for index in range(6)
     ]
     spread = measure_spread(comparison, 6, score)
     assert spread == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
     assert spread.degrees == 5
+
+
+@given(st.integers(0, SEEDS_OF_A_ROLE - 1), st.integers(0, SEEDS_OF_A_ROLE - 1))
+def test_no_seed_has_two_roles(one, other):
+    """What registers a margin, or is the half of a control, must not test a claim."""
+    halves = Role.CLAIM, Role.SECOND_HALF
+    roles = [*halves, *(half | Role.REGISTRATION for half in halves)]
+    seeds = {role.seed(index) for role in roles for index in (one, other)}
+    assert len(seeds) == len(roles) * len({one, other})
+    assert [is_of_a_claim(role.seed(one)) for role in roles] == [True, False, False, False]
+    for index in (-1 - one, SEEDS_OF_A_ROLE + one):
+        with pytest.raises(InputError, match=f"^replicate {index} has no seed: there are 1000"):
+            Role.REGISTRATION.seed(index)
 
 
 def test_what_no_seed_changes_or_no_run_has_is_not_registered():
@@ -134,53 +145,16 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     assert alone.verdict is Verdict.UNDECIDED
 
 
-def test_a_setting_that_cannot_find_the_effect_tests_no_claim(tmp_path: Path):
-    """Its claims are NOT RUN and train nothing; its controls are tested all the same."""
-    lock = Lock(tmp_path / NAME)
-    able = replace(ONE, seeds=5, most_seeds=None, planted=3.0)
-
-    def reads(one, expects=None, measure="accuracy"):
-        family, on = Family("mine/two", {ONE.tier: 1}), lambda tier: [one]
-
-        @Claim("mine/two/a", says="a", family=family, experiments=on, expects=expects)
-        def test_claim(experiment):
-            left, right = (
-                experiment[name].measured_by(measure, keep_margin=measure == "accuracy")
-                for name in ("pretrained", "xavier")
-            )
-            assert left < right
-
-        return read(test_claim, one, lock=lock)
-
-    assert reads(able).obstacle is None, "nothing is registered"
-    key = spread_key(able["pretrained"] < able["xavier"])
-    lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
-    assert reads(able).obstacle is None, "an effect of 3 is found at an sd of .5"
-    lock.write({"differences": {key: {"sd": 5.0, "seeds": 10}}})
-    small = reads(able)
-    assert small.runs() == []
-    judged = judge(small, session=Session(Store(tmp_path / "store"), data_dir=None, device="cpu"))
-    assert (judged.verdict, judged.as_expected) == (Verdict.NOT_RUN, None)
-    assert re.fullmatch(
-        r"too coarse to tell: 5 seeds see \d.* % accuracy, .* must be found is 3",
-        judged.decisions[0].reason,
-    )
-    assert reads(able, Verdict.REFUTED).obstacle is None
-    assert reads(able, measure="sigma").obstacle is None
-    assert reads(replace(able, planted=None)).obstacle is None
-    assert reads(replace(able, seeds=3, most_seeds=200)).obstacle is None, "enough seeds tell"
-
-
 def scored(scores: list[float]):
     """A store whose runs of reserved seeds have these scores."""
-    return lambda run: make_result(run, accuracy=scores[run.seed - FIRST_SEED])
+    return lambda run: make_result(run, accuracy=scores[run.seed - 5000])
 
 
 def test_a_noise_floor_is_the_spread_of_the_baseline():
     """Over seeds that no claim uses, with n - 1 below; its margin is twice that, rounded up."""
     runs = noise_floor_runs(ONE, 3)
     assert {run.recipe.table.init for run in runs} == {"xavier"}
-    assert [run.seed for run in runs] == [FIRST_SEED, FIRST_SEED + 1, FIRST_SEED + 2]
+    assert [run.seed for run in runs] == [5000, 5001, 5002]
     floor = measure_noise_floor(ONE, ONE.metric, 3, scored([70.0, 72.0, 77.0]))
     assert floor["mean"] == 73.0
     assert floor["sd"] == pytest.approx(np.std([70, 72, 77], ddof=1), rel=1e-5)
@@ -220,16 +194,16 @@ def test_a_noise_floor_is_found_by_its_baseline_and_metric(tmp_path: Path):
 def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times):
     """As if each run had been made once; a run that repeats nothing has the plain deviation."""
     rng = np.random.default_rng(0)
-    values = of_seed * rng.normal(size=(2000, 1)) + within * rng.normal(size=(2000, times))
+    values = of_seed * rng.normal(size=(1000, 1)) + within * rng.normal(size=(1000, times))
     metric = replace(ONE.metric, name="mean", repeated="mean_by_time")
 
     def lookup(run):
-        row = values[run.seed - FIRST_SEED]
+        row = values[run.seed - 5000]
         return make_result(run, mean=row.mean(), curves={"mean_by_time": tuple(row)})
 
-    once = measure_noise_floor(ONE, metric, 2000, lookup)["sd"]
-    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.06)
-    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 2000, lookup)
+    once = measure_noise_floor(ONE, metric, 1000, lookup)["sd"]
+    assert once == pytest.approx(math.hypot(of_seed, within), rel=0.08)
+    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 1000, lookup)
     assert alone["sd"] == pytest.approx(np.std(values.mean(axis=1), ddof=1), rel=1e-4)
 
 

@@ -356,7 +356,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
 def test_a_file_that_changes_within_a_process_is_read_again(tmp_path, monkeypatch):
     """Else the old vectors would be trained with and kept under the key of the new ones."""
     set_apart(monkeypatch, SOURCES)
-    [pretrained] = small_runs(arms=("pretrained",), seeds=(5000,))
+    [pretrained] = small_runs(arms=("pretrained",), seeds=(50,))
     data, source = pretrained.recipe.data, pretrained.recipe.table.source
     words = initial_tables.prepare(data, None).vocabularies["encoder"].words[10:14]
     path, known = tmp_path / "mine.txt", []

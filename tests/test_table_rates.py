@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.models import layers
@@ -44,7 +45,7 @@ def base(role: str = "translation", **recipe) -> RunSpec:
         data=replace(made.data, cut=Cut(60, 20, 20)),
         training=replace(made.training, **{"epochs": 1, "batch_size": 16, **recipe}),
     )
-    return made.with_sigma(SIGMA).run("pretrained", 5000)
+    return made.with_sigma(SIGMA).run("pretrained", 0, Role.REGISTRATION)
 
 
 def widened(run: RunSpec, times: float, *repairs: str) -> RunSpec:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
         grid,
         judge,
         positive_control,
-        rank_correlation,
         trend,
     )
     from embinit.errors import InputError
+    from embinit.lab.quantities import rank_correlation
     from embinit.lab.tables.recipes import INITS, Init
     from embinit.papers import PAPERS, Paper
     from embinit.runs.functions import training
@@ -61,7 +61,7 @@ _HOMES = {
     "grid": "claims",
     "judge": "claims",
     "positive_control": "claims",
-    "rank_correlation": "claims",
+    "rank_correlation": "lab.quantities",
     "training": "runs.functions",
     "trend": "claims",
 }

@@ -1,9 +1,7 @@
 """Names for inits, sources, tasks and the like, open to other packages through entry points.
 
 A package calls ``REGISTRY.register`` when it is imported, or names an object in its metadata under
-the registry's entry-point group; an entry point is loaded when its name is first looked up. A name
-may end in the number of a world, as ``micro-glove@9003``: what the entry gives by ``in_world``,
-such as the same task in another synthetic language.
+the registry's entry-point group; an entry point is loaded when its name is first looked up.
 """
 
 from __future__ import annotations
@@ -11,9 +9,8 @@ from __future__ import annotations
 import collections
 import difflib
 import functools
-import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Generic, TypeVar
 
@@ -21,26 +18,6 @@ from embinit.code import code_of, is_shipped
 from embinit.errors import InputError, lacking_models
 
 T = TypeVar("T")
-
-
-ANY_WORLD = "any"
-"""What stands for the world in the name of an entry that each seed has in a world of its own."""
-
-
-def at_world(name: str, world: int | str) -> str:
-    """The name of an entry in a world; world 0 is what the name stands for without a number."""
-    return f"{name}@{world}" if world else name
-
-
-def split_world(name: str) -> tuple[str, int]:
-    """The name and the world of an ``at_world`` name; world 0 without a number."""
-    base, _, world = name.partition("@")
-    if world == ANY_WORLD:
-        return base, 0
-    return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
-
-
-_WORLD = re.compile("[1-9][0-9]{0,8}")
 
 
 class Named(dict[str, T]):
@@ -51,8 +28,8 @@ class Named(dict[str, T]):
         self._noun = noun
 
     def __missing__(self, name: str) -> T:
-        """An entry in a world. Refuses a name that nothing has; the error has the nearest one."""
-        return _in_world(self._noun, name, self)
+        """Refuses a name that nothing has; the error has the nearest one."""
+        raise unknown(self._noun, name, self)
 
 
 class Registry(Generic[T]):
@@ -100,32 +77,30 @@ class Registry(Generic[T]):
             self._load_entry_point(name)
         elif is_shipped(self._homes.get(name, "")) and name not in self._replaced:
             self._refuse_points(name, self._homes[name])
-        return self._entries[name] if name in self._entries else _in_world(self._noun, name, self)
+        return self._entries[name] if name in self._entries else self._other(name)
 
     def __iter__(self) -> Iterator[str]:
         """The names in alphabetical order, those of entry points included."""
         return iter(sorted(_points(self._group).keys() | self._entries.keys()))
 
     def __contains__(self, name: object) -> bool:
-        """Whether the name is registered or an entry point, perhaps in a world."""
+        """Whether the name is registered or an entry point."""
         return isinstance(name, str) and self._knows(self._base(name))
 
     def registered(self, name: str) -> T | None:
         """The object that is registered under a name; entry points are not loaded."""
         return self._entries.get(self._base(name))
 
-    def module(self, name: str) -> str | None:
-        """The module that an object comes from, which is not loaded; None where none has it."""
-        name = self._base(name)
-        points = _points(self._group).get(name)
-        return points[0].module if points else self._homes.get(name)
-
     def _knows(self, name: str) -> bool:
         return name in self._entries or name in _points(self._group)
 
+    def _other(self, name: str) -> T:
+        """What a name gives that nothing is registered by: an error."""
+        raise unknown(self._noun, name, self)
+
     def _base(self, name: str) -> str:
-        """The name that an entry is registered by: without the world, if it has one."""
-        return name if self._knows(name) else split_world(name)[0]
+        """The name that an entry is registered by."""
+        return name
 
     def _load_entry_point(self, name: str) -> None:
         if not (points := _points(self._group).get(name)):
@@ -159,19 +134,12 @@ class Registry(Generic[T]):
             )
 
 
-def _in_world(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
-    """The entry of a name that ends in a world; InputError where there is none."""
-    base, sign, world = name.partition("@")
-    if not sign or base not in known:
-        names = sorted(known)
-        raise InputError(
-            f"unknown {noun} {name!r}: {nearest(name, names)}known are {', '.join(names)}"
-        )
-    in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
-    if in_world is None or not _WORLD.fullmatch(world):
-        mend = "it has no worlds" if in_world is None else "a world is a number from 1 to 999999999"
-        raise InputError(f"{noun} {base!r} has no world {world!r}: {mend}; name {base!r}")
-    return in_world(int(world))
+def unknown(noun: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a name that nothing has."""
+    names = sorted(known)
+    return InputError(
+        f"unknown {noun} {name!r}: {nearest(name, names)}known are {', '.join(names)}"
+    )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -51,8 +51,8 @@ class Recipe:
         """A key that is equal for recipes whose runs may be trained as one stacked model."""
         return self
 
-    def without_world(self) -> Self:
-        """The recipe in any world, where its seed draws the world that its data is of."""
+    def without_seed(self) -> Self:
+        """The recipe without what differs in it from seed to seed; itself where nothing does."""
         return self
 
     def layout(self) -> Mapping[str, Any]:
@@ -136,13 +136,13 @@ class RunSpec(Generic[R]):
         return replace(self, recipe=replace(self.recipe, **changes))  # type: ignore[type-var]
 
     def without_seed(self) -> RunSpec[R]:
-        """The run's arm: all that decides it but the seed, and the world that the seed draws."""
-        return RunSpec(self.recipe.without_world(), seed=0)
+        """The run's arm: all that decides it but the seed."""
+        return RunSpec(self.recipe.without_seed(), seed=0)
 
     @property
-    def draws_world(self) -> bool:
-        """Whether the seed draws what the run reads, too: the world of its text and vectors."""
-        return self.recipe.without_world() != self.recipe
+    def varies(self) -> bool:
+        """Whether the recipe itself differs from seed to seed, as in what the run reads."""
+        return self.recipe.without_seed() != self.recipe
 
     def layout(self) -> Mapping[str, Any]:
         """The recipe's layout, with the seed."""

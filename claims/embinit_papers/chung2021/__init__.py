@@ -28,6 +28,7 @@ from typing import Any, cast
 
 from embinit.claims.comparisons import Comparison, Quantity, trend
 from embinit.claims.definitions import Family
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.measures import task_accuracy, task_transfer
@@ -432,6 +433,6 @@ def _as_listed(side: Quantity) -> str:
         return ""
     [term] = side.terms
     arms = term.experiment
-    if (term.init, term.offset) != (USUAL, 0) or not isinstance(arms, ModelExperiment):
+    if (term.init, term.role) != (USUAL, Role.CLAIM) or not isinstance(arms, ModelExperiment):
         return ""
     return usual.get((arms.model, arms.training), "")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
+from embinit.lab.draws import ANY_WORLD
 from embinit.lab.measures import task_accuracy, task_transfer
 from embinit.lab.specs import TransferSpec, recipe_of
 from embinit.lab.tables.recipes import INITS
 from embinit.papers import PaperTable, by_arm, mean_and_spread
-from embinit.registry import ANY_WORLD
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec

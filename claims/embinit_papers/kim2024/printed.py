@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Term
+from embinit.claims.comparisons import Comparison, Quantity, Term
+from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
@@ -37,7 +38,7 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 def _printed_sum(side: Quantity, task: str) -> float | None:
     values = [_printed_value(term, task) for term in side.terms]
-    if isinstance(side, RankCorrelation) or None in values:
+    if side.parts or None in values:
         return None
     weighted = zip(side.terms, values, strict=True)
     return side.shift + sum(term.weight * (value or 0.0) for term, value in weighted)
@@ -50,7 +51,7 @@ def _printed_value(term: Term, task: str) -> float | None:
         return None
     source = experiment.source_role
     usual = _as_printed(experiment)
-    if usual is None or term.offset:
+    if usual is None or term.role is not Role.CLAIM:
         return None
     trained, positions = usual
     measure = "sigma" if term.measure.name == "table sigma" else term.measure.name

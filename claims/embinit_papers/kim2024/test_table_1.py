@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim, rank_correlation
+from embinit.claims import claim
+from embinit.lab.quantities import rank_correlation
 from embinit_papers.kim2024 import (
     TABLE_1,
     everywhere,

@@ -5,7 +5,6 @@ from embinit.claims.comparisons import (
     Comparison,
     Decision,
     Quantity,
-    rank_correlation,
     trend,
 )
 from embinit.claims.controls import positive_control
@@ -14,6 +13,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
 from embinit.claims.paired_tests import Relation, Verdict, compare
+from embinit.claims.roles import Role
 
 __all__ = [
     "Case",
@@ -25,6 +25,7 @@ __all__ = [
     "Judgement",
     "Quantity",
     "Relation",
+    "Role",
     "Verdict",
     "audited",
     "claim",
@@ -33,7 +34,6 @@ __all__ = [
     "grid",
     "judge",
     "positive_control",
-    "rank_correlation",
     "read",
     "trend",
 ]

@@ -27,7 +27,7 @@ from embinit.claims.paired_tests import (
     compare,
     rounded_up,
 )
-from embinit.claims.paired_tests import rank_correlation as rank_correlation_of
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs import measures
 from embinit.runs.kinds import kind_of
@@ -38,26 +38,23 @@ from embinit.specs import RunSpec
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
 
-OTHER_SEEDS = 1000
-"""The first seed of an A/A control's second half."""
-
 Lookup = Callable[[RunSpec], RunResult | None]
 """Finds the result of a run; None where it has none."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight; ``offset`` turns a replicate's number into its seed."""
+    """One arm's measure with a weight, on replicates of one role."""
 
     weight: float
     experiment: Experiment
     init: str
     measure: Measure
-    offset: int = 0
+    role: Role = Role.CLAIM
 
-    def run(self, seed: int) -> RunSpec:
-        """The run that gives this term's value for the replicate ``seed``."""
-        return self.experiment.run(self.init, seed + self.offset)
+    def run(self, index: int) -> RunSpec:
+        """The run that gives this term's value for a replicate."""
+        return self.experiment.run(self.init, index, self.role)
 
     @property
     def label(self) -> str:
@@ -93,6 +90,11 @@ class Quantity:
     seeds: int
     shift: float = 0.0
     margin_given: bool = False
+
+    @property
+    def parts(self) -> Sequence[Sequence[Quantity]]:
+        """What it is computed from in another way than as a sum of terms, in groups."""
+        return ()
 
     def __sub__(self, other: Quantity) -> Quantity:
         """The difference of two quantities of one measure, seed by seed; else InputError."""
@@ -219,21 +221,6 @@ class Quantity:
         changed = replace(self, terms=terms, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
-    @property
-    def sigma(self) -> Quantity:
-        """The starting table's standard deviation."""
-        return self.measured_by("sigma")
-
-    @property
-    def pe_share(self) -> Quantity:
-        """The positions' share of the variance of the encoder's input, at the start."""
-        return self.measured_by("pe_share")
-
-    @property
-    def best_epoch(self) -> Quantity:
-        """The epoch with the best validation score, counted from 1."""
-        return self.measured_by("best_epoch")
-
     def at_epoch(self, epoch: int) -> Quantity:
         """The validation metric after ``epoch`` epochs, counted from 1; unit and margin stay."""
         return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
@@ -271,13 +258,17 @@ class Quantity:
 
     def on_other_seeds(self) -> Quantity:
         """The same arms on other seeds: the second half of an A/A comparison."""
-        terms = tuple(replace(term, offset=OTHER_SEEDS) for term in self.terms)
-        return replace(self, terms=terms, label=f"{self.label} on other seeds")
+        return replace(self.in_role(Role.SECOND_HALF), label=f"{self.label} on other seeds")
+
+    def in_role(self, role: Role) -> Quantity:
+        """The same arms on replicates of a further role."""
+        terms = tuple(replace(term, role=term.role | role) for term in self.terms)
+        return replace(self, terms=terms)
 
     @property
     def random(self) -> bool:
         """Whether the value depends on the seed."""
-        return self.trained or any(term.run(0).draws_world for term in self.terms)
+        return self.trained or any(term.run(0).varies for term in self.terms)
 
     @property
     def trained(self) -> bool:
@@ -300,8 +291,9 @@ class Quantity:
         return [self.value(seed, lookup) for seed in range(self.seeds)]
 
     def seed_of(self, replicate: int) -> int:
-        """The seed of a replicate; an experiment's claims may begin at a later one than 0."""
-        return next((term.run(replicate).seed - term.offset for term in self.terms), replicate)
+        """A replicate's seed by which pairs are named: that of its first half."""
+        first = (term.experiment.run(term.init, replicate) for term in self.terms)
+        return next((run.seed for run in first), replicate)
 
     def lacking(self, lookup: Lookup) -> Lacking | None:
         """The values that are missing; None where there is one for each seed."""
@@ -343,73 +335,6 @@ class Lacking(NamedTuple):
     failed: bool
 
 
-class Dose(NamedTuple):
-    """A table's width over another's, and the score lost with it in margins of the task."""
-
-    width: float
-    lost: float
-
-
-def dose_and_response(arm: Quantity, base: Quantity, seed: int, lookup: Lookup) -> Dose | None:
-    """One seed's dose; None where a run lacks a number or the base's table has no width."""
-    width, base_width = arm.sigma.value(seed, lookup), base.sigma.value(seed, lookup)
-    score, base_score = arm.value(seed, lookup), base.value(seed, lookup)
-    if width is None or not base_width or score is None or base_score is None:
-        return None
-    return Dose(width / base_width, (base_score - score) / arm.margin)
-
-
-RANK_CORRELATION = Measure("rank_correlation", "Spearman's ρ")
-
-
-@dataclass(frozen=True, eq=False)
-class RankCorrelation(Quantity):
-    """Spearman's rho, one a seed (see ``rank_correlation``)."""
-
-    pairs: tuple[tuple[Quantity, Quantity], ...] = ()
-
-    @property
-    def trained(self) -> bool:
-        """Whether training decides the value. It does: it is computed from trained scores."""
-        return True
-
-    def __sub__(self, other: Quantity) -> Quantity:
-        """Refuses: a correlation has no weighted terms to subtract from."""
-        raise InputError("a rank correlation is compared with a number, not taken from another")
-
-    def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """Refuses: the measures of a correlation are those of its pairs."""
-        raise InputError("a rank correlation has no other measure; correlate other quantities")
-
-    def with_seeds(self, seeds: int) -> Quantity:
-        """The same pairs over another number of replicates."""
-        pairs = tuple((arm.with_seeds(seeds), base.with_seeds(seeds)) for arm, base in self.pairs)
-        return replace(self, seeds=seeds, pairs=pairs)
-
-    def on_other_seeds(self) -> Quantity:
-        """The same pairs on other seeds."""
-        return replace(
-            self,
-            label=f"{self.label} on other seeds",
-            pairs=tuple((arm.on_other_seeds(), base.on_other_seeds()) for arm, base in self.pairs),
-        )
-
-    def runs_of(self, seed: int) -> list[RunSpec]:
-        """The runs of every pair in one replicate."""
-        return [run for pair in self.pairs for arm in pair for run in arm.runs_of(seed)]
-
-    def value(self, seed: int, lookup: Lookup) -> float | None:
-        """Spearman's rho of one replicate; None where a run has no such measure."""
-        doses, responses = [], []
-        for arm, base in self.pairs:
-            dose = dose_and_response(arm, base, seed, lookup)
-            if dose is None:
-                return None
-            doses.append(dose.width)
-            responses.append(dose.lost)
-        return rank_correlation_of(doses, responses)
-
-
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
     """The slope of a measure by doublings of a width: least squares over log2 of x, one a seed.
 
@@ -438,26 +363,6 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
         unit=f"{first.unit} a doubling",
         margin=first.margin / math.log2(max(points) / min(points)),
         seeds=min(arm.seeds for _, arm in arms),
-    )
-
-
-def rank_correlation(pairs: Sequence[tuple[Quantity, Quantity]]) -> Quantity:
-    """Spearman's rho between lost score and table width, one a seed, over at least 3 pairs.
-
-    Each pair is an arm and its base. Ranked are the arm's sigma over the base's, and how far its
-    score falls below the base's in margins of the task, so that BLEU and accuracy can be ranked
-    together.
-    """
-    if len(pairs) < 3:
-        raise InputError(f"a rank correlation takes at least 3 pairs of arms, not {len(pairs)}")
-    return RankCorrelation(
-        terms=(),
-        label="rank correlation of width and score lost",
-        measure=RANK_CORRELATION,
-        unit="Spearman's ρ",
-        margin=0.0,
-        seeds=min(arm.seeds for arm, _ in pairs),
-        pairs=tuple(pairs),
     )
 
 

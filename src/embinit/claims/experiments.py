@@ -5,10 +5,12 @@ The same arm asked for by several experiments gives equal specs and is trained o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from embinit.claims.comparisons import Quantity, Term
+from embinit.claims.roles import Role
 from embinit.runs import measures
 from embinit.runs.measures import Measure
 from embinit.specs import RunSpec
@@ -19,12 +21,9 @@ class Experiment:
     """A task and a setting, in which arms are compared over ``seeds`` replicates.
 
     Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
-    ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``source`` is the
-    name of the source of its vectors, and ``source_label`` as the paper writes it; ``changes`` says
-    how the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the
-    first look is the only one. In the metric's unit too, and None where unknown: ``planted``, an
-    effect that the setting must be able to find, and ``learns``, what the baseline learns above
-    guessing.
+    ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``changes`` says how
+    the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the first
+    look is the only one.
     """
 
     name: str
@@ -34,16 +33,15 @@ class Experiment:
     seeds: int
     margin: float
     baseline: str
-    source: str = ""
-    source_label: str = ""
     changes: str = ""
     most_seeds: int | None = None
-    planted: float | None = None
-    learns: float | None = None
+
+    quantity: ClassVar[type[Quantity]] = Quantity
+    """What its arms are."""
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed; InputError where there is no such arm."""
-        return Quantity(
+        return self.quantity(
             terms=(Term(1, self, arm, self.metric),),
             label=f"{self.label(arm)} {self.changes}".rstrip(),
             measure=self.metric,
@@ -51,6 +49,11 @@ class Experiment:
             margin=self.margin,
             seeds=self.seeds,
         )
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """What it reads by name, each with its name in the paper."""
+        return {}
 
     @property
     def replicates(self) -> str:
@@ -67,8 +70,8 @@ class Experiment:
         """The name of what is trained on, or of the function that trains."""
         return self.run(self.baseline, 0).recipe.task
 
-    def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm; InputError where there is no such arm."""
+    def run(self, arm: str, index: int, role: Role = Role.CLAIM) -> RunSpec:
+        """The spec of a role's replicate of an arm; InputError where there is no such arm."""
         raise NotImplementedError
 
     def measure(self, name: str) -> Measure:

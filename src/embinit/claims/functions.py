@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from embinit.claims.comparisons import Quantity
 from embinit.claims.experiments import Experiment
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.runs.functions import Training
@@ -48,9 +49,9 @@ class FunctionExperiment(Experiment):
         self._arguments(arm)
         return super().__getitem__(arm)
 
-    def run(self, arm: str, seed: int) -> RunSpec:
-        """The spec of one replicate of an arm."""
-        return RunSpec(self.function.spec(self._arguments(arm)), seed)
+    def run(self, arm: str, index: int, role: Role = Role.CLAIM) -> RunSpec:
+        """The spec of a role's replicate of an arm."""
+        return RunSpec(self.function.spec(self._arguments(arm)), role.seed(index))
 
     def measure(self, name: str) -> Measure:
         """One of the function's measures."""

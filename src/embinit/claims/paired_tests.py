@@ -570,15 +570,6 @@ def _hangs_on(
     return None
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rho; 0 where one of the two is constant, since a constant has no ranks."""
-    from scipy import stats
-
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        return 0.0
-    return float(stats.spearmanr(first, second).statistic)
-
-
 Side = tuple[float, str]
 
 

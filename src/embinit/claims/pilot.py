@@ -24,26 +24,17 @@ from embinit.claims.comparisons import (
     Comparison,
     Lookup,
     Quantity,
-    RankCorrelation,
     why_without,
 )
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd, rounded_up
+from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
-
-FIRST_SEED = 5000
-"""Seeds from here on are reserved.
-
-Claims use 0 to 999 and A/A controls 1000 to 1999, or as many from their experiment's first seed on.
-"""
-
-NOISE_SEEDS = range(FIRST_SEED, FIRST_SEED + ENOUGH_REGISTERED)
-"""The seeds that a session measures the noise of an arm on."""
 
 _HEX = 16
 
@@ -60,35 +51,34 @@ def without_code(run: RunSpec) -> str:
 
 def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
     """The runs that a comparison's spread is measured on."""
-    return [
-        run
-        for side in (comparison.left, comparison.right)
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-        for run in side.runs_of(seed)
-    ]
+    return (
+        _registering(comparison.left, seeds).runs() + _registering(comparison.right, seeds).runs()
+    )
 
 
 def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
     """Measures a difference's spread on seeds that no claim uses; None where none varies."""
     if not (comparison.left.random or comparison.right.random):
         return None
-    differences = []
-    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
-        left, right = (side.value(seed, lookup) for side in (comparison.left, comparison.right))
-        if left is None or right is None or not math.isfinite(left - right):
-            return None
-        differences.append(left - right)
+    left, right = (
+        _registering(side, seeds).values(lookup) for side in (comparison.left, comparison.right)
+    )
+    pairs = zip(left, right, strict=True)
+    differences = [one - other for one, other in pairs if one is not None and other is not None]
+    if len(differences) < seeds or not np.isfinite(differences).all():
+        return None
     return RegisteredSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+
+
+def _registering(quantity: Quantity, seeds: int) -> Quantity:
+    return quantity.in_role(Role.REGISTRATION).with_seeds(seeds)
 
 
 def spread_key(comparison: Comparison) -> str:
     """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
     left, right = comparison.left, comparison.right
-    ranked = [side for side in (left, right) if isinstance(side, RankCorrelation)]
-    if ranked:
-        return digest_of_content(
-            [[_arms(arm), _arms(base)] for side in ranked for arm, base in side.pairs]
-        )
+    if groups := [*left.parts, *right.parts]:
+        return digest_of_content([[_arms(part) for part in group] for group in groups])
     weights: dict[str, float] = defaultdict(float)
     for side, sign in ((left, 1), (right, -1)):
         for arm, weight in _arms(side).items():
@@ -103,7 +93,7 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     weights: dict[str, float] = defaultdict(float)
     for term in quantity.terms:
         run = term.run(0)
-        spec = canonical(replace(run.without_seed(), seed=term.offset))
+        spec = canonical(replace(run.without_seed(), seed=term.role.seed(0)))
         weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
     return weights
 
@@ -117,33 +107,32 @@ def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
 
 def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
     """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
-    return [
-        experiment.run(experiment.baseline, seed) for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-    ]
+    return [experiment.run(experiment.baseline, index, Role.REGISTRATION) for index in range(seeds)]
 
 
 def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     """The runs that a margin is measured on: the right side's, or the left's of a number."""
     if margin_given(comparison):
         return []
-    side = held_against(comparison)
-    return [run for seed in NOISE_SEEDS for run in side.runs_of(seed)]
+    return _registering(held_against(comparison), ENOUGH_REGISTERED).runs()
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """The comparison with the margin that was given, or else measured (or InputError)."""
     if not (margin := margin_given(comparison)):
-        side = held_against(comparison)
-        found = {seed: side.value(seed, lookup) for seed in NOISE_SEEDS}
-        values = {s: each for s, each in found.items() if each is not None and math.isfinite(each)}
-        if lacking := [seed for seed in NOISE_SEEDS if seed not in values]:
-            why = why_without(side.measure, map(lookup, side.runs_of(lacking[0])))
+        side = _registering(held_against(comparison), ENOUGH_REGISTERED)
+        found = side.values(lookup)
+        values = [each for each in found if each is not None and math.isfinite(each)]
+        lacking = [side.runs_of(index) for index, each in enumerate(found) if each not in values]
+        if lacking:
+            why = why_without(side.measure, map(lookup, lacking[0]))
             raise InputError(
                 f"{side.label} has no {side.measure.in_words} from seeds "
-                f"{', '.join(map(str, lacking))}{f' ({why[0]})' if why else ''}, on which its "
+                f"{', '.join(str(runs[0].seed) for runs in lacking)}"
+                f"{f' ({why[0]})' if why else ''}, on which its "
                 "noise is measured; mend the function, or give .within(a margin)"
             )
-        sd = float(np.std(list(values.values()), ddof=1))
+        sd = float(np.std(values, ddof=1))
         margin = margin_of(sd) if sd > 0 else 0.0
     return comparison.with_margin(margin)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation
+from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
 from embinit.claims.looks import Look
 from embinit.claims.paired_tests import RegisteredSd
@@ -153,10 +153,10 @@ def _told(spread: RegisteredSd | None) -> str:
 
 
 def _arms(quantity: Quantity) -> list[object]:
-    if isinstance(quantity, RankCorrelation):
-        return [[_arms(arm), _arms(base)] for arm, base in quantity.pairs]
+    if quantity.parts:
+        return [[_arms(part) for part in group] for group in quantity.parts]
     terms = [
-        [term.weight, without_code(term.run(0)), term.offset, term.measure.name]
+        [term.weight, without_code(term.run(0)), term.role.seed(0), term.measure.name]
         for term in quantity.terms
     ]
     return [*terms, quantity.shift]

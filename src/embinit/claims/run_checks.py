@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, RankCorrelation, Term
+from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, Term
 from embinit.claims.paired_tests import Relation, Verdict
 from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
@@ -71,9 +71,8 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str | None:
 
 
 def _terms(quantity: Quantity) -> Iterator[Term]:
-    if isinstance(quantity, RankCorrelation):
-        for arm in itertools.chain.from_iterable(quantity.pairs):
-            yield from arm.terms
+    for part in itertools.chain.from_iterable(quantity.parts):
+        yield from part.terms
     yield from quantity.terms
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.experiments import Experiment
-from embinit.claims.pilot import FIRST_SEED
+from embinit.claims.roles import Role
 from embinit.errors import InputError
-from embinit.lab.data.microcosm.worlds import CLAIMING, REGISTERING
+from embinit.lab.data.microcosm.worlds import REGISTERING
+from embinit.lab.quantities import InitQuantity
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, PositionSpec, Procedure, TableSpec
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
@@ -20,6 +21,8 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
+    source: str = ""  # of the vectors
+    source_label: str = ""  # its name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure
@@ -31,11 +34,19 @@ class ModelExperiment(Experiment):
     table_rate: float = 1.0  # multiplies the learning rate for the tables
     worlds: range | None = None  # one a seed; None where all share text and vectors
     claims_from: int = 0  # the first seed, behind those whose results are known
+    learns: float | None = None  # what the baseline learns above guessing, in the metric's unit
+
+    quantity = InitQuantity
 
     @property
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """The source of its vectors, if any."""
+        return {self.source: self.source_label} if self.source else {}
 
     @property
     def replicates(self) -> str:
@@ -44,14 +55,15 @@ class ModelExperiment(Experiment):
             return f"worlds from {self.worlds[0]} on"
         return f"numbers from {self.claims_from} on" if self.claims_from else ""
 
-    def run(self, init: str, seed: int) -> RunSpec[ModelRecipe]:
-        """The run of one seed of an arm, in the seed's world; InputError if the init is unknown."""
+    def run(self, init: str, index: int, role: Role = Role.CLAIM) -> RunSpec[ModelRecipe]:
+        """The run of a replicate of an arm, on its data draw; InputError for an unknown init."""
         source = self.source if INITS[init].needs_source else None
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
         if self.worlds is not None:
-            recipe = recipe.in_world(world_of(seed, self.worlds))
-        return RunSpec(recipe, seed if seed >= FIRST_SEED else self.claims_from + seed)
+            recipe = recipe.in_world(draw_of(index, role, self.worlds))
+        first = 0 if Role.REGISTRATION in role else self.claims_from
+        return RunSpec(recipe, first + role.seed(index))
 
     def label(self, init: str) -> str:
         """The arm's name as the paper writes it (``GloVe_Xavier``)."""
@@ -102,20 +114,20 @@ class ModelExperiment(Experiment):
         return self.changed("frozen", trained=False)
 
 
-def world_of(seed: int, claiming: range = CLAIMING) -> int:
-    """The world of a seed; InputError if there are fewer worlds than seeds.
+def draw_of(index: int, role: Role, claiming: range) -> int:
+    """The data draw of a replicate; InputError if there are fewer draws than replicates.
 
-    The second half of an A/A control has the first half's worlds: other weights, order and dropout
+    The second half of an A/A control has the first half's draws: other weights, order and dropout
     on the same text.
     """
-    registers, index = seed >= FIRST_SEED, seed % OTHER_SEEDS
-    worlds = REGISTERING if registers else claiming
-    if index >= len(worlds):
+    registers = Role.REGISTRATION in role
+    draws = REGISTERING if registers else claiming
+    if index >= len(draws):
         raise InputError(
-            f"there are {len(worlds)} worlds for {'registering' if registers else 'claims'}, "
-            f"{worlds[0]} to {worlds[-1]}, and seed {seed} wants one more; ask for fewer seeds"
+            f"there are {len(draws)} data draws for {'registering' if registers else 'claims'}, "
+            f"{draws[0]} to {draws[-1]}, and {index + 1} seeds are asked for; ask for fewer"
         )
-    return worlds[index]
+    return draws[index]
 
 
 def worlds_of(text: str) -> range:

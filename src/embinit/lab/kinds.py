@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
+from embinit.lab.draws import split_world
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
 from embinit.lab.tables.recipes import INITS
-from embinit.registry import split_world
 from embinit.runs.kinds import MOST_RUNS, Kind
 from embinit.runs.structure import structured
 from embinit.specs import RunSpec

@@ -16,9 +16,10 @@ from embinit.claims import Case
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import CLAIMING, SETS
+from embinit.lab.draws import split_world
 from embinit.lab.experiments import ModelExperiment, worlds_of
 from embinit.options import WORLDS
-from embinit.registry import nearest, split_world
+from embinit.registry import nearest
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, cast
 from typing_extensions import TypeVar
 
 from embinit.errors import InputError
-from embinit.registry import ANY_WORLD, at_world, split_world
+from embinit.lab.draws import ANY_WORLD, at_world, split_world
 from embinit.specs import Recipe, RunSpec, later
 
 
@@ -263,8 +263,8 @@ class ModelRecipe(Recipe, Generic[P]):
 
     @property
     def task(self) -> str:
-        """The data set's name."""
-        return self.data.task
+        """The data set's name, on any data draw."""
+        return split_world(self.data.task)[0]
 
     @property
     def arm(self) -> str:
@@ -279,8 +279,7 @@ class ModelRecipe(Recipe, Generic[P]):
     @property
     def pace(self) -> str:
         """The settings that decide a run's duration: data, precision and model."""
-        task, _ = split_world(self.task)
-        return f"{self.kind}/{task}/{self.training.precision}/{self.model}"
+        return f"{self.kind}/{self.task}/{self.training.precision}/{self.model}"
 
     @property
     def stacking(self) -> object:
@@ -298,8 +297,8 @@ class ModelRecipe(Recipe, Generic[P]):
             table=replace(self.table, source=source),
         )
 
-    def without_world(self) -> Self:
-        """The recipe in any world, unless it is of the one that names have no number of."""
+    def without_seed(self) -> Self:
+        """The recipe on any data draw, unless it is on the one that names have no number of."""
         return self.in_world(ANY_WORLD) if split_world(self.data.task)[1] else self
 
     def layout(self) -> Mapping[str, Any]:

@@ -11,10 +11,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.claims.comparisons import OTHER_SEEDS, Comparison
+from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
+from embinit.claims.roles import is_of_a_claim
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of
@@ -107,7 +108,7 @@ class Paper:
     def source_labels(self) -> dict[str, str]:
         """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
         every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
-        return {experiment.source: experiment.source_label for experiment in every}
+        return {name: label for each in every for name, label in each.sources.items()}
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -172,7 +173,7 @@ def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
     """Results by arm (its spec at seed 0), in the order of seeds, without A/A second halves."""
     arms: dict[RunSpec, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.spec.seed):
-        if result.spec.seed < OTHER_SEEDS:
+        if is_of_a_claim(result.spec.seed):
             arms.setdefault(result.spec.without_seed(), []).append(result)
     return arms
 

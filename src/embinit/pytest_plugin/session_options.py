@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.comparisons import OTHER_SEEDS
 from embinit.claims.looks import seeds_of_looks
+from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
 from embinit.options import GPU_SHARE, REGISTER
 from embinit.papers import every_paper
@@ -187,10 +187,10 @@ class SessionOptions:
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")
         for name, count in (("seeds", seeds), ("max-seeds", most)):
-            if count is not None and count > OTHER_SEEDS:
+            if count is not None and count > SEEDS_OF_A_ROLE:
                 raise InputError(
-                    f"--embinit-{name} {count}: at most {OTHER_SEEDS}, where the seeds of controls "
-                    "begin"
+                    f"--embinit-{name} {count}: at most {SEEDS_OF_A_ROLE}, where the seeds of "
+                    "controls begin"
                 )
         if seeds is not None and most is not None:
             try:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.registry import split_world
 from embinit.report.charts import Curves, curves
 from embinit.report.numbers import MISSING, count
 from embinit.runs.kinds import kind_of
@@ -40,8 +39,8 @@ class Run:
 
     @property
     def task(self) -> str:
-        """The task's name, without the number of a data draw."""
-        return split_world(self.spec.recipe.task)[0]
+        """The task's name."""
+        return self.spec.recipe.task
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _leaves(path: str, value: object) -> Iterable[tuple[str, object]]:
 
 
 def _phrase(run: RunSpec, path: str, value: object) -> str:
-    """A setting in words: ``table.sigma`` 0.1 becomes 'sigma 0.1'; "" where it is not named."""
+    """A setting in words: ``model.depth`` 2 becomes 'depth 2'; "" where it is not named."""
     phrase = kind_of(run).say(path, value)
     if phrase is not None:
         return phrase

@@ -29,7 +29,7 @@ from embinit.specs import RunSpec
 LOOK_SECONDS = 1.0
 
 BETWEEN_SECONDS = 60.0
-"""How long a process may make a world's texts between two cohorts and count as one that trains."""
+"""How long a process may make texts between two cohorts and count as one that trains."""
 
 
 @dataclass(frozen=True)

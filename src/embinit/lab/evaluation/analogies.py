@@ -27,6 +27,7 @@ from embinit.lab.data.preparation import data_fingerprint, prepare, source
 from embinit.lab.data.sources.base import Vectors
 from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.data.vocabulary import SPECIAL_WORDS
+from embinit.lab.draws import NamedDraws, at_world
 from embinit.lab.evaluation import EvaluationRecipe
 from embinit.lab.specs import DataSpec
 from embinit.lab.tables import positions
@@ -41,7 +42,6 @@ from embinit.lab.tables.diagnostics import (
 )
 from embinit.lab.tables.inits import INITS, complete, xavier_sigma
 from embinit.randomness import stream
-from embinit.registry import Named, at_world
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -176,7 +176,7 @@ def _neighbours(world: int = 0) -> Evaluation:
     )
 
 
-EVALUATIONS = Named(
+EVALUATIONS = NamedDraws(
     "evaluation",
     {
         "analogies": Evaluation(

@@ -21,6 +21,7 @@ from embinit.lab.data.sources.microcosm import (
     table_path,
     worlds_directory,
 )
+from embinit.lab.draws import at_world, split_world
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.glove import train_glove
 from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
@@ -28,7 +29,6 @@ from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2v
 from embinit.lab.table_pretraining.span_corruption import train_span_corruption
 from embinit.lab.table_pretraining.two_way_language_model import train_two_way_language_model
 from embinit.lab.tables.diagnostics import neighbour_purity
-from embinit.registry import at_world, split_world
 
 SENTENCES = 60_000
 SECONDS: Mapping[str, int] = {

@@ -11,13 +11,13 @@ import time
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import unlabelled
+from embinit.lab.draws import split_world
 from embinit.lab.table_pretraining import PretrainingRecipe
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.span_corruption import train_span_corruption
 from embinit.lab.tables.diagnostics import table_statistics
-from embinit.registry import split_world
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 

@@ -14,7 +14,7 @@ CHOOSING = range(1)
 REGISTERING = range(1000, 1010)
 """The worlds that margins, spreads and effects are registered on."""
 
-CLAIMING = range(2001, 2021)
+CLAIMING = range(3001, 3021)
 """The worlds that claims are tested on."""
 
 SETS: Mapping[str, range] = {

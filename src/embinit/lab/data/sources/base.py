@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.registry import Registry
+from embinit.lab.draws import DrawRegistry
 from embinit.runs.coverage import Coverage
 
 
@@ -137,4 +137,4 @@ class SourceEntry:
         return self.make(data_dir)
 
 
-SOURCES: Registry[SourceFactory] = Registry("source", "embinit.sources")
+SOURCES: DrawRegistry[SourceFactory] = DrawRegistry("source", "embinit.sources")

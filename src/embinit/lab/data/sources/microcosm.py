@@ -20,7 +20,7 @@ from embinit.errors import InputError
 from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
-from embinit.registry import at_world, split_world
+from embinit.lab.draws import at_world, split_world
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from embinit.lab.draws import DrawRegistry
 from embinit.lab.specs import Cut
-from embinit.registry import Registry
 
 Side = Literal["encoder", "decoder"]
 TaskKind = Literal["translation", "classification", "text"]
@@ -66,4 +66,4 @@ class Task(Protocol):
         """Loads text from the data directory or its public home; InputError if it is broken."""
 
 
-TASKS: Registry[Task] = Registry("task", "embinit.tasks")
+TASKS: DrawRegistry[Task] = DrawRegistry("task", "embinit.tasks")

@@ -48,8 +48,8 @@ from embinit.lab.data.microcosm import (
     share,
 )
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
+from embinit.lab.draws import at_world, split_world
 from embinit.lab.specs import Cut
-from embinit.registry import at_world, split_world
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 """MNLI's labels, in its order."""

@@ -1,0 +1,36 @@
+"""Roles of seeds: what a replicate is for, and the one place that numbers its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Flag, auto
+
+from embinit.errors import InputError
+
+SEEDS_OF_A_ROLE = 1000
+"""So many seeds each role has, so that none is of two."""
+
+
+class Role(Flag):
+    """What a replicate is for; a control's second half is registered too, so that roles combine."""
+
+    CLAIM = 0
+    SECOND_HALF = auto()  # of a control: the same arm on other seeds
+    REGISTRATION = auto()  # of standard deviations and margins
+
+    def seed(self, index: int) -> int:
+        """The seed of a role's replicate; InputError where the role has none left."""
+        if not 0 <= index < SEEDS_OF_A_ROLE:
+            raise InputError(
+                f"replicate {index} has no seed: there are {SEEDS_OF_A_ROLE} of each role; ask "
+                "for fewer"
+            )
+        return index + sum(first for role, first in _FIRST.items() if role in self)
+
+
+_FIRST: Mapping[Role, int] = {Role.SECOND_HALF: 1000, Role.REGISTRATION: 5000}
+
+
+def is_of_a_claim(seed: int) -> bool:
+    """Whether a stored run's seed has the role of a claim's own."""
+    return seed < min(_FIRST.values())

@@ -1,0 +1,63 @@
+"""Data draws in names: ``micro-glove@9003`` is what ``micro-glove`` is on data draw 9003.
+
+The entry of the name without a number gives it by ``in_world``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from embinit.errors import InputError
+from embinit.registry import Named, Registry, unknown
+
+T = TypeVar("T")
+
+ANY_WORLD = "any"
+"""What stands for the draw in the name of an entry that each seed has on a draw of its own."""
+
+
+def at_world(name: str, world: int | str) -> str:
+    """The name of an entry on a draw; draw 0 is what the name stands for without a number."""
+    return f"{name}@{world}" if world else name
+
+
+def split_world(name: str) -> tuple[str, int]:
+    """The name and the draw of an ``at_world`` name; draw 0 without a number."""
+    base, _, world = name.partition("@")
+    if world == ANY_WORLD:
+        return base, 0
+    return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
+
+
+_WORLD = re.compile("[1-9][0-9]{0,8}")
+
+
+class NamedDraws(Named[T]):
+    """Objects by name, on data draws too."""
+
+    def __missing__(self, name: str) -> T:
+        """An entry on a draw, or a registry's error."""
+        return _on_draw(self._noun, name, self)
+
+
+class DrawRegistry(Registry[T]):
+    """A registry of entries that may be on data draws."""
+
+    def _other(self, name: str) -> T:
+        return _on_draw(self._noun, name, self)
+
+    def _base(self, name: str) -> str:
+        return name if self._knows(name) else split_world(name)[0]
+
+
+def _on_draw(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
+    base, sign, world = name.partition("@")
+    if not sign or base not in known:
+        raise unknown(noun, name, known)
+    in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
+    if in_world is None or not _WORLD.fullmatch(world):
+        mend = "it has no worlds" if in_world is None else "a world is a number from 1 to 999999999"
+        raise InputError(f"{noun} {base!r} has no world {world!r}: {mend}; name {base!r}")
+    return in_world(int(world))
