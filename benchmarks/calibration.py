@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from embinit.claims.looks import schedule
 from embinit.runs.results import versions
+from embinit.stats.interim import schedule
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "benchmarks/results/calibration.json", ROOT / "docs/calibration.md"

@@ -13,6 +13,8 @@ import torch
 
 from embinit.lab.data.preparation import prepare
 from embinit.lab.specs import Cut
+from embinit.stats.rule import compare
+from embinit.stats.statements import RegisteredSd, Relation
 from test_model import copy_attention, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -130,6 +132,21 @@ def test_a_steps_work_is_counted(steps):
     # How large these are depends on what else the machine does.
     assert found["time"]["products"] > 0
     assert found["share_of_peak"] > 0
+
+
+def test_the_simulated_rule_is_the_one_that_decides():
+    """Calibration decides in numpy, for speed; its bounds are those of ``compare``."""
+    calibration, rng, level = load("calibration"), np.random.default_rng(3), 0.01
+    seen = rng.lognormal(size=(60, 6)) - rng.uniform(-6, 9, (60, 1))
+    for known in (np.full(60, 0.9), None):
+        mean, found = calibration.bounds(seen, known, level)
+        above, below = found["S"]
+        spread = None if known is None else RegisteredSd(0.9, 10)
+        told = [compare(row, np.zeros(6), Relation.ABOVE, level, spread=spread) for row in seen]
+        shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
+        shown = np.where((mean <= -below).all(1), "REFUTED", shown)
+        assert [*shown] == [each.verdict for each in told]
+        assert len({*shown}) == 3
 
 
 def test_the_protocol_is_applied_as_it_was_written():

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result, make_table, set_apart
-from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
 from embinit.runs.measures import (
@@ -23,6 +22,7 @@ from embinit.runs.measures import (
     over_epochs,
     over_last,
 )
+from embinit.stats.statements import Verdict
 
 ONE = make_experiment()
 RUN = ONE.run("xavier", 0)

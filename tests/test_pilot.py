@@ -20,7 +20,6 @@ from embinit.claims import Claim, rank_correlation, trend
 from embinit.claims.definitions import Family
 from embinit.claims.judging import judge, read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
     FIRST_SEED,
     margin_of,
@@ -34,6 +33,7 @@ from embinit.claims.pilot import (
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit.stats.statements import RegisteredSd, Verdict
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]

@@ -103,8 +103,6 @@ def _comparison(
         "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
-        "waits_for": outcome.waits_for,
-        "contradicted": outcome.contradicted,
         "sd": outcome.sd,
         "spread": None if outcome.spread is None else asdict(outcome.spread),
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
