@@ -112,7 +112,7 @@ def make_comparison(seeds: int = 5, **fields: Any) -> dict[str, Any]:
         "left_values": left, "right_values": right,
         "difference": math.fsum(left) / seeds - math.fsum(right) / seeds,
         "interval": [-11.9, -10.2], "level": 0.95, "margin": 0.0,
-        "p": 0.0000021, "p_against": 0.9999, "p_no_effect": None, "power": 0.999,
+        "p": 0.0000021, "p_against": 0.9999, "p_no_effect": None,
         "seeds_needed": None, "hangs_on": None,
         "sd": 0.9, "spread": {"sd": 0.8, "seeds": 10},
         "smallest_effect": {"first": 2.75, "last": 1.25}, "exact": False, "verdict": "SUPPORTED",

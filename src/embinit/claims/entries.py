@@ -100,7 +100,6 @@ def _comparison(
         "p": outcome.p,
         "p_against": outcome.p_against,
         "p_no_effect": outcome.p_no_effect,
-        "power": outcome.power,
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
         "sd": outcome.sd,

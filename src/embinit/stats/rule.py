@@ -65,9 +65,10 @@ def compare(
             verdict, hangs_on = found, None
             break
         hangs_on = odd if hangs_on is None else hangs_on
-    registered, samples = 0 if spread is None else spread.degrees, 1 + (pairing != Pairing.BY_SEED)
     needed = None
     if verdict is Verdict.UNDECIDED:
+        registered = 0 if spread is None else spread.degrees
+        samples = 1 if pairing is Pairing.BY_SEED else 2
         effect = depth(whole.mean, relation, margin) / whole.sd
         needed = seeds_for(effect, alpha, registered, samples)
         needed = needed and max(needed, n + 1)
@@ -82,7 +83,6 @@ def compare(
         statement,
         opposite,
         no_effect,
-        power(margin / whole.sd, whole.n, alpha, registered, samples) if margin > 0 else None,
         needed,
         sd=whole.sd,
         spread=spread,

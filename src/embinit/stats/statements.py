@@ -117,9 +117,8 @@ class Outcome:
     right; its two-sided ``interval`` at ``level`` = 1 - 2 alpha is larger to the side that the
     differences are skewed to. ``p`` and ``p_against`` are the one-sided p of the statement and of
     its opposite; ``p_no_effect``, for ``<`` and ``>`` with a margin, that of a difference within
-    it. ``power`` is the chance that ``n`` seeds support the statement if the truth lies one margin
-    inside it; ``seeds_needed`` would decide with 90 % power if mean and deviation were true (None
-    over 1000).
+    it. ``seeds_needed`` would decide with 90 % power if mean and deviation were true (None over
+    1000).
 
     ``sd`` is that of the differences, pooled with the registered one (``spread``); 0 where they do
     not vary. ``hangs_on`` is the index of the value (left's, then right's without pairs) without
@@ -135,7 +134,6 @@ class Outcome:
     p: float
     p_against: float
     p_no_effect: float | None = None
-    power: float | None = None
     seeds_needed: int | None = None
     exact: bool = False
     sd: float = 0.0
