@@ -286,7 +286,7 @@ def differing(*differences):
             (1, 3, 1, 3, 0.5),
             lambda raw, base: raw.within(1) > base,
             r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], p = 0\.00\d+, 5 seeds, "
-            r"not robust: changes without seed 1, about \d seeds would decide",
+            r"not robust: changes without seed 1, about \d+ seeds would decide",
         ),
         (
             (1, -1, 1, -1, 0.1),
