@@ -51,9 +51,9 @@ TRAIN, HELD_OUT = 75, 37
 SETTINGS: list[Any] = [
     *((role, "plain", "float32") for role in ("translation", "sentiment", "inference")),
     *(("translation", model, "float32") for model in MODELS if model != "plain"),
-    ("translation", "plain", "bfloat16"),
-    ("inference", "gelu", "bfloat16"),
-    pytest.param(("translation", "wide", "bfloat16"), marks=pytest.mark.nightly),
+    ("translation", "plain", "bf16-mixed"),
+    ("inference", "gelu", "bf16-mixed"),
+    pytest.param(("translation", "wide", "bf16-mixed"), marks=pytest.mark.nightly),
 ]
 
 
@@ -85,9 +85,9 @@ def transfers(name: str) -> tuple[RunSpec, ...]:
     model = {
         "coupled": {"coupled": True},
         "decoupled": {"input_width": 9, "output_width": 21, "activation": "gelu"},
-        "bfloat16": {"feed_forward": 37},
+        "bf16-mixed": {"feed_forward": 37},
     }[name]
-    precision = "bfloat16" if name == "bfloat16" else "float32"
+    precision = "bf16-mixed" if name == "bf16-mixed" else "float32"
     text = DataSpec(
         "micro-two-languages", ("whitespace", "whitespace"), Cut(70), 1, 24, most_words=111
     )
@@ -155,7 +155,7 @@ def test_a_run_has_the_same_bits_in_any_cohort(data):
     assert numbers(together[seen]) == alone(chosen[seen])
 
 
-@pytest.mark.parametrize("name", ["coupled", "decoupled", "bfloat16"])
+@pytest.mark.parametrize("name", ["coupled", "decoupled", "bf16-mixed"])
 def test_a_pretrained_run_has_the_same_bits_in_any_cohort(name):
     runs = transfers(name)
     for chosen in (runs, runs[3:0:-1]):

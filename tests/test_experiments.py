@@ -110,7 +110,8 @@ def test_the_papers_settings_are_table_5s():
         assert (one.model.dim, one.model.heads) == ((300, 10) if family == "glove" else (wide, 8))
         assert (one.model.layers, one.model.feed_forward) == (3, 512)
         assert one.data.min_freq == (5 if task == "iwslt2017" else 2)
-        assert one.seeds == paper["seeds"][task]
+        assert (one.seeds, one.most_seeds) == (paper["seeds"][task], 10)
+        assert one.data.whole is not None
         assert len(one.data.tokenizers) == len(row["vocabulary"])
         assert one.data.task == (f"{task}-de-en" if translates else task)
 

@@ -225,8 +225,8 @@ def test_the_settings_are_those_of_the_tier_paper_where_it_has_them():
     ours, theirs = (
         {one.data.task: one for one in experiments(tier, ("glove",))} for tier in ("full", "paper")
     )
-    run = theirs["sst2"].run("xavier", 100)
-    assert ours["sst2"].run("xavier", 0) == run
+    same = replace(theirs["sst2"], data=replace(theirs["sst2"].data, whole=None))
+    assert ours["sst2"].run("xavier", 0) == same.run("xavier", 100)
     for one in (*experiments("full"), *without_vectors("full")):
         role, task = one.source_role, one.name.split("-")[1]
         [like] = [each for each in experiments("paper", (role,)) if task in stands_for(each)]
@@ -235,5 +235,5 @@ def test_the_settings_are_those_of_the_tier_paper_where_it_has_them():
         assert one.data.min_freq == like.data.min_freq
         assert (one.data.cut, one.data.max_length) == (like.data.cut, like.data.max_length)
         if "no-vectors" in one.name:
-            assert one.data == like.data
+            assert one.data == replace(like.data, whole=None)
             assert one.model == like.model

@@ -96,7 +96,7 @@ def test_bfloat16_products_are_rounded_once_on_any_cpu(native, runs, rows, width
 def test_bfloat16_is_for_the_products_alone():
     """Loss and gradients come out float32, within what the narrow products lose."""
     exact = drawn(3, 40, 9, 1)
-    narrow = drawn(3, 40, 9, 1, "bfloat16")
+    narrow = drawn(3, 40, 9, 1, "bf16-mixed")
     results = []
     for layer, hidden, labels in (exact, narrow):
         hidden.requires_grad_()

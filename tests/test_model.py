@@ -295,32 +295,49 @@ def test_dropout_masks_belong_to_the_seed():
     assert both.mean().item() == pytest.approx(1, abs=0.02)
 
 
-def test_bfloat16_leaves_positions_and_norms_alone():
-    """Scale is the subject: bfloat16 would swallow 2 % of the positions beside a wide table."""
+@pytest.mark.parametrize("width", [DIM, 12])
+def test_positions_survive_the_first_products_at_t5_s_sigma(width):
+    """Scale is the subject: bfloat16 rounds T5's sums by more than the positions in them."""
     generator = torch.Generator().manual_seed(0)
-    tables = 12 * torch.randn(1, 50, DIM, generator=generator)
-    places = torch.rand(1, 9, DIM, generator=generator)
+    table = 516 * torch.randn(1, 50, width, generator=generator)
+    places = torch.rand(1, 9, width, generator=generator)
     ids = torch.randint(3, 50, (1, 4, 9), generator=generator)
-    outputs = []
-    for precision in ("float32", "bfloat16"):
-        shape = ModelShape(SPEC, 50, outputs=2, precision=precision)
-        embedding = shape.embedding(
-            tables=tables.clone(),
-            multipliers=torch.full((1,), 4.0),
-            positions=places,
-            trained=torch.ones(1).bool(),
-        )
-        summed = embedding(ids, lambda x: x)
-        torch.testing.assert_close(
-            summed, 4 * tables[:, ids[0]].flatten(1, 2) + places.repeat(1, 4, 1)
-        )
-        model = StackedTransformer(shape, embedding)
+    seen: dict[float, list[torch.Tensor]] = {}
+
+    def decoded(precision: str, share: float) -> tuple[torch.Tensor, StackedTransformer]:
+        shape = ModelShape(replace(SPEC, input_width=width), 50, 50, 50, precision=precision)
+        sides = [
+            shape.embedding(
+                tables=table.clone(),
+                multipliers=torch.ones(1),
+                positions=share * places,
+                trained=torch.ones(1).bool(),
+            )
+            for _ in range(2)
+        ]
+        model = StackedTransformer(shape, *sides)
         model.initialise(0, torch.Generator().manual_seed(0))
-        outputs.append(model.output(model.mean_pool(ids)))
-    assert not torch.equal(*outputs)
-    torch.testing.assert_close(*outputs, rtol=0.05, atol=0.05)
+        seen[share] = []
+        for layers in (model.encoder_layers, model.decoder_layers):
+            layers[0].attention.projection.register_forward_hook(
+                lambda module, given, made: seen[share].append(made)
+            )
+        return model.decode(ids, ids), model
+
+    outputs, model = decoded("bf16-mixed", 1.0)
+    decoded("bf16-mixed", 0.0)
+    sides = (model.encoder_embedding, model.decoder_embedding)
+    firsts = (model.encoder_layers[0], model.decoder_layers[0])
+    for side, first, placed, bare in zip(sides, firsts, seen[1.0], seen[0.0], strict=True):
+        read = places[0].double()
+        if width != DIM:
+            read = read @ side.projection.weight[0].double()
+        exact = (read @ first.attention.projection.weight[0].double()).repeat(4, 1)
+        error = (placed - bare)[0].double() - exact
+        assert error.norm() < 1e-3 * exact.norm()
+    assert not torch.equal(outputs, decoded("float32", 1.0)[0])
     with pytest.raises(InputError, match="unknown precision 'float16'"):
-        StackedTransformer(ModelShape(SPEC, 50, outputs=2, precision="float16"), embedding)
+        decoded("float16", 1.0)
 
 
 def test_what_fits_no_model_is_refused():

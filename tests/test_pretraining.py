@@ -145,6 +145,18 @@ def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     assert elsewhere == b"".join(table.values.numpy().tobytes() for table in here)
 
 
+@pytest.mark.parametrize("train", [train_word2vec, train_fasttext])
+def test_skip_gram_learns_synonyms(train, monkeypatch):
+    """From text alone. A random table has a synonym next to 1 % of the words."""
+    table = train(Corpus.read(unlabelled(12_000)), dim=16, epochs=20)
+    groups = synonym_groups()
+    members = torch.tensor([groups.get(word, -1) for word in table.words])
+    assert neighbour_purity(table.values, members) > 0.5
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    with pytest.raises(InputError, match=r"isn't installed; `pip install embinit\[vectors\]`"):
+        train(Corpus.read(unlabelled(3)))
+
+
 def test_fasttext_words_share_their_grams():
     """A word's vector has those of its n-grams: words with one stem are alike from the start."""
     stems = ["kadobe", "misuto", "perila", "golunu"]

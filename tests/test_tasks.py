@@ -105,6 +105,13 @@ def test_a_missing_file_says_where_to_put_it(tmp_path):
             TASKS[task].fingerprint(tmp_path)
 
 
+def test_a_part_is_refused_where_the_whole_is_wanted(made):
+    whole = DataSpec("mnli", ("whitespace",), Cut(), 1, whole=Cut(train=2, test=1))
+    assert len(prepare(whole, made).train) == 2
+    with pytest.raises(InputError, match=r"mnli's train split has 2 examples, where .* 3 or more"):
+        prepare(replace(whole, whole=Cut(train=3)), made)
+
+
 def test_subsets_stand_in_until_the_whole_is_there(made):
     """Each file by itself, but both languages of a split together."""
     mnli, iwslt = TASKS["mnli"], TASKS["iwslt2017-de-en"]

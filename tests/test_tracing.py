@@ -124,6 +124,12 @@ FORMS = {
         ".fetchone()[0])",
         "d.db",
     ),
+    "a docstring": ("import helper", "v = float(len(helper.__doc__ or ''))", "helper.py"),
+    "a folder's descriptor": (
+        "",
+        "v = float(os.read(os.open('d.txt', os.O_RDONLY, dir_fd=os.open(H, os.O_RDONLY)), 9))",
+        "d.txt",
+    ),
     "a link": ("", "v = float((H / 'link').read_text())", "d.txt"),
 }
 
@@ -153,10 +159,21 @@ def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, f
     if name == "d.db":
         sqlite3.connect(path).execute("pragma user_version = 2")
     else:
-        path.write_text("K = 2.0\n" if name.endswith(".py") else "2")
+        path.write_text("'''K'''\nK = 2.0\n" if name.endswith(".py") else "2")
     assert not project.holds(run)
     assert project.train(run).measures != before.measures
     assert project.holds(run)
+
+
+def test_where_a_link_leads_is_an_input(project):
+    """The name that it leads to may decide, whatever lies there."""
+    (project.root / "to").symlink_to("1")
+    run = project.module("", "v = float(os.readlink(H / 'to'))")
+    project.train(run)
+    assert project.holds(run)
+    (project.root / "to").unlink()
+    (project.root / "to").symlink_to("2")
+    assert not project.holds(run)
 
 
 LOSES = {
@@ -207,8 +224,8 @@ def test_what_cannot_be_followed_is_trained_again_unless_it_is_declared(project,
         assert not project.holds(run)
 
 
-def test_what_a_run_wrote_itself_is_no_input(project, monkeypatch):
-    """A cache that it finds missing, makes and reads; a folder of its own."""
+def test_of_what_a_run_wrote_itself_only_a_cache_is_an_input(project, monkeypatch):
+    """A cache that it finds missing, makes and reads, which a later run finds; a folder."""
     monkeypatch.chdir(project.root)
     body = """
 import tempfile
@@ -220,9 +237,11 @@ with tempfile.TemporaryDirectory() as d, open(d + '/x', 'w+') as f: os.listdir(d
 v = float(open('cache').read())"""
     run = project.module("", body)
     made = project.train(run).provenance["inputs"]
-    assert not {"cache", "out", "out/log"} & made["files"].keys()
+    assert not {"out", "out/log"} & made["files"].keys()
     assert not made["lists"]
     assert project.holds(run)
+    (project.root / "cache").write_text("8")
+    assert not project.holds(run)
 
 
 def test_comments_tests_and_claims_train_nothing(project):

@@ -52,8 +52,8 @@ def digest_of(content: bytes | str) -> str:
     return hashlib.sha256(raw).hexdigest()[:HEX]
 
 
-def digest_of_source(content: bytes, tests: bool = True) -> str:
-    """A digest of a module's code, without comments, docstrings and layout.
+def digest_of_source(content: bytes, tests: bool = True, documented: bool = False) -> str:
+    """A digest of a module's code, without comments, layout and, by default, docstrings.
 
     With ``tests=False`` tests, fixtures and claims are left out, as far as nothing else names them.
     """
@@ -61,7 +61,7 @@ def digest_of_source(content: bytes, tests: bool = True) -> str:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
         return digest_of(content)
-    return digest_of(ast.unparse(_bare(tree if tests else _without_tests(tree))))
+    return digest_of(ast.unparse(_bare(tree if tests else _without_tests(tree), documented)))
 
 
 def imports_in(content: bytes) -> set[str]:
@@ -73,11 +73,11 @@ def imports_in(content: bytes) -> set[str]:
     return {name.partition(".")[0] for node in ast.walk(tree) for name in _imported(node, "")}
 
 
-def _bare(tree: ast.AST) -> ast.AST:
+def _bare(tree: ast.AST, documented: bool) -> ast.AST:
     """A tree without docstrings, and without ``@training(…)``: it decides no number."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
+        if not documented and isinstance(body, list) and body and _is_text(body[0]):
             node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.decorator_list = [d for d in node.decorator_list if _last(d) != "training"]

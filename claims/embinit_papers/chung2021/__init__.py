@@ -181,7 +181,7 @@ class Setting:
     says: str = ""
 
 
-_PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bfloat16")
+_PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bf16-mixed")
 
 SETTINGS = {
     "micro": Setting(
@@ -247,7 +247,7 @@ SETTINGS = {
         ),
         tokenizer="hf:mt5",
         model=ModelSpec(768, 12, 12, 3072, 0.1, norm_after_sum=True, activation="gelu"),
-        pretraining=PretrainingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bfloat16"),
+        pretraining=PretrainingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bf16-mixed"),
         tasks=(
             Task("sentiment", "sst2", None, _PAPER_TUNING, 2.0),
             Task("inference", "xnli", None, _PAPER_TUNING, 2.0, 2.0),

@@ -6,7 +6,9 @@
   IWSLT2017 (5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
   test). Widths are the vectors' own. English vectors go to the English side, the encoder; MiniLM
   plays BERT's part.
-- ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU.
+- ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU. Parts of its data sets
+  and vectors are refused. Decisions begin at the paper's 3 to 5 seeds and end at 10: by the
+  deviations that it prints, 12 of 40 statements have power .8 at the former and 32 at the latter.
 - ``full``: the paper's sizes on the data that is public as a whole, for a GPU: SST-2 and Multi30k.
   Stand-ins for vectors are allowed: English GloVe for the encoder alone, MiniLM in BERT's part. The
   experiments of ``without_vectors`` need no vectors.
@@ -176,7 +178,7 @@ def _translation(task: str, margin: float, min_freq: int, batch_size: int) -> Ta
 
 
 _ENGLISH = {
-    "glove": SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
+    "glove": SourceSetting("glove", "glove-whole", "GloVe", 300, 10, "spacy", "spacy"),
     "bert": SourceSetting("bert", "bert", "BERT", 768, 8, "hf:bert", "hf:bert"),
     "t5": SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "hf:t5"),
 }
@@ -186,17 +188,25 @@ _BILINGUAL = {
     "t5": SourceSetting("t5", "mt5", "mT5", 768, 8, "hf:mt5", "hf:mt5"),
 }
 
+WHOLE = {
+    "sst2": Cut(67_000, 870),
+    "mnli": Cut(392_000, 9_800, 9_800),
+    "multi30k-de-en": Cut(28_900, 1_000, 1_000),
+    "iwslt2017-de-en": Cut(200_000, 880, 8_000),
+}
+"""The least sizes of the paper's data sets: theirs, rounded down."""
+
 # Table 5: MNLI's epochs and the batches of the translation tasks differ from source to source.
 PAPER = Settings(
     "paper",
     settings=tuple(
-        setting
+        (replace(task, most_seeds=10, whole=WHOLE[task.task]), source)
         for role, mnli_epochs, multi30k_batch, iwslt_batch in (
             ("glove", 9, 64, 128),
             ("bert", 10, 128, 128),
             ("t5", 10, 96, 112),
         )
-        for setting in (
+        for task, source in (
             (_classification("sst2", "sentiment", 2.0, 5, seeds=5), _ENGLISH[role]),
             (_classification("mnli", "inference", 4.0, mnli_epochs, seeds=3), _ENGLISH[role]),
             (_translation("multi30k-de-en", 1.5, 2, multi30k_batch), _BILINGUAL[role]),
@@ -216,8 +226,8 @@ def _multi30k(task: str, batch_size: int, seeds: int, curves: bool = False) -> T
 FULL = Settings(
     "full",
     settings=(
-        (_classification("sst2", "sentiment", 2.0, 5, seeds=30), _ENGLISH["glove"]),
-        (_multi30k("multi30k-en-de", 64, seeds=8, curves=True), _ENGLISH["glove"]),
+        (_classification("sst2", "sentiment", 2.0, 5, seeds=30), SAMPLE_SOURCES[0]),
+        (_multi30k("multi30k-en-de", 64, seeds=8, curves=True), SAMPLE_SOURCES[0]),
         (
             _classification("sst2", "sentiment", 2.0, 5, seeds=12),
             SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "hf:minilm"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -88,16 +89,17 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Makes the named worlds' tables; UsageError for worlds and sources that no claim reads.
+    """Makes tables of worlds that are missing; UsageError for worlds and sources no claim reads.
 
     A named source that is broken further down is a UsageError too, and not missing data (NOT RUN).
     """
-    if _worlds(config) is not None:
-        if all(getattr(case.experiment, "worlds", None) is None for case in cases):
-            raise pytest.UsageError(
-                f"{WORLDS} {config.getini(WORLDS)}: no claim here draws a "
-                "world for each seed; leave it out"
-            )
+    drawn = (getattr(case.experiment, "worlds", None) for case in cases)
+    if _worlds(config) is not None and all(worlds is None for worlds in drawn):
+        raise pytest.UsageError(
+            f"{WORLDS} {config.getini(WORLDS)}: no claim here draws a "
+            "world for each seed; leave it out"
+        )
+    if not config.getoption("embinit_no_train"):
         _make_tables(config, wanted)
     if not (given := pytest_embinit_definitions(config)):
         return
@@ -119,21 +121,31 @@ def pytest_embinit_collected(
 
 def _make_tables(config: pytest.Config, wanted: Iterable[RunSpec]) -> None:
     """Makes the tables that first looks read; each process of a session begins at another one."""
+    read = {name for run in wanted if (name := run.recipe.columns.get("source"))}
+    names = sorted(each for each in read if split_world(each)[1])
+    if not names:
+        return
     from embinit.lab.data.sources import microcosm
     from embinit.lab.table_pretraining.making import SECONDS, make_table
 
     microcosm.make_missing(make_table)
-    read = {name for run in wanted if (name := run.recipe.columns.get("source"))}
-    names = sorted(each for each in read if split_world(each)[1])
-    lacking = [each for each in names if not microcosm.table_path(each).exists()]
+    seconds = {
+        name: SECONDS[base]
+        for name in names
+        if (base := split_world(name)[0].removeprefix(microcosm.PREFIX)) in SECONDS
+        and not microcosm.table_path(name).exists()
+    }
+    lacking, whole = list(seconds), sum(seconds.values()) / 60
     first = os.getpid() % len(lacking) if lacking else 0
     for number, name in enumerate(lacking[first:] + lacking[:first], 1):
         if microcosm.table_path(name).exists():
             continue
-        base, _ = split_world(name)
-        seconds = SECONDS[base.removeprefix(microcosm.PREFIX)]
-        line = f"embinit: table {number} of {len(lacking)}: {name}, about {seconds} s"
+        line = (
+            f"embinit: table {number} of {len(lacking)}: {name}, about {seconds[name]} s "
+            f"({whole:.0f} min for all on one core)"
+        )
         # On the terminal, of a worker too.
         with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             print(line, file=sys.stderr, flush=True)
-        make_table(name)
+        with contextlib.suppress(InputError):  # such as a missing gensim: NOT RUN, with the reason
+            make_table(name)

@@ -42,6 +42,8 @@ class DataSpec:
     most_words: int | None = later(None)  # a fixed size of the vocabulary, special words included
     # The text that the vocabulary is counted on; None for the task's own.
     vocabulary: DataSpec | None = later(None)  # noqa: RUF009, a field and no default
+    # The least sizes of the data set's splits, where no part of it may stand in for the whole.
+    whole: Cut | None = later(None)  # noqa: RUF009, likewise
 
     def in_world(self, world: int | str) -> DataSpec:
         """The same data of another world; its vocabulary too."""

@@ -20,7 +20,7 @@ from embinit.files.reading import reading
 from embinit.lab.data import cache
 from embinit.lab.data.sources import SOURCES, Source
 from embinit.lab.data.tasks import TASKS, Example, Task
-from embinit.lab.data.tasks.base import Side
+from embinit.lab.data.tasks.base import Side, Splits
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
 from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
 from embinit.lab.specs import DataSpec
@@ -140,6 +140,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
         with reading(f"{directory.root}, {spec.task} text", cache.PREPARE_AGAIN):
             return _from_file(spec, *content)
     splits = task.load(data_dir, spec.cut)
+    _check_sizes(spec, splits, data_dir)
     sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES
     tokenizers = {
         side: tokenizer(_located(name, data_dir), task.languages[side])
@@ -166,6 +167,17 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
     vocabularies = _vocabularies(spec, train, data_dir)
     encoded = (words.encode(vocabularies, spec.max_length) for words in (train, validation, test))
     return PreparedData(spec, task, vocabularies, *encoded)
+
+
+def _check_sizes(spec: DataSpec, splits: Splits, data_dir: Path | None) -> None:
+    """Refuses a part of a data set where the whole is asked for."""
+    for name in _SPLITS:
+        present, least = len(getattr(splits, name)), getattr(spec.whole, name, None)
+        if least is not None and present < least:
+            raise InputError(
+                f"{data_dir or 'the Hub'}: {spec.task}'s {name} split has {present:,} examples, "
+                f"where the whole data set's {least:,} or more are wanted; put the whole there"
+            )
 
 
 def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:

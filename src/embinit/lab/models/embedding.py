@@ -34,12 +34,10 @@ class Embedding(nn.Module):
         positions: Float[Tensor, "R L E"],
         trained: Bool[Tensor, " R"],
         learned_positions: bool = False,
-        precision: str = "float32",
     ) -> None:
         """The embedding of R runs; InputError if tables have another width than the model reads.
 
-        ``trained`` says whether a run's table is, ``learned_positions`` whether all positions are;
-        ``precision`` is the linear layer's.
+        ``trained`` says whether a run's table is, ``learned_positions`` whether all positions are.
         """
         super().__init__()
         runs, words, width = tables.shape
@@ -51,7 +49,7 @@ class Embedding(nn.Module):
         self.norm = StackedLayerNorm(runs, width) if spec.norm_after_sum else nn.Identity()
         self.projection: nn.Module = nn.Identity()
         if width != spec.dim:
-            self.projection = StackedLinear(runs, width, spec.dim, precision)
+            self.projection = StackedLinear(runs, width, spec.dim, "float32")
         self.table = nn.Parameter(tables, requires_grad=bool(trained.any()))
         self.register_buffer("trained", trained.float().view(-1, 1, 1))
         if self.table.requires_grad and not bool(trained.all()):

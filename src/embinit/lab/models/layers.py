@@ -1,8 +1,8 @@
 """The layers of a stacked model: linear maps, norms, feed-forward, residuals and dropout.
 
 Every parameter has a leading run axis, and nothing is shared between runs: with the loss summed
-over runs, each run's gradient is its own. Norms are float32 always; matrix products may be
-bfloat16. Shapes: R runs, M rows (B sentences of T words, one after the other), D width.
+over runs, each run's gradient is its own. Norms are float32 always. Shapes: R runs, M rows (B
+sentences of T words, one after the other), D width.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
     },
 )
 
-PRECISIONS = Named("precision", {"float32": torch.float32, "bfloat16": torch.bfloat16})
+PRECISIONS = Named("precision", {"float32": torch.float32, "bf16-mixed": torch.bfloat16})
+"""The type of matrix products; the first attention of each side is float32 in either."""
 
 
 class SeedDropout:

@@ -81,14 +81,17 @@ class ModelShape:
         decoder = 4 * dim + self.spec.layers * (22 * dim + inner)
         return source * encoder + target * decoder * self.translates
 
+    def self_attention(self, runs: int, layer: int) -> Attention:
+        """A layer's self-attention, float32 in the first, which reads the sum with positions.
+
+        At T5's sigma bfloat16 would round the sum by more than the positions that it has.
+        """
+        precision = self.precision if layer else "float32"
+        return ATTENTION[self.spec.attention](self.spec, runs, precision)
+
     def embedding(self, **tensors: Any) -> Embedding:
         """One side's embedding layer; ``tensors`` are as ``Embedding`` takes them."""
-        return Embedding(
-            spec=self.spec,
-            learned_positions=self.learned_positions > 0,
-            precision=self.precision,
-            **tensors,
-        )
+        return Embedding(spec=self.spec, learned_positions=self.learned_positions > 0, **tensors)
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,10 @@ class Memory:
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each with its residual connection."""
 
-    def __init__(self, shape: ModelShape, runs: int) -> None:
+    def __init__(self, shape: ModelShape, runs: int, layer: int) -> None:
         super().__init__()
         spec, precision = shape.spec, shape.precision
-        self.attention = ATTENTION[spec.attention](spec, runs, precision)
+        self.attention = shape.self_attention(runs, layer)
         self.attention_residual = residual(spec, runs)
         self.feed_forward = FeedForward(spec, runs, precision)
         self.feed_forward_residual = residual(spec, runs)
@@ -134,10 +137,10 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Causal self-attention, attention to the encoder and feed-forward, each with a residual."""
 
-    def __init__(self, shape: ModelShape, runs: int) -> None:
+    def __init__(self, shape: ModelShape, runs: int, layer: int) -> None:
         super().__init__()
         spec, precision = shape.spec, shape.precision
-        self.attention = ATTENTION[spec.attention](spec, runs, precision)
+        self.attention = shape.self_attention(runs, layer)
         self.attention_residual = residual(spec, runs)
         self.memory_attention = Attention(spec, runs, precision)
         self.memory_residual = residual(spec, runs)
@@ -208,9 +211,9 @@ class StackedTransformer(nn.Module):
         self.shape, self.runs = shape, encoder.table.shape[0]
         self.encoder_embedding, self.decoder_embedding = encoder, decoder
         layers = range(spec.layers)
-        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, self.runs) for _ in layers)
+        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, self.runs, n) for n in layers)
         self.decoder_layers = nn.ModuleList(
-            DecoderLayer(shape, self.runs) for _ in layers if shape.translates
+            DecoderLayer(shape, self.runs, n) for n in layers if shape.translates
         )
         self.encoder_norm = final_norm(spec, self.runs)
         self.decoder_norm = final_norm(spec, self.runs) if shape.translates else nn.Identity()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from embinit.code import digest_of, is_own_file
@@ -20,9 +20,10 @@ def described(module: types.ModuleType) -> dict[str, str]:
 
     Plain values and arrays count by value, functions by where they are written, the project's
     classes and objects by their plain attributes, other objects by their type. Modules have names
-    of their own, and tests train nothing.
+    of their own, and tests train nothing. Of a library's module count the functions that the
+    project or a mock has replaced.
     """
-    return {
+    return dict(_replaced(module)) | {
         name: _described(value)
         for name, value in list(vars(module).items())
         if not name.startswith(("@", "__"))
@@ -31,6 +32,29 @@ def described(module: types.ModuleType) -> dict[str, str]:
             name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
         )
     }
+
+
+def _replaced(module: types.ModuleType) -> Iterator[tuple[str, str]]:
+    """The functions of libraries' modules that were replaced, by the name in ``module``."""
+    for alias, library in _libraries(module):
+        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library)]
+        for place, part in [(alias, library), *inner]:
+            for name, value in list(vars(part).items()):
+                if isinstance(value, types.FunctionType):
+                    if is_own_file(value.__code__.co_filename):
+                        yield f"{place}.{name}", _function(value)
+                elif type(value).__module__ == "unittest.mock":
+                    yield f"{place}.{name}", "a mock"
+
+
+def _libraries(module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType]]:
+    for name, value in list(vars(module).items()):
+        if (
+            isinstance(value, types.ModuleType)
+            and value is not module
+            and not is_own_file(getattr(value, "__file__", None) or "<built in>")
+        ):
+            yield name, value
 
 
 def differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:

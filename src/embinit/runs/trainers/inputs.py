@@ -16,6 +16,10 @@ from embinit.code import HEX, digest_of, digest_of_source
 
 PRESENT = "present"
 """In the place of a digest: the file was asked for, and not read."""
+LINK = "link to "
+"""In the place of a digest, before where the link leads: that was asked for."""
+DOCUMENTED = "with docstrings "
+"""Before a digest of code that reads its docstrings."""
 MOST_FILES = 1000
 """Beyond so many files, those of one folder have one digest."""
 FEW = 10
@@ -42,6 +46,14 @@ def project_of(home: tuple[str, str]) -> Path:
 def asked_for(found: os.stat_result) -> str:
     """What counts of a file that was asked for, and not read: that it is there, and its size."""
     return f"{PRESENT}, {found.st_size} bytes" if stat.S_ISREG(found.st_mode) else PRESENT
+
+
+def target_of(path: str) -> str | None:
+    """Where a link leads, as a record has it; None for what is no link."""
+    try:
+        return LINK + os.readlink(path)
+    except OSError:
+        return None
 
 
 def signature(found: os.stat_result) -> tuple[int, ...]:
@@ -104,7 +116,7 @@ def recorded(
     if len(files) > MOST_FILES:
         within = defaultdict(list)
         for path, digest in files.items():
-            if digest is not None and not digest.startswith(PRESENT):
+            if digest is not None and not digest.startswith((PRESENT, LINK)):
                 within[os.path.dirname(path)].append(path)
         for folder, paths in within.items():
             if len(paths) > FEW:
@@ -177,7 +189,10 @@ def changes(
     if directory and inputs["directory"] and at(inputs["directory"]) != directory:
         yield f"it was run in {inputs['directory']}"
     for path, digest in inputs["files"].items():
-        if digest is None or digest.startswith(PRESENT):
+        if digest is not None and digest.startswith(LINK):
+            if target_of(at(path)) != digest:
+                yield f"{path} leads elsewhere"
+        elif digest is None or digest.startswith(PRESENT):
             here = asked_for(os.stat(at(path))) if os.path.exists(at(path)) else None
             if (here is None) != (digest is None):
                 yield f"{path} is {'gone' if digest else 'new'}"
@@ -220,4 +235,10 @@ def _other_code(path: str, raw: str, code: str, tests: bool) -> bool:
         return True
     if digest_of(content) == raw:
         return False
-    return not path.endswith(".py") or digest_of_source(content, tests) != code
+    return not path.endswith(".py") or code_digest(content, tests, DOCUMENTED in code) != code
+
+
+def code_digest(content: bytes, tests: bool, documented: bool) -> str:
+    """The digest of a module's code, as a record has it."""
+    prefix = DOCUMENTED if documented else ""
+    return prefix + digest_of_source(content, tests, documented)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.machinery
 import os
 import stat
@@ -12,15 +13,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, digest_of_source, imports_in, is_own_file, is_shipped
+from embinit.code import digest_of, imports_in, is_own_file, is_shipped
 from embinit.runs.trainers.globals import described
 from embinit.runs.trainers.inputs import (
+    DOCUMENTED,
+    LINK,
     PRESENT,
     asked_for,
+    code_digest,
     digest_of_file,
     digest_of_names,
     project_of,
     signature,
+    target_of,
 )
 
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib", "/usr/share/zoneinfo/", "/lib/")
@@ -46,6 +51,10 @@ READERS = frozenset({"safetensors", "h5py", "netCDF4", "tensorflow"}) | {
 
 TERMINAL = frozenset({"COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"})
 """Variables that decide no number where a library reads them."""
+
+
+READS_DOCSTRINGS = (b"__doc__", b"getdoc", b"docopt")
+"""Names by which code reads docstrings as data."""
 
 
 class _Local(threading.local):
@@ -81,6 +90,8 @@ class Tracer:
         self._folders: dict[str, str | None] = {}
         self._modules: dict[str, tuple[tuple[int, ...] | None, str, str]] = {}
         self._products: set[str] = set()
+        self._missing: set[str] = set()
+        self._documented = False
         self._own_variables: set[str] = set()
         self._imports: set[str] = set()
         self._asked: set[str] = set()
@@ -123,6 +134,8 @@ class Tracer:
         self._watch_imports()
         self._watch_environment()
         self._watch_stat()
+        self._watch_links()
+        self._watch_folders()
         self._watch_processes()
         sys.addaudithook(hook)
 
@@ -139,7 +152,7 @@ class Tracer:
         if writes and (flags & os.O_TRUNC or (flags & os.O_CREAT and not os.path.lexists(name))):
             if not isinstance(self._files.get(name), tuple):
                 self._create(name)
-        elif writes != os.O_WRONLY and not self._is_product(name):
+        elif writes != os.O_WRONLY and (name in self._missing or not self._is_product(name)):
             self._read(name)
 
     def _connect_to_file(self, path: Any) -> None:
@@ -177,7 +190,8 @@ class Tracer:
 
     def _create(self, name: str) -> None:
         self._products.add(name)
-        self._files.pop(name, None)
+        if self._files.pop(name, PRESENT) is None:  # made since it was missing, as caches are
+            self._missing.add(name)
 
     def _is_product(self, name: str) -> bool:
         while name not in self._products:
@@ -240,6 +254,40 @@ class Tracer:
 
         os.access = may
 
+    def _watch_links(self) -> None:
+        original = os.readlink
+
+        def leads(path: Any, **named: Any) -> Any:
+            target = original(path, **named)
+            if not named and self.active and not self._local.busy:
+                self._ask(path, LINK + os.fsdecode(target))
+            return target
+
+        os.supports_dir_fd.add(leads)
+        os.readlink = leads
+
+    def _watch_folders(self) -> None:
+        """Notes what is opened within a folder's descriptor, which its event leaves out."""
+        original = os.open
+
+        def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+            if dir_fd is None or not self.active or self._local.busy:
+                return original(path, flags, mode, dir_fd=dir_fd)
+            self._local.busy = True
+            try:
+                folder = target_of(f"/proc/self/fd/{dir_fd}")
+                if folder is None:
+                    self._mark("opens a file by its folder's descriptor")
+                else:
+                    inside = os.path.join(folder.removeprefix(LINK), os.fsdecode(path))
+                    self._open(inside, None, flags)
+                return original(path, flags, mode, dir_fd=dir_fd)
+            finally:
+                self._local.busy = False
+
+        os.supports_dir_fd.add(opened)
+        os.open = opened
+
     def _ask(self, path: Any, found: str | None) -> None:
         self._local.busy = True
         try:
@@ -247,6 +295,9 @@ class Tracer:
             if name is None or name.endswith(_CODE_SUFFIXES) or self._is_product(name):
                 return
             if name.startswith(self.project) or self._blames(sys._getframe(2)) == "project":
+                leads = found is not None and found.startswith(LINK)
+                if leads and not isinstance(self._files.get(name), tuple):
+                    self._files[name] = found
                 self._files.setdefault(name, found)
         except (OSError, TypeError, ValueError):
             return
@@ -288,8 +339,9 @@ class Tracer:
             content = Path(path).read_bytes()
             code = digest_of(content)
             if path.endswith(".py"):
-                code = digest_of_source(content, tests=not os.path.samefile(path, self.home[1]))
+                code = code_digest(content, not os.path.samefile(path, self.home[1]), False)
                 self._imports |= imports_in(content)
+                self._documented |= any(name in content for name in READS_DOCSTRINGS)
             self._modules[path] = signature(_stat(path)), digest_of(content), code
             return content
         except OSError:
@@ -310,6 +362,14 @@ class Tracer:
                 and os.path.abspath(file) not in self._modules
             ):
                 self._take(file)
+
+    def _take_docstrings(self) -> None:
+        for path, (seen, raw, code) in self._modules.items():
+            if path.endswith(".py") and not code.startswith(DOCUMENTED):
+                with contextlib.suppress(OSError):
+                    content = Path(path).read_bytes()
+                    tests = not os.path.samefile(path, self.home[1])
+                    self._modules[path] = seen, raw, code_digest(content, tests, True)
 
     def ready(self) -> dict[str, dict[str, str]]:
         """Keeps the globals of the project's modules, once the function's own is loaded."""
@@ -457,6 +517,7 @@ class Tracer:
                     files[name] = self._digest(name, seen)
                 elif (
                     seen in (None, PRESENT)
+                    or seen.startswith(LINK)
                     or not os.path.exists(name)
                     or asked_for(_stat(name)) == seen
                 ):
@@ -464,6 +525,8 @@ class Tracer:
                 else:  # it grew meanwhile
                     files[name] = PRESENT
             files |= dict.fromkeys(self._absent(), None)
+            if self._documented:
+                self._take_docstrings()
             names = {name.partition(".")[0] for name in sys.modules}
             for name in sorted((NATIVE & self._imports & names) | (READERS & sys.modules.keys())):
                 self._mark(f"loads {name}, which opens files by itself")

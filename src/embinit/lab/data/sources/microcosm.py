@@ -2,7 +2,8 @@
 
 They play the paper's GloVe, BERT and T5, and word2vec, fastText and ELMo, where nothing may be
 downloaded. ``micro-glove@9003`` is the table of world 9003. Tables of the worlds that claims are
-registered and tested on are shipped, others lie where ``worlds_directory`` says.
+tested on are shipped, with their digests in ``SHA256SUMS``; others lie where ``worlds_directory``
+says.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest, world_set
+from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
 from embinit.registry import at_world, split_world
@@ -73,7 +74,7 @@ def table_path(name: str) -> Path:
 
 
 def make_missing(maker: Callable[[str], None] | None) -> None:
-    """Has a source's missing table of a free world made by ``maker``; None refuses it instead."""
+    """Has a source's missing table of a world made by ``maker``; None refuses it instead."""
     global _maker
     _maker = maker
 
@@ -82,8 +83,8 @@ _maker: Callable[[str], None] | None = None
 
 
 def _path(name: str) -> Path:
-    path, (_, world) = table_path(name), split_world(name)
-    if _maker is not None and not path.exists() and world_set(world) == "free":
+    path = table_path(name)
+    if _maker is not None and split_world(name)[1] and not path.exists():
         _maker(name)
     return path
 

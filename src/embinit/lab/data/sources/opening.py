@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embinit.errors import InputError
@@ -80,22 +80,25 @@ def named_source(given: str) -> NamedSource:
     return NamedSource(name, absolute)
 
 
-def _published(name: str, language: str, what: str, *candidates: str) -> None:
+def _published(name: str, language: str, what: str, *candidates: str, least: int = 0) -> None:
     languages = frozenset({language})
 
     def make(data_dir: Path | None) -> Source:
-        return open_source(name, find(data_dir, *candidates, what=what), languages)
+        opened = open_source(name, find(data_dir, *candidates, what=what), languages)
+        return replace(opened, least=least) if isinstance(opened, WordVectors) else opened
 
     SOURCES.register(name, SourceEntry(make, languages))
 
 
-_published(
-    "glove",
-    "en",
-    "GloVe (840B, 300d)",
-    *(f"vectors/glove.840B.300d{ending}" for ending in (".zip", ".txt", ".txt.gz")),
-    "vectors/glove.840B.300d.subset.txt.gz",
-)
+for _name, _least in (("glove", 0), ("glove-whole", 2_190_000)):
+    _published(
+        _name,
+        "en",
+        "GloVe (840B, 300d)",
+        *(f"vectors/glove.840B.300d{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+        "vectors/glove.840B.300d.subset.txt.gz",
+        least=_least,
+    )
 _published(
     "glove-de",
     "de",
@@ -128,7 +131,7 @@ _published(
 
 def _glove_de_en(data_dir: Path | None) -> Source:
     """The paper's source for translation (section 3.2): each side has its language's GloVe."""
-    parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove"](data_dir)}
+    parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove-whole"](data_dir)}
     return ByLanguage("glove-de-en", parts)
 
 

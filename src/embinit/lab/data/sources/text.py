@@ -48,6 +48,7 @@ class WordVectors(abc.ABC):
     path: Path
     languages: frozenset[str] = frozenset({"en"})
     tokenizer: str = "spacy"
+    least: int = 0  # the fewest words that the whole file has
 
     @property
     @abc.abstractmethod
@@ -75,16 +76,23 @@ class WordVectors(abc.ABC):
         return tuple(dict.fromkeys(word.decode() for word, _ in first))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
-        """The vectors of ``words``, of one that is there twice the first; InputError if broken."""
+        """The vectors of ``words``, of one that is there twice the first.
+
+        InputError if the file is broken, or has fewer words than the whole one.
+        """
         wanted = {word.encode(): row for row, word in enumerate(words)}
         entries = self._read(wanted)
         first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
         values = torch.zeros(len(words), self.dim)
         found = torch.zeros(len(words), dtype=torch.bool)
-        for word, numbers in itertools.chain(first, entries):
+        count = 0
+        for count, (word, numbers) in enumerate(itertools.chain(first, entries), 1):  # noqa: B007
             if numbers is not None and not found[row := wanted[word]]:
                 values[row] = numbers
                 found[row] = True
+        if count < self.least:
+            reason = f"the file has {count:,} words, where {self.least:,} or more are wanted"
+            raise self._broken("", f"{reason}; put the whole file there")
         return Vectors(values, found)
 
     def _broken(self, place: object, reason: str) -> InputError:
