@@ -2,7 +2,7 @@
 
 Figures in prose grow old with each blessing. This page has all of them, each read from a
 ``verdicts.json``, and a test fails where the committed page is not that of the references. The
-README's table of findings is written too.
+README's table of findings is written too, and the first paper's statements with their claims.
 
     python benchmarks/results.py
 """
@@ -10,6 +10,7 @@ README's table of findings is written too.
 from __future__ import annotations
 
 import datetime
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.reading import read
-from embinit.report.summary import controls_in_words
+from embinit.report.summary import controls_in_words, statement_of
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -192,6 +193,40 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+STATEMENTS = "claims/embinit_papers/kim2024/statements.toml"
+HOW = ("faithful", "weakened", "missing")
+"""How a statement of the paper is claimed: as it says, in part, or not."""
+
+
+def statements(documents: Sequence[Document], entries: Sequence[Document]) -> str:
+    """The paper's statements, the claims that test each, and their verdicts on each tier."""
+    counts = Counter(each["how"] for each in entries)
+    known = [(each["session"]["tier"], each["claims"]) for each in documents]
+    rows = [
+        (
+            each["where"],
+            each["says"],
+            ", ".join(f"`{one.partition('/')[2]}`" for one in each["claims"]),
+            *(_verdicts(each["claims"], claims) for _, claims in known),
+            f"{each['how']}: {each['why']}" if each.get("why") else each["how"],
+        )
+        for each in entries
+    ]
+    told = ", ".join(f"{counts[how]} {how}" for how in HOW)
+    return (
+        "# The paper's statements\n\n"
+        "`make results` writes this page from `statements.toml` and the blessed reports. "
+        f"Of {len(entries)} statements: {told}. A dash is a claim that a tier doesn't have.\n\n"
+        + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
+    )
+
+
+def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:
+    """How many claims of some ids have each verdict, in words."""
+    counts = Counter(one["verdict"] for one in claims if statement_of(one) in ids)
+    return ", ".join(f"{counts[name]} {name}" for name in COLUMNS if counts[name]) or "–"
+
+
 def documents_of() -> list[Document]:
     """The verdicts of the references, each of which has its tier's name.
 
@@ -226,6 +261,9 @@ def main() -> None:
     """Write the page of the references that are there, and the README's table."""
     documents = documents_of()
     (ROOT / PAGE).write_text(page(documents), encoding="utf-8")
+    entries = tomllib.loads((ROOT / STATEMENTS).read_text("utf-8"))["statement"]
+    table = (ROOT / STATEMENTS).with_name("STATEMENTS.md")
+    table.write_text(statements(documents, entries), encoding="utf-8")
     print(f"{PAGE} has the results of {REFERENCES}")
     path = ROOT / "README.md"
     path.write_text(readme(documents, path.read_text("utf-8")), encoding="utf-8")

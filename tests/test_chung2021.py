@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from builders import make_result
-from embinit.claims.lock import NAME, Lock
 from embinit.errors import InputError
 from embinit.lab.measures import task_transfer
 from embinit.papers import PAPERS
 from embinit_papers.chung2021 import (
+    LAYER_MARGIN,
     LAYER_MEASURES,
+    MARGIN,
     SETTINGS,
     USUAL,
+    accuracy,
     before_fine_tuning,
     coupled,
     experiments,
-    metrics,
     numbers,
     over_output_widths,
     pretrained_for,
@@ -27,7 +28,6 @@ from embinit_papers.chung2021 import (
     transferring,
     with_output_width,
 )
-from embinit_papers.settings import margin_for
 from embinit_studies.coupling import from_vectors, wider
 
 CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
@@ -54,42 +54,16 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
     assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
 
 
-@pytest.mark.usefixtures("worlds")
-def test_margins_come_from_the_noise_floor():
-    """Each task's, and that of its score in the other language; a trend has it from end to end."""
-    lock = Lock(CLAIMS / NAME)
-    wanted, raw = CHUNG.noise("micro")
-    assert [*wanted.metrics] == [*raw.metrics] == [*metrics("micro")]
-    floors = {each.name: dict(lock.noise_floor(wanted.experiment, each)) for each in wanted.metrics}
-    assert len(lock.document["noise_floors"]) == 2 * len(floors)
-    for name, floor in floors.items():
-        gained = abs(
-            floor["mean"]
-            - lock.noise_floor(
-                raw.experiment, next(each for each in raw.metrics if each.name == name)
-            )["mean"]
-        )
-        floor["margin"] = min(margin_for(floor["sd"]), round(gained / 2, 1))
-        floor["gained"] = gained
-    for one in experiments("micro"):
-        floor = floors[one.metric.name]
-        assert floor["unit"] == one.metric.unit
-        assert one.margin == floor["margin"]
-        seen = CHUNG.families[0].sees(one)
-        assert seen.planted == pytest.approx(floor["gained"], abs=0.051)
-        assert one.baseline == floor["baseline"] == USUAL
+def test_a_measure_has_its_margin():
+    """The task's in both languages; a trend has it from end to end."""
     for one in transferring("micro"):
-        across = transfer(one)
-        assert across.margin == floors[across.measure.name]["margin"]
+        assert one.margin == transfer(one).margin == MARGIN
         doublings = 5  # from 8 to 256
-        assert over_output_widths(one, transfer).margin == pytest.approx(across.margin / doublings)
-        assert over_output_widths(one).margin == pytest.approx(one.margin / doublings)
+        for measured in (transfer, accuracy):
+            assert over_output_widths(one, measured).margin == pytest.approx(MARGIN / doublings)
     for name in LAYER_MEASURES:
-        read = before_fine_tuning(name)
-        assert read(arms()).margin == floors[name]["margin"]
-        assert over_output_widths(arms(), read).margin == pytest.approx(floors[name]["margin"] / 5)
+        assert before_fine_tuning(name)(arms()).margin == LAYER_MARGIN
     assert before_fine_tuning("masked_loss")(arms()).margin == 0
-    assert before_fine_tuning("probe_last")(arms("paper")).margin == 0
 
 
 def test_transfer_is_the_tasks_own_in_the_other_language():

@@ -21,7 +21,7 @@ from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.comparisons import rank_correlation
 from embinit.claims.lock import NAME, Lock, lock_beside
-from embinit.claims.pilot import FIRST_SEED
+from embinit.claims.pilot import FIRST_SEED, margin_of
 from embinit.claims.registration_status import (
     difference,
     frozen,
@@ -284,14 +284,14 @@ def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
 
 
 def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, monkeypatch):
-    """Of what the paper names, by its own rule, and once: its margins rest on it."""
+    """Of what the paper names, and once."""
     [first] = PAPERS["kim2024"].noise("micro")[1:2]
     one = replace(first.experiment, name="task")
     further = replace(one.metric, name="loss")
     mine = replace(
         PAPERS["kim2024"],
         key="mine",
-        noise=lambda tier: [NoiseFloor(one, (further,), lambda sd: round(sd) + 0.5)],
+        noise=lambda tier: [NoiseFloor(one, (further,))],
     )
     monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
     trained = []
@@ -327,7 +327,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
         runs = [run for run in trained if run.recipe.table.init == one.baseline][:3]
         results = results_of(SimpleNamespace(runs=runs))
         assert floor["sd"] == pytest.approx(statistics.stdev(map(metric.of, results)), rel=1e-4)
-        assert floor["margin"] == round(floor["sd"]) + 0.5
+        assert floor["margin"] == margin_of(floor["sd"])
     assert ran.stdout.count("noise floor of task on micro") == 2
     before = (project / "claims" / NAME).read_bytes()
     assert "noise floor of" not in embinit("register", "--seeds", "3").stdout

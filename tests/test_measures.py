@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,8 @@ from embinit.runs.measures import (
     measure,
     over_epochs,
     over_last,
+    peak,
+    peak_epoch,
 )
 from embinit.stats.statements import Verdict
 
@@ -40,6 +43,18 @@ def test_what_lacks_its_material_has_no_such_measure():
     for known in (MEASURES["perplexity"], over_epochs(MEASURES["bleu"])):
         assert known.of(make_result(RUN)) is None
     assert epochs_to(MEASURES["bleu"], 1.0).of(make_result(RUN)) is None
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1), st.sampled_from(["up", "down"]))
+def test_a_curve_peaks_where_it_is_best_first(points, better):
+    """As numpy finds it; a curve without a direction has no peak."""
+    known = replace(MEASURES["bleu"], better=better)
+    result = make_result(RUN, curves={known.curve: tuple(map(float, points))})
+    extremes = {"up": (np.max, np.argmax), "down": (np.min, np.argmin)}[better]
+    found = peak(known).of(result), peak_epoch(known).of(result)
+    assert found == (extremes[0](points), extremes[1](points) + 1)
+    with pytest.raises(InputError, match="doesn't say which way it goes"):
+        peak(replace(known, better=None))
 
 
 @pytest.mark.parametrize("name", list(MEASURES))

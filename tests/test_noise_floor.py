@@ -1,46 +1,63 @@
-"""Margins of the papers stand on noise floors that were measured, and that their locks have."""
+"""Margins on the synthetic language are a share of what its baselines learn, as registered."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from embinit.claims.lock import NAME, Lock
 from embinit.papers import PAPERS
-from embinit_papers.kim2024.effects import learnt
-from embinit_papers.kim2024.printed import printed_deviations
-from embinit_papers.settings import margin_for
 
-PAPERS_HOME = Path(__file__).parents[1] / "claims/embinit_papers"
+HOMES = {
+    "kim2024": Path(__file__).parents[1] / "claims/embinit_papers/kim2024",
+    "chung2021": Path(__file__).parents[1] / "claims/embinit_papers/chung2021",
+    "studies": Path(__file__).parents[1] / "studies/embinit_studies",
+}
+GUESSING = {"translation": 0, "sentiment": 50, "inference": 100 / 3}
+
+
+def learnt(key):
+    """What each registered baseline scores above guessing, with its experiment and measure."""
+    lock = Lock(HOMES[key] / NAME)
+    for floor in PAPERS[key].noise("micro"):
+        for measure in floor.metrics:
+            task = measure.name.split("_")[0] if key == "chung2021" else floor.experiment.role
+            if task in GUESSING:
+                entry = lock.noise_floor(floor.experiment, measure)
+                assert entry["seeds"] == 10
+                yield floor.experiment, entry["mean"] - GUESSING[task]
+
+
+def twentieth(points):
+    """A twentieth, rounded up to half a unit."""
+    return math.ceil(points / 20 * 2) / 2
 
 
 @pytest.mark.usefixtures("worlds")
-@pytest.mark.parametrize("tier", PAPERS["kim2024"].tiers)
-def test_every_margin_is_what_the_noise_floor_gives(tier: str) -> None:
-    """Measured where there is a measurement, printed where the paper has its task."""
-    lock = Lock(PAPERS_HOME / "kim2024" / NAME)
-    wanted = PAPERS["kim2024"].noise(tier)
-    floors = [lock.noise_floor(each.experiment) for each in wanted]
-    kept = [key for key in lock.document["noise_floors"] if f" on {tier} " in key]
-    assert len(kept) == sum(floor is not None for floor in floors)
-    for one, floor in zip((each.experiment for each in wanted), floors, strict=True):
-        printed = printed_deviations(one) if tier != "micro" else []
-        if floor is None:
-            assert tier in ("paper", "full"), one.task
-            assert one.margin == margin_for(*printed), one.task
-            continue
-        assert (floor["metric"], floor["unit"]) == (one.metric.name, one.metric.unit)
-        assert one.margin == floor["margin"] == margin_for(floor["sd"], *printed)
-        if tier != "paper":  # there it is the printed one
-            assert one.learns == pytest.approx(learnt(one, floor["mean"]), abs=0.051)
+@pytest.mark.parametrize("key", ["kim2024", "studies"])
+def test_a_margin_is_a_twentieth_of_what_xavier_learns(key):
+    found = list(learnt(key))
+    assert found
+    for experiment, points in found:
+        assert experiment.margin == twentieth(points), experiment.name
 
 
-@given(st.lists(st.floats(0.001, 50), min_size=1, max_size=4))
-def test_a_margin_in_points_is_twice_the_deviation_in_half_units(deviations: list[float]) -> None:
-    """Never less than twice the largest, less than half a unit more."""
-    margin = margin_for(*deviations)
-    assert margin == round(2 * margin) / 2
-    assert -1e-9 <= margin - 2 * max(deviations) < 0.5
+@pytest.mark.usefixtures("worlds")
+def test_the_second_papers_margin_is_a_twentieth_of_the_least_that_is_learnt():
+    """Over both tasks in both languages."""
+    found = list(learnt("chung2021"))
+    assert len(found) == 4
+    assert {experiment.margin for experiment in PAPERS["chung2021"].experiments("micro")} == {
+        twentieth(min(points for _, points in found))
+    }
+
+
+@pytest.mark.parametrize("tier", ["sample", "paper", "full"])
+def test_a_task_on_real_text_has_a_margin_of_one(tier):
+    """1 BLEU or 1 point, whatever the source."""
+    for key in ("kim2024", "chung2021"):
+        if tier in PAPERS[key].tiers:
+            trained = [each for each in PAPERS[key].experiments(tier) if each.model]
+            assert {each.margin for each in trained} == {1.0}

@@ -69,7 +69,7 @@ def test_other_tables_are_no_part_of_table_1(tier):
     """They are asked for by name alone, and the paper knows them for labels and preparation."""
     others = other_tables()(tier)
     ours = {one.source_role for one in others}
-    assert ours == {"micro": {"word2vec"}, "sample": set(OTHER_SOURCES), "paper": set()}[tier]
+    assert ours == (set() if tier == "paper" else set(OTHER_SOURCES))
     table = table1()(tier)
     for found in (table, experiments(tier), everywhere(table[0])):
         assert {one.source_role for one in found} == set(SOURCES)
@@ -214,7 +214,7 @@ def test_ours_stand_beside_the_papers_in_its_own_tables():
     assert cell(spread, "Positions", "sigma, here") == "0.7"
     assert cell(spread, "Xavier", "max, here") == "0.3"
     [probe] = probes("sample")
-    placed = scaled(probe.with_positions("sinusoidal"), "one", "sigma_p/sigma_x")
+    placed = scaled(probe, "sqrt(D)", "sigma_p/sigma_x").with_positions("sinusoidal")
     [analogies] = KIM.tables("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
     assert analogies.rows[-1][1:] == ("11.1", "12.3")
     assert {row[2] for row in analogies.rows[:-1]} == {"–"}

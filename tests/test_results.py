@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from embinit.claims.audit import Audit
+from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
 from embinit.report.summary import summarise, tables
 from embinit.stats.statements import RULE
+from test_claims import functions
 
 ROOT = Path(__file__).parents[1]
 
@@ -133,3 +137,38 @@ def test_a_verdict_that_nothing_has_has_no_column(results, documents):
             claim["verdict"] = claim["verdict"].replace("NO EFFECT", "UNDECIDED")
         document["summary"] = summarise(document)
     assert "| NO EFFECT |" not in results.page(copied)
+
+
+def test_a_statements_row_counts_its_claims_by_verdict(results):
+    """On each tier; a statement without a claim has its reason."""
+    entries = [
+        {"where": "5.1", "says": "A", "claims": ["kim2024/f/a", "kim2024/f/b"], "how": "faithful"},
+        {"where": "T2", "says": "B", "claims": [], "how": "missing", "why": "trivial"},
+    ]
+    claims = [
+        {"id": f"kim2024/f/{name}", "verdict": verdict}
+        for name, verdict in (("a[x]", "SUPPORTED"), ("b[x]", "REFUTED"), ("c[x]", "SUPPORTED"))
+    ]
+    made = {"session": {"tier": "micro"}, "claims": claims}
+    text = results.statements([made, {"session": {"tier": "sample"}, "claims": []}], entries)
+    assert "Of 2 statements: 1 faithful, 0 weakened, 1 missing." in text
+    assert "| 5.1 | A | `f/a`, `f/b` | 1 SUPPORTED, 1 REFUTED | – | faithful |\n" in text
+    assert "| T2 | B |  | – | – | missing: trivial |\n" in text
+
+
+def test_the_papers_statements_name_the_claims_that_there_are(results, documents):
+    """Each of the paper's own claims tests a statement; one that is missing has a reason."""
+    entries = tomllib.loads((ROOT / results.STATEMENTS).read_text("utf-8"))["statement"]
+    named = {one for each in entries for one in each["claims"]}
+    found = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "studies")]
+    there = {one.id: one for one in found if one is not None}
+    assert named <= set(there)
+    own = {one.id for one in there.values() if isinstance(one, Claim) and one.expects is None}
+    own = {name for name in own if there[name].family.origin == "paper"}
+    assert own <= named
+    for each in entries:
+        assert each["how"] in results.HOW
+        assert each["how"] == "faithful" or each["why"], each["says"]
+        assert each["claims"] or each["why"], each["says"]
+    page = (ROOT / results.STATEMENTS).with_name("STATEMENTS.md").read_text("utf-8")
+    assert page == results.statements(documents, entries), "run make results"

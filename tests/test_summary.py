@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from embinit.papers import PAPERS
@@ -36,6 +36,7 @@ def claims_of(verdicts: list[str], **fields: Any) -> list[dict[str, Any]]:
 
 
 @given(st.lists(st.sampled_from(VERDICTS), max_size=9))
+@example(["SUPPORTED"] + 5 * ["UNDECIDED"])
 def test_an_outcome_is_one_word_by_one_rule(verdicts):
     """Counted anew: what could be run counts, and half of it must be decided."""
     supported = [each for each in verdicts if each == "SUPPORTED"]
@@ -69,6 +70,20 @@ def test_the_counts_of_a_finding_are_those_of_its_claims(verdicts, others):
     assert (f", {verdicts.count('SUPPORTED')} of {ran}" in words) == (ran > 0)
     assert ("undecided" in words) == ("UNDECIDED" in verdicts)
     assert summarise(document) == document["summary"]
+
+
+@pytest.mark.parametrize(("printed", "word"), [(0.4, "inconclusive"), (-3.0, "does not replicate")])
+def test_no_effect_within_a_margin_larger_than_what_is_printed_contradicts_nothing(printed, word):
+    """It counts as undecided, and the card says why; a margin smaller than that excludes it."""
+    row = {"task": "SST2", "left": 80.0, "right": 80.0 - printed, "difference": printed}
+    shown = make_comparison(verdict="NO EFFECT", relation=">", margin=1.0, printed=[row])
+    claims = claims_of(["NO EFFECT"] * 2, comparisons=[shown])
+    document = session(claims)
+    assert document["summary"]["findings"][0]["outcome"] == word
+    text = " ".join(check(render(document, {})).text.split())
+    allowed = "larger than the printed difference on SST2, so NO EFFECT does not contradict"
+    assert (allowed in text) == (word == "inconclusive")
+    assert ("smaller than the printed difference" in text) == (word != "inconclusive")
 
 
 def test_kinds_of_data_have_outcomes_of_their_own():

@@ -261,7 +261,7 @@ def test_a_table_s_neighbours_are_asked_in_its_world():
     [probe] = probes("micro")
     asked = in_world(probe, "glove", FREE).run("pretrained", 0)
     check_evaluation(asked, None)
-    assert evaluate(asked, None).measures["accuracy"] > 1
+    assert evaluate(asked, None).measures["accuracy"] > 0
     assert key_of(asked, None) != key_of(probe.run("pretrained", 0), None)
 
 

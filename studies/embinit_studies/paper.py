@@ -8,7 +8,6 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
 from embinit_papers.chung2021.paper import PAPER as CHUNG
 from embinit_papers.kim2024.experiments import TIERS, experiments, probes
-from embinit_papers.settings import margin_for
 from embinit_studies import FAMILIES
 from embinit_studies import TIERS as STUDIED
 from embinit_studies.coupling import from_vectors
@@ -31,8 +30,8 @@ def all_experiments(tier: str) -> list[ModelExperiment]:
 
 
 def noise(tier: str) -> list[NoiseFloor]:
-    """The basis of the margin on sentiment with its negations, which no paper shares."""
-    return [NoiseFloor(each, margin=margin_for) for each in inputs("sentiment")(tier)]
+    """What GloVe's table learns of sentiment with its negations, which no paper shares."""
+    return [NoiseFloor(each) for each in inputs("sentiment")(tier)]
 
 
 PAPER = Paper(

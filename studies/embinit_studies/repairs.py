@@ -41,29 +41,6 @@ CAUSES = ("scale", "ratio", "step")
 TASKS: tuple[TaskSetting, ...] = (MICRO_TRANSLATION, MICRO_SENTIMENT, MICRO_INFERENCE)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What the registering data draws say of an experiment.
-
-    Attributes:
-        margin: The margin, in the metric's unit.
-        effect: An effect that the family is about, which must be found.
-    """
-
-    margin: float
-    effect: float
-
-
-MEASURED: Mapping[str, Measured] = {
-    "xavier-micro-translation": Measured(6.5, 73.9),
-    "xavier-micro-sentiment": Measured(5.0, 14.8),
-    "xavier-micro-inference": Measured(7.0, 22.4),
-    "micro-translation": Measured(2.7, 5.5),
-    "micro-sentiment": Measured(5.0, 17.1),
-    "micro-inference": Measured(7.0, 14.6),
-}
-"""Each experiment's margin and effect, in BLEU or points."""
-
 Query = Callable[[str], list[ModelExperiment]]
 
 
@@ -79,8 +56,6 @@ def _experiments(prefix: str, roles: tuple[str, ...], **more: Any) -> Query:
                 name=f"{prefix}{task.task}",
                 sigma=sigma_at(RATIO, source.dim),
                 baseline="xavier",
-                margin=MEASURED[prefix + task.task].margin,
-                planted=MEASURED[prefix + task.task].effect,
                 **replicates(tier),
                 **more,
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from embinit.claims import claim
 from embinit_papers.chung2021 import USUAL
 from embinit_studies import INITS
-from embinit_studies.coupling import from_vectors
+from embinit_studies.coupling import from_vectors, resolved
 
 
 @claim(
@@ -40,7 +40,7 @@ def test_standardising_repairs_a_wide_table(experiment):
     says="A standardised GloVe table does not fare worse than Xavier",
     where="Kim et al. 2024, finding 3",
     family=INITS,
-    experiments=from_vectors,
+    experiments=resolved(from_vectors),
 )
 def test_a_standardised_table_does_not_fare_worse_than_xavier(experiment):
     assert experiment["pretrained_xavier"] >= experiment["xavier"]
@@ -51,7 +51,7 @@ def test_a_standardised_table_does_not_fare_worse_than_xavier(experiment):
     says="BERT's N(0, .02) fares as Xavier does",
     where="ours",
     family=INITS,
-    experiments=from_vectors,
+    experiments=resolved(from_vectors),
 )
 def test_berts_start_fares_as_xaviers(experiment):
     assert experiment[USUAL].alike(experiment["xavier"])

@@ -8,8 +8,8 @@ from typing import cast
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
-from embinit_papers.kim2024.effects import stands_for
 from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.numbers import stands_for
 
 
 def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
 from embinit_papers.kim2024 import FAMILIES, FINDINGS
-from embinit_papers.kim2024.effects import numbers
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
     SOURCES,
@@ -16,9 +13,9 @@ from embinit_papers.kim2024.experiments import (
     probes,
     without_vectors,
 )
+from embinit_papers.kim2024.numbers import numbers
 from embinit_papers.kim2024.paper_tables import paper_tables
-from embinit_papers.kim2024.printed import printed, printed_deviations
-from embinit_papers.settings import margin_for
+from embinit_papers.kim2024.printed import printed
 
 
 def every_experiment(tier: str) -> list[ModelExperiment]:
@@ -28,18 +25,8 @@ def every_experiment(tier: str) -> list[ModelExperiment]:
 
 
 def noise(tier: str) -> list[NoiseFloor]:
-    """The basis of a tier's margins: Xavier's noise in GloVe's experiment on each task.
-
-    For the real tasks the paper prints standard deviations too.
-    """
-    return [
-        NoiseFloor(experiment, margin=partial(margin_for, *_deviations(tier, experiment)))
-        for experiment in experiments(tier, sources=("glove",))
-    ]
-
-
-def _deviations(tier: str, experiment: ModelExperiment) -> tuple[float, ...]:
-    return () if tier == "micro" else tuple(printed_deviations(experiment))
+    """What Xavier learns of each task, and how evenly, in GloVe's experiments."""
+    return [NoiseFloor(experiment) for experiment in experiments(tier, sources=("glove",))]
 
 
 PAPER = Paper(

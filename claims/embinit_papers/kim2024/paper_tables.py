@@ -12,8 +12,8 @@ from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers.kim2024 import scaled, with_sinusoidal_positions
-from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
 from embinit_papers.kim2024.experiments import LABELS, SOURCES, experiments, probes
+from embinit_papers.kim2024.numbers import TASKS, numbers, stands_for
 from embinit_papers.kim2024.printed import TITLES
 
 ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xavier_pretrained")
@@ -172,7 +172,9 @@ def _grid(tier: str, runs: Runs) -> PaperTable | None:
 
 def _analogies(tier: str, runs: Runs) -> PaperTable | None:
     [experiment] = probes(tier)
-    times_root, placed = scaled(experiment, "sqrt(D)"), with_sinusoidal_positions(experiment)
+    times_root = scaled(experiment, "sqrt(D)")
+    # Positions are added to the table × √D, as the text has it (``test_table_4``).
+    placed = with_sinusoidal_positions(times_root)
     settings = (
         (experiment, "pretrained"),
         (times_root, "pretrained"),
@@ -180,7 +182,7 @@ def _analogies(tier: str, runs: Runs) -> PaperTable | None:
         (experiment, "pretrained_xavier"),
         (times_root, "pretrained_xavier"),
         (placed, "pretrained_xavier"),
-        (scaled(placed, "one", "sigma_p/sigma_x"), "pretrained"),
+        (scaled(placed, "sqrt(D)", "sigma_p/sigma_x"), "pretrained"),
     )
     rows = tuple(
         (row["says"], row["percent"] or "–", runs.measured(setting, init, experiment.metric))

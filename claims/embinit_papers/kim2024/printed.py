@@ -9,20 +9,8 @@ from embinit.claims.comparisons import Comparison, Quantity, RankCorrelation, Te
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
-from embinit_papers.kim2024.effects import TASKS, numbers, stands_for
 from embinit_papers.kim2024.experiments import TIERS, experiments, without_vectors
-
-
-def printed_deviations(experiment: ModelExperiment) -> list[float]:
-    """Every standard deviation that Table 1 prints of Xavier for the experiment's task."""
-    cells = [
-        source["xavier"][task]
-        for source in numbers()["tables_1_and_7"].values()
-        for task in stands_for(experiment)
-    ]
-    scores = ("score", "matched", "mismatched")
-    return [float(cell[name][1]) for cell in cells for name in scores if name in cell]
-
+from embinit_papers.kim2024.numbers import TASKS, numbers, stands_for
 
 TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
 

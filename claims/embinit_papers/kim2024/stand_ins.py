@@ -21,7 +21,7 @@ from embinit.lab.data.preparation import source
 from embinit.lab.data.sources.base import Source, SourceEntry, Vectors
 from embinit.randomness import stream
 from embinit.runs.coverage import Coverage
-from embinit_papers.kim2024.effects import numbers
+from embinit_papers.kim2024.numbers import numbers
 
 
 @dataclass(frozen=True)

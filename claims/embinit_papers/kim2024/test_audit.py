@@ -20,8 +20,8 @@ from embinit.claims.audit import (
 )
 from embinit.lab.tables.recipes import INITS
 from embinit_papers.kim2024 import TASKS, of_paper
-from embinit_papers.kim2024.effects import numbers
 from embinit_papers.kim2024.experiments import LABELS, SOURCES
+from embinit_papers.kim2024.numbers import numbers
 
 ENDS = ("min", "max")
 

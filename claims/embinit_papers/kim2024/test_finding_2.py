@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import FINDING_2, TRANSLATION, table1
-
-GLOVE = table1("glove", tasks=TRANSLATION)
-TABLE_3 = table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)
+from embinit_papers.kim2024 import FINDING_2, table1, table3
 
 
 @claim(
@@ -14,7 +11,7 @@ TABLE_3 = table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)
     says="Switching positions on gains less for raw GloVe than for Xavier and for GloVe_Xavier",
     where="Table 3, section 6",
     family=FINDING_2,
-    experiments=TABLE_3,
+    experiments=table3,
 )
 def test_positions_gain_less_for_raw_glove(experiment):
     without = experiment.without_positions()
@@ -28,7 +25,7 @@ def test_positions_gain_less_for_raw_glove(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare alike",
     where="Table 3, section 6",
     family=FINDING_2,
-    experiments=TABLE_3,
+    experiments=table3,
 )
 def test_frozen_without_positions_width_matters_little(experiment):
     bare = experiment.frozen().without_positions()
@@ -40,7 +37,7 @@ def test_frozen_without_positions_width_matters_little(experiment):
     says="Frozen and without positions, GloVe and GloVe_Xavier fare better than Xavier",
     where="Table 3, section 6",
     family=FINDING_2,
-    experiments=TABLE_3,
+    experiments=table3,
 )
 def test_frozen_without_positions_meaning_helps(experiment):
     bare = experiment.frozen().without_positions()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import FINDING_3, table1
+from embinit_papers.kim2024 import FINDING_3, TRANSLATION, table1
 
 
 @claim(
@@ -25,4 +25,15 @@ def test_shuffling_a_table_hurts(experiment):
     experiments=table1("glove", full=("sst2", "multi30k")),
 )
 def test_standardised_glove_fares_better_than_xavier(experiment):
+    assert experiment["pretrained_xavier"] > experiment["xavier"]
+
+
+@claim(
+    "kim2024/finding-3/standardised-sub-words-above-xavier",
+    says="In translation BERT_Xavier and T5_Xavier fare better than Xavier",
+    where="section 1, Table 1",
+    family=FINDING_3,
+    experiments=table1("bert", "t5", tasks=TRANSLATION, full=("multi30k",)),
+)
+def test_standardised_sub_words_fare_better_than_xavier(experiment):
     assert experiment["pretrained_xavier"] > experiment["xavier"]

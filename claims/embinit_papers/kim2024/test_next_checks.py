@@ -43,6 +43,33 @@ def test_raw_glove_fares_worse_at_any_depth(experiment):
 
 
 @claim(
+    "kim2024/next-checks/depth-widens-the-gap",
+    says="Twice as deep, raw GloVe loses more to GloVe_Xavier than at the usual depth",
+    where="a summary",
+    family=NEXT_CHECKS,
+    experiments=only_on(INFERENCE, "micro", "paper"),
+)
+def test_depth_widens_the_gap(experiment):
+    deep = twice_as_deep(experiment)
+    gap = experiment["pretrained_xavier"] - experiment["pretrained"]
+    assert deep["pretrained_xavier"] - deep["pretrained"] > gap
+
+
+@claim(
+    "kim2024/next-checks/slow-first-epoch",
+    says="After the first epoch raw GloVe is at a higher validation loss than GloVe_Xavier",
+    where="a summary",
+    family=NEXT_CHECKS,
+    experiments=table1("glove", full=("sst2", "multi30k")),
+)
+def test_raw_glove_is_behind_after_the_first_epoch(experiment):
+    def first_loss(init):
+        return experiment[init].measured_by("validation_loss").at_epoch(1)
+
+    assert first_loss("pretrained") > first_loss("pretrained_xavier")
+
+
+@claim(
     "kim2024/next-checks/every-family-standardised",
     says="Standardised, no family's table fares worse than Xavier",
     where="a summary",

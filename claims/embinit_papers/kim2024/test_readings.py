@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim, rank_correlation
+from embinit.claims import claim
 from embinit_papers.kim2024 import (
     READINGS,
-    TRANSLATION,
-    everywhere,
-    first_experiment,
-    scaled,
     table1,
-    table4,
+    table3,
     with_narrow_missing,
-    with_sinusoidal_positions,
 )
 
 
@@ -29,25 +24,11 @@ def test_raw_glove_is_near_xavier_on_sst2(experiment):
 
 
 @claim(
-    "kim2024/readings/dose-response",
-    says="Over all sources and tasks, the wider a table beside Xavier's, the more it costs",
-    where="beyond section 5.2",
-    family=READINGS,
-    experiments=first_experiment,
-)
-def test_what_a_table_costs_grows_with_its_width(experiment):
-    every = everywhere(experiment)
-    assert rank_correlation([(arms["pretrained"], arms["xavier"]) for arms in every]) > 0
-
-
-@claim(
     "kim2024/readings/training-needs-positions",
     says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
     where="Table 3",
     family=READINGS,
-    experiments=lambda tier: table1("glove", tasks=TRANSLATION, full=("multi30k",), seeds=6)(tier)[
-        :1
-    ],
+    experiments=table3,
 )
 def test_training_gains_more_with_positions(experiment):
     frozen, without = experiment.frozen(), experiment.without_positions()
@@ -65,27 +46,3 @@ def test_training_gains_more_with_positions(experiment):
 )
 def test_wide_rows_for_missing_words_cost_glove(experiment):
     assert with_narrow_missing(experiment)["pretrained"] > experiment["pretrained"]
-
-
-@claim(
-    "kim2024/readings/scaled-with-positions",
-    says="Adding positions to GloVe × √D leaves word relations alone",
-    where="beyond Table 4",
-    family=READINGS,
-    experiments=table4,
-)
-def test_positions_keep_relations_of_scaled_glove(experiment):
-    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
-    assert read["pretrained"].alike(experiment["pretrained"])
-
-
-@claim(
-    "kim2024/readings/standardised-times-root-with-positions",
-    says="Adding positions to GloVe_Xavier × √D costs word relations",
-    where="beyond Table 4",
-    family=READINGS,
-    experiments=table4,
-)
-def test_positions_destroy_relations_of_standardised_glove_times_root(experiment):
-    read = with_sinusoidal_positions(scaled(experiment, "sqrt(D)"))
-    assert read["pretrained_xavier"] < experiment["pretrained"]

@@ -35,3 +35,15 @@ def test_meaning_still_helps_with_shuffled_positions(experiment):
 def test_bert_still_helps_with_shuffled_positions(experiment):
     shuffled = with_shuffled_positions(experiment)
     assert shuffled["pretrained"] > shuffled["xavier"]
+
+
+@claim(
+    "kim2024/shuffled-positions/standardised-above-raw",
+    says="With shuffled positions, GloVe_Xavier fares better than raw GloVe",
+    where="a summary",
+    family=SHUFFLED_POSITIONS,
+    experiments=table1("glove"),
+)
+def test_standardising_helps_with_shuffled_positions(experiment):
+    shuffled = with_shuffled_positions(experiment)
+    assert shuffled["pretrained_xavier"] > shuffled["pretrained"]

@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    TABLE_3,
-    TRANSLATION,
-    no_vectors,
-    only_on,
-    table1,
-)
+from embinit_papers.kim2024 import TABLE_3, no_vectors, only_on, table3
 
 INITS = ("xavier", "pretrained", "pretrained_xavier")
-
-
-def grid(tier):
-    """Multi30k with GloVe; the synthetic language's translation stands for it."""
-    return table1("glove", tasks=TRANSLATION)(tier)[:1]
-
-
-def rows(tier):
-    """The same, and on ``full`` from English, with six seeds."""
-    return grid(tier) + table1("glove", tasks=(), full=("multi30k",), seeds=6)(tier)
 
 
 @claim(
@@ -29,7 +13,7 @@ def rows(tier):
     says="Positions alone gain more than training the table alone, whatever the init",
     where="Table 3, section 6",
     family=TABLE_3,
-    experiments=rows,
+    experiments=table3,
 )
 def test_positions_gain_more_than_training(experiment):
     for init in INITS:
@@ -52,7 +36,7 @@ def test_positions_gain_xavier_more_than_training(experiment):
     says="Frozen too, positions gain less for raw GloVe than for Xavier and GloVe_Xavier",
     where="Table 3, section 6",
     family=TABLE_3,
-    experiments=rows,
+    experiments=table3,
 )
 def test_positions_gain_less_for_frozen_glove(experiment):
     frozen = experiment.frozen()
@@ -67,7 +51,7 @@ def test_positions_gain_less_for_frozen_glove(experiment):
     says="GloVe_Xavier, frozen or trained, ends at a lower loss than GloVe or Xavier",
     where="Table 3",
     family=TABLE_3,
-    experiments=rows,
+    experiments=table3,
 )
 def test_standardised_glove_ends_at_the_least_loss(experiment):
     for setting in (experiment, experiment.frozen()):
@@ -81,8 +65,20 @@ def test_standardised_glove_ends_at_the_least_loss(experiment):
     says="Trained, raw GloVe reaches its best epoch later, with positions and without",
     where="Table 3, section 6",
     family=TABLE_3,
-    experiments=only_on(rows, "sample", "paper", "full"),
+    experiments=only_on(table3, "sample", "paper", "full"),
 )
 def test_raw_glove_reaches_its_best_epoch_late(experiment):
     for setting in (experiment, experiment.without_positions()):
         assert setting["pretrained"].best_epoch > setting["xavier"].best_epoch
+
+
+@claim(
+    "kim2024/table-3/training-alone-gains-standardised-nothing",
+    says="Without positions, training the table does not make GloVe_Xavier fare better",
+    where="Table 3",
+    family=TABLE_3,
+    experiments=table3,
+)
+def test_training_alone_gains_standardised_glove_nothing(experiment):
+    bare = experiment.without_positions()
+    assert bare["pretrained_xavier"] <= bare.frozen()["pretrained_xavier"]

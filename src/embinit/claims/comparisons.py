@@ -237,6 +237,16 @@ class Quantity:
         """The metric on the validation split, averaged over the epochs; unit and margin stay."""
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
+    @property
+    def peak(self) -> Quantity:
+        """The best value of the metric's curve; unit and margin stay."""
+        return self.measured_by(measures.peak(self.measure), keep_margin=True)
+
+    @property
+    def peak_epoch(self) -> Quantity:
+        """The first epoch at which the metric's curve is at its best, without a margin."""
+        return self.measured_by(measures.peak_epoch(self.measure))
+
     def over_last(self, epochs: int) -> Quantity:
         """The metric's curve, averaged over its last epochs; unit and margin stay."""
         return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)

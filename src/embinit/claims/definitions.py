@@ -60,8 +60,6 @@ class Family:
     says: str = ""  # what its claims state together
     alpha: float = 0.05
     origin: Origin | str | None = None  # whose statements its claims are
-    # Sets the margin of an experiment, and the effect to be found, for this family's claims.
-    sees: Callable[[Experiment], Experiment] = field(default=lambda each: each, compare=False)
 
     def __post_init__(self) -> None:
         """Takes the origin's name for the origin; InputError for an unknown one."""

@@ -123,7 +123,7 @@ def read(
         claim = replace(claim, family=family, on=None)
     _ = claim.family.share(experiment.tier)
     lock = lock or lock_of(test, experiment)
-    experiment = claim.family.sees(with_margin(experiment, lock))
+    experiment = with_margin(experiment, lock)
     stated = comparisons_of(test, experiment)
     for each in stated:
         if each.is_of_one_run:

@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -169,9 +169,8 @@ def measure_noise_floor(
     metric: Measure,
     seeds: int,
     lookup: Lookup,
-    margin: Callable[[float], float] = margin_of,
 ) -> dict[str, Any]:
-    """Measures an experiment's noise floor, and by ``margin`` of its sd the margin."""
+    """Measures an experiment's noise floor, with the margin of its sd."""
     found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
     results = [result for result in found if result is not None]
     values = [
@@ -194,7 +193,7 @@ def measure_noise_floor(
         "mean": float(f"{np.mean(values):.6g}"),
         "sd": sd,
         "seeds": seeds,
-        "margin": margin(sd),
+        "margin": margin_of(sd),
         **({} if code is None else {"code": code}),
         "measured": time.strftime("%Y-%m-%d"),
     }

@@ -15,7 +15,6 @@ from embinit.claims.comparisons import OTHER_SEEDS, Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
-from embinit.claims.pilot import margin_of
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of
@@ -67,12 +66,11 @@ class PaperTable:
 class NoiseFloor:
     """The noise floor of an experiment, whose baseline is trained on extra seeds.
 
-    ``further`` measures are taken of the same runs; ``margin`` gives the margin of an sd.
+    ``further`` measures are taken of the same runs.
     """
 
     experiment: Experiment
     further: tuple[Measure, ...] = ()
-    margin: Callable[[float], float] = margin_of
 
     @property
     def metrics(self) -> tuple[Measure, ...]:
@@ -90,7 +88,8 @@ class Paper:
 
     ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them,
     ``tables`` its tables with what was measured here, ``methods`` how its models are made, and
-    ``noise`` the floors that its margins rest on. ``printed`` has its numbers for a comparison.
+    ``noise`` what its baselines
+    learn and how evenly. ``printed`` has its numbers for a comparison.
     """
 
     key: str

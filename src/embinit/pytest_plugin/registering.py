@@ -148,9 +148,7 @@ class Registering:
         for metric, floor in self._noise_floors(case):
             key = noise_floor_key(floor.experiment, metric)
             try:
-                entry = measure_noise_floor(
-                    floor.experiment, metric, seeds, session.result, floor.margin
-                )
+                entry = measure_noise_floor(floor.experiment, metric, seeds, session.result)
             except InputError as error:
                 pytest.fail(str(error), pytrace=False)
             _tell_lock(item, case, "noise_floors", key, entry)

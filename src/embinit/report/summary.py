@@ -2,7 +2,8 @@
 
 It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it,
 each in some settings. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
-are decisions; NO EFFECT speaks against the claim. A finding of which fewer than half are decided is
+are decisions. NO EFFECT speaks against the claim, but decides nothing about a finding where the
+margin is larger than the printed difference. A finding of which fewer than half are decided is
 *inconclusive*. Else it *replicates* where every decision supports it, *does not replicate* where
 none does, and is *mixed* otherwise.
 """
@@ -19,6 +20,7 @@ from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.registration_status import ABSENT, BEFOREHAND
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
+    allows_print,
     deciding,
     effect_in_margins,
     is_too_weak,
@@ -69,10 +71,14 @@ def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def outcome(verdicts: Mapping[str, int]) -> str:
-    """The outcome of a finding, in a word, from how many of its claims have each verdict."""
+def outcome(verdicts: Mapping[str, int], allowed: int = 0) -> str:
+    """The outcome of a finding, in a word, from how many of its claims have each verdict.
+
+    ``allowed`` of those with NO EFFECT have a margin larger than the printed difference.
+    """
     ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
-    decided, supported = ran - verdicts[Verdict.UNDECIDED], verdicts[Verdict.SUPPORTED]
+    supported = verdicts[Verdict.SUPPORTED]
+    decided = ran - verdicts[Verdict.UNDECIDED] - allowed
     if not ran:
         return NOT_RUN
     if 2 * decided < ran:
@@ -179,7 +185,7 @@ def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[
                     "says": each["says"],
                     "named": bool(paper.get("findings")),
                     "data": _data(document, paper, of_paper),
-                    "outcome": outcome(verdicts),
+                    "outcome": outcome(verdicts, sum(map(allows_print, counted))),
                     "verdicts": verdicts,
                     "claims": [entry["id"] for entry in counted],
                     "middle": None if middle is None else middle["id"],

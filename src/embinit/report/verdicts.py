@@ -96,6 +96,28 @@ def in_margins(comparison: Mapping[str, Any], value: object) -> float | None:
     return (-difference if below else difference) / margin
 
 
+def against_print(comparison: Mapping[str, Any]) -> str:
+    """How a margin compares with the differences that the paper prints; "" where it prints none."""
+    margin, printed = finite(comparison["margin"]), comparison["printed"]
+    if not margin or not printed:
+        return ""
+    less = [row["task"] for row in printed if abs(row["difference"]) < margin]
+    if not less:
+        return "smaller than the printed difference"
+    told = f"larger than the printed difference on {' and '.join(less)}"
+    states = not Relation(comparison["relation"]).uses_margin
+    allowed = states and len(less) == len(printed)
+    return told + (", so NO EFFECT does not contradict the paper" if allowed else "")
+
+
+def allows_print(entry: Mapping[str, Any]) -> bool:
+    """Whether a claim has NO EFFECT within a margin larger than each printed difference."""
+    shown = deciding(entry)
+    if shown is None or entry["verdict"] != Verdict.NO_EFFECT or not shown["printed"]:
+        return False
+    return all(abs(row["difference"]) < shown["margin"] for row in shown["printed"])
+
+
 def qualified(entry: Mapping[str, Any]) -> str:
     """What a SUPPORTED claim must not be told without; "" for one that needs no such words."""
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
@@ -112,7 +134,7 @@ def bound(entry: Mapping[str, Any]) -> str:
         return told
     within = f"{plain(shown['margin'])} {points(shown['unit'])}".strip()
     if entry["verdict"] == Verdict.NO_EFFECT:
-        return f"within {within}"
+        return f"within {within}{', more than is printed' if allows_print(entry) else ''}"
     if entry["verdict"] != Verdict.SUPPORTED:
         return ""
     if shown["relation"] == Relation.ALIKE:

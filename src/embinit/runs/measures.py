@@ -99,6 +99,27 @@ def over_last(curve: Measure, epochs: int) -> Measure:
     )
 
 
+def peak(curve: Measure) -> Measure:
+    """The best value of a measure's curve, the way that is better."""
+    best = _best(curve)
+    return _of_curve(curve, "peak", "peak of {}", lambda values: values[best(values)])
+
+
+def peak_epoch(curve: Measure) -> Measure:
+    """The first epoch, from 1, at which a measure's curve is at its best value."""
+    best = _best(curve)
+    made = _of_curve(
+        curve, "peak epoch", "epoch of the peak of {}", lambda values: 1.0 + best(values)
+    )
+    return replace(made, unit="epochs", better=None)
+
+
+def _best(curve: Measure) -> Callable[[Sequence[float]], int]:
+    """The place of a curve's best value, the first of equals."""
+    sign = -1 if _direction(curve) == "down" else 1
+    return lambda values: max(range(len(values)), key=lambda place: sign * values[place])
+
+
 def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
     """The largest distance of a curve from a reference of its length, such as a stored one."""
     points = [float(point) for point in reference]
@@ -114,18 +135,23 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
 
 def epochs_to(curve: Measure, value: float) -> Measure:
     """The first epoch, from 1, at which a curve reaches a value the way that is better, if any."""
+    below = _direction(curve) == "down"
+
+    def read(values: Sequence[float]) -> float | None:
+        first = curves.first_at(values, value, below=below)
+        return None if first is None else 1.0 + first
+
+    made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
+    return replace(made, unit="epochs", better="down")
+
+
+def _direction(curve: Measure) -> Literal["up", "down"]:
     if curve.better is None:
         raise InputError(
             f"{curve.name} doesn't say which way it goes: give it as a Measure with better='up' or "
             "'down'"
         )
-
-    def read(values: Sequence[float]) -> float | None:
-        first = curves.first_at(values, value, below=curve.better == "down")
-        return None if first is None else 1.0 + first
-
-    made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
-    return replace(made, unit="epochs", better="down")
+    return curve.better
 
 
 def _of_curve(

@@ -1,8 +1,10 @@
-"""Intrinsic evaluation of the encoder's input by word analogies (Table 4); nothing is trained.
+"""Intrinsic evaluation of an initial table by word analogies (Table 4); nothing is trained.
 
-A run's seed draws the position of each word (the paper's footnote 6).
+A run's seed draws the position of each word (the paper's footnote 6) and the rows of words that
+have no vector. The words are those of ``DataSpec.vocabulary``, of its last side, if it names one.
 
-- ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013), among the source's words.
+- ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013) whose words all have vectors,
+  lower-cased for a vocabulary, since it is. Without one: the most frequent words of the vectors.
 - ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The synthetic
   language has no analogies, but it has classes of synonyms.
 """
@@ -15,15 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.writing import digest, find
 from embinit.lab.data.microcosm import synonym_groups
-from embinit.lab.data.preparation import source
+from embinit.lab.data.preparation import data_fingerprint, prepare, source
+from embinit.lab.data.sources.base import Vectors
 from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.data.vocabulary import SPECIAL_WORDS
 from embinit.lab.evaluation import EvaluationRecipe
+from embinit.lab.specs import DataSpec
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import (
     analogy_accuracy,
@@ -34,7 +39,7 @@ from embinit.lab.tables.diagnostics import (
     read_questions,
     table_statistics,
 )
-from embinit.lab.tables.inits import INITS, xavier_sigma
+from embinit.lab.tables.inits import INITS, complete, xavier_sigma
 from embinit.randomness import stream
 from embinit.registry import Named, at_world
 from embinit.runs.results import RunResult, provenance
@@ -48,26 +53,28 @@ QUESTIONS = "analogies/questions-words.txt"
 class Evaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
-    ``words`` gives the words to look up from a source's name and the data directory,
-    ``fingerprint`` a digest of the files that ``score`` reads, ``in_world`` the same evaluation in
-    another world.
+    ``words`` gives the words to look up where the data name no vocabulary, from a source's name and
+    the data directory; ``fingerprint`` a digest of the files that ``score`` reads, ``in_world`` the
+    same evaluation in another world. ``score`` gets a mask of the words that have a vector.
     """
 
     words: Callable[[str, Path | None], tuple[str, ...]]
-    score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Path | None], float]
+    score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Bool[Tensor, "N"], Path | None], float]
     fingerprint: Callable[[Path | None], str]
     in_world: Callable[[int], Evaluation] | None = None
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
-    """Digests of the questions and the source's vectors; InputError if one is missing."""
-    questions = EVALUATIONS[run.recipe.data.task].fingerprint(data_dir)
-    return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}"
+    """Digests of the questions, the source's vectors and the vocabulary's text, else InputError."""
+    data = run.recipe.data
+    questions = EVALUATIONS[data.task].fingerprint(data_dir)
+    text = f"/{data_fingerprint(data.vocabulary, data_dir)}" if data.vocabulary else ""
+    return f"{questions}/{source(_source_of(run), data_dir).fingerprint()}{text}"
 
 
 def check(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> None:
     """Reads words and vectors; InputError if they are missing or broken."""
-    _table(run.recipe.data.task, _source_of(run), data_dir)
+    _vectors(run.recipe.data, _source_of(run), data_dir)
 
 
 def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult:
@@ -75,29 +82,34 @@ def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult
 
     InputError if words or vectors are missing or broken, or a name in the spec is unknown.
     """
-    evaluation, name = EVALUATIONS[run.recipe.data.task], _source_of(run)
-    words, vectors = _table(run.recipe.data.task, name, data_dir)
+    recipe = run.recipe
+    evaluation = EVALUATIONS[recipe.data.task]
+    words, known = _vectors(recipe.data, _source_of(run), data_dir)
     special = torch.zeros(len(words), dtype=torch.bool)
+    vectors = known.values
+    if not bool(known.found.all()):
+        missing = stream(run.seed, "embedding/encoder/missing")
+        vectors = complete(vectors, known.found, special, missing)
     generator = stream(run.seed, "embedding/encoder")
-    init = INITS[run.recipe.table.init]
+    init = INITS[recipe.table.init]
     table = init((len(words), vectors.shape[1]), special, generator, vectors)
-    if run.recipe.table.sigma is not None:
-        table = init.at_sigma(table, special, run.recipe.table.sigma)
+    if recipe.table.sigma is not None:
+        table = init.at_sigma(table, special, recipe.table.sigma)
     dim = table.shape[1]
     position_stream = stream(run.seed, "positions")
-    length = run.recipe.data.max_length
-    pe = positions.table(run.recipe.positions.kind, length, dim, position_stream, table)
-    if run.recipe.positions.pe_scale == positions.OF_PROBES:
+    length = recipe.data.max_length
+    pe = positions.table(recipe.positions.kind, length, dim, position_stream, table)
+    if recipe.positions.pe_scale == positions.OF_PROBES:
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))
     else:
-        pe = pe * positions.multiplier(run.recipe.positions.pe_scale, dim)
-    multiplier = positions.multiplier(run.recipe.positions.multiplier, dim)
+        pe = pe * positions.multiplier(recipe.positions.pe_scale, dim)
+    multiplier = positions.multiplier(recipe.positions.multiplier, dim)
     pe_rows = random_positions(pe, len(words), position_stream)
     read = encoder_input(table, multiplier, pe_rows)
     return RunResult(
         spec=run,
         measures={
-            "accuracy": 100 * evaluation.score(read, words, data_dir),
+            "accuracy": 100 * evaluation.score(read, words, known.found, data_dir),
             "sigma": table_statistics(table, special).sigma,
             "pe_share": pe_share(table * multiplier, pe, special),
         },
@@ -116,9 +128,14 @@ def _source_of(run: RunSpec[EvaluationRecipe]) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _table(task: str, name: str, data_dir: Path | None) -> tuple[tuple[str, ...], Tensor]:
-    words = EVALUATIONS[task].words(name, data_dir)
-    return words, source(name, data_dir).lookup(words).values
+def _vectors(data: DataSpec, name: str, data_dir: Path | None) -> tuple[tuple[str, ...], Vectors]:
+    if data.vocabulary is None:
+        words = EVALUATIONS[data.task].words(name, data_dir)
+    else:
+        sides = prepare(data.vocabulary, data_dir).vocabularies
+        ids = list(sides.values())[-1].words
+        words = tuple(word for word in ids if word not in SPECIAL_WORDS)
+    return words, source(name, data_dir).lookup(words)
 
 
 def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
@@ -133,10 +150,21 @@ def _questions(data_dir: Path | None) -> Path:
     return find(data_dir, QUESTIONS, what="the word analogies")
 
 
+def _analogies(
+    table: Tensor, words: tuple[str, ...], found: Tensor, data_dir: Path | None
+) -> float:
+    known = {word for word, has in zip(words, found.tolist(), strict=True) if has}
+    questions = read_questions(_questions(data_dir))
+    if not any(word != word.lower() for word in known):
+        questions = [(a.lower(), b.lower(), c.lower(), d.lower()) for a, b, c, d in questions]
+    asked = [four for four in questions if known.issuperset(four)]
+    return analogy_accuracy(table, words, asked or questions)
+
+
 def _neighbours(world: int = 0) -> Evaluation:
     """The evaluation by the synonyms of a world."""
 
-    def score(table: Tensor, words: tuple[str, ...], data_dir: Path | None) -> float:
+    def score(table: Tensor, words: tuple[str, ...], found: Tensor, data_dir: Path | None) -> float:
         groups = synonym_groups(world)
         return neighbour_purity(table, torch.tensor([groups[word] for word in words]))
 
@@ -153,9 +181,7 @@ EVALUATIONS = Named(
     {
         "analogies": Evaluation(
             words=_text_words,
-            score=lambda table, words, data_dir: analogy_accuracy(
-                table, words, read_questions(_questions(data_dir))
-            ),
+            score=_analogies,
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),
         "micro-neighbours": _neighbours(),
