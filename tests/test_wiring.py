@@ -12,7 +12,9 @@ from builders import set_apart
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES, ByLanguage
 from embinit.lab.data.sources.base import SourceEntry, Vectors
+from embinit.lab.data.sources.opening import use_source
 from embinit.lab.data.vocabulary import MASK
+from embinit.lab.evaluation import analogies
 from embinit.lab.evaluation.analogies import evaluate
 from embinit.lab.models.initial_state import InitialState, table_measures
 from embinit.lab.models.layers import no_dropout
@@ -128,3 +130,21 @@ def test_words_of_a_probe_have_positions_of_their_seed():
         runs = [arm.run("pretrained", seed) for seed in range(6)]
         scores = {evaluate(run, None).measures["accuracy"] for run in runs}
         assert (len(scores) > 1) == (most > 1)
+
+
+def test_analogies_are_asked_of_the_decoders_words_that_have_vectors(tmp_path, monkeypatch):
+    """In lower case, as the words are; questions on words without a vector are left out (A.2)."""
+    set_apart(monkeypatch, SOURCES)
+    [probe] = probes("sample")
+    probe = replace(probe, data=replace(probe.data, vocabulary=small().data))
+    words = prepare(small().data, None).vocabularies["decoder"].words[5:15]
+    rows = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]])
+    lines = [f"{word} {a} {b} {c}" for word, (a, b, c) in zip(words, rows.tolist(), strict=False)]
+    (tmp_path / "analogies").mkdir()
+    questions = tmp_path / "analogies/questions-words.txt"
+    questions.write_text(f"{' '.join(words[:4])}\n{' '.join(words[3:7])}\n".upper())
+    (tmp_path / "mine.txt").write_text("\n".join(lines) + "\n")
+    use_source("glove", tmp_path / "mine.txt")
+    run = probe.run("pretrained", 0)
+    monkeypatch.setattr(analogies, "complete", lambda values, found, special, generator: values)
+    assert evaluate(run, tmp_path).measures["accuracy"] == 100

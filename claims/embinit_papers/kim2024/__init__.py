@@ -227,24 +227,14 @@ def table1(
     """A query for Table 1's experiments on a tier.
 
     A task of the synthetic language is included if all of the tasks that it stands for are in
-    ``tasks``: its translation stands for both Multi30k and IWSLT2017.
-
-    Args:
-        sources: The roles of the sources; none means all.
-        tasks: The paper's tasks.
-        full: The tasks on the tier ``full``, where an arm costs minutes of a GPU.
-        seeds: How many seeds an arm has there, if not as many as the experiment says.
+    ``tasks``: its translation stands for both Multi30k and IWSLT2017. The tier ``full`` has the
+    tasks ``full`` instead, with ``seeds`` seeds if given. No ``sources`` are all.
     """
     return _with_sources(sources or SOURCES, tasks, full, seeds)
 
 
 def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
-    """A query for a tier's experiments with the sources that Table 1 lacks.
-
-    Args:
-        sources: The roles of the sources; none means all of ``OTHER_SOURCES``.
-        tasks: The paper's tasks, as for ``table1``.
-    """
+    """A query for a tier's experiments with the sources that Table 1 lacks."""
     return _with_sources(sources or OTHER_SOURCES, tasks)
 
 
@@ -272,12 +262,7 @@ def _with_sources(
 
 
 def no_vectors(*roles: str, task: str) -> Query:
-    """A query for experiments on ``full`` that need no vectors.
-
-    Args:
-        roles: The roles of the sources whose tokenizers they have.
-        task: The paper's task.
-    """
+    """A query for experiments on ``full`` that need no vectors."""
     return lambda tier: [
         each
         for each in without_vectors(tier)
@@ -304,12 +289,7 @@ def table4(tier: str) -> list[ModelExperiment]:
 
 
 def of_paper(source: str, task: str) -> ModelExperiment:
-    """The experiment of tier ``paper`` with one of the paper's sources on one of its tasks.
-
-    Args:
-        source: The role of the source.
-        task: The task without its languages, such as ``multi30k``.
-    """
+    """The experiment of tier ``paper`` with one of the paper's sources on one of its tasks."""
     [experiment] = [
         each for each in experiments("paper", (source,)) if each.data.task.split("-", 1)[0] == task
     ]

@@ -102,10 +102,7 @@ def epochs(experiment: ModelExperiment) -> int:
 def scaled(experiment: ModelExperiment, multiplier: str, pe_scale: str = "one") -> ModelExperiment:
     """The same experiment with another multiplier of the table or scale of the positions.
 
-    Args:
-        experiment: The experiment.
-        multiplier: What the table is multiplied by, such as ``one`` or ``sqrt(D)``.
-        pe_scale: What the positions are multiplied by, such as ``one`` or ``sigma_p/sigma_x``.
+    Such as ``sqrt(D)`` for the one and ``sigma_p/sigma_x`` for the other.
     """
     usual = experiment.positions.multiplier
     times = {"sqrt(D)": "√D", "one": "1"}.get(multiplier, multiplier)

@@ -269,11 +269,6 @@ def experiments(
 ) -> list[ModelExperiment]:
     """The tier's experiments: each of its tasks with each of some sources.
 
-    Args:
-        name: The tier.
-        sources: The roles of the sources; those of Table 1 if none are named.
-        roles: The roles of the tasks.
-
     Raises:
         InputError: The paper has no such tier.
     """
@@ -289,9 +284,6 @@ def without_vectors(name: str) -> list[ModelExperiment]:
 
     They have Xavier, and Xavier stretched to the mean and sigma that the paper prints of a table
     (``stand_ins``); only ``full`` has any.
-
-    Args:
-        name: The tier.
 
     Raises:
         InputError: The paper has no such tier.

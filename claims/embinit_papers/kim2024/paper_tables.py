@@ -23,10 +23,6 @@ ARMS = ("xavier", "pretrained", "pretrained_xavier", "pretrained_shuffled", "xav
 def paper_tables(tier: str, results: Sequence[RunResult]) -> list[PaperTable]:
     """The paper's tables with printed and measured numbers.
 
-    Args:
-        tier: The tier.
-        results: The results of runs, of any paper and arm.
-
     Returns:
         Tables 1 to 4 and 6 to 8, and Figure 1; a table of which nothing was run is left out.
     """
@@ -80,13 +76,6 @@ def _side_by_side(
     """A table of arms by tasks; None where nothing was run.
 
     For each of our tasks the columns are the paper's tasks that it stands for, then ours.
-
-    Args:
-        title: The table's title.
-        family: The role of the source.
-        tier: The tier.
-        cell: What the paper prints for an init and one of its tasks.
-        here: What was measured here for an experiment and an init.
     """
     ours = experiments(tier, (family,))
     if not ours:
