@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from embinit.claims.paired_tests import Verdict
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
+from embinit.stats.statements import Verdict
 
 RESULTS = Path(__file__).parent / "results/nights.json"
 TRIALS = 100

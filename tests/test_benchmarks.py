@@ -13,6 +13,8 @@ import torch
 
 from embinit.lab.data.preparation import prepare
 from embinit.lab.specs import Cut
+from embinit.stats.rule import compare
+from embinit.stats.statements import RegisteredSd, Relation
 from test_model import copy_attention, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -132,23 +134,28 @@ def test_a_steps_work_is_counted(steps):
     assert found["share_of_peak"] > 0
 
 
-def test_the_simulated_procedure_is_the_one_that_decides():
-    """Calibration decides in numpy, for speed; it must come to what ``compare`` comes to."""
-    load("calibration").agrees(40, 3)
+def test_the_simulated_rule_is_the_one_that_decides():
+    """Calibration decides in numpy, for speed; its bounds are those of ``compare``."""
+    calibration, rng, level = load("calibration"), np.random.default_rng(3), 0.01
+    seen = rng.lognormal(size=(60, 6)) - rng.uniform(-6, 9, (60, 1))
+    for known in (np.full(60, 0.9), None):
+        mean, found = calibration.bounds(seen, known, level)
+        above, below = found["S"]
+        spread = None if known is None else RegisteredSd(0.9, 10)
+        told = [compare(row, np.zeros(6), Relation.ABOVE, level, spread=spread) for row in seen]
+        shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
+        shown = np.where((mean <= -below).all(1), "REFUTED", shown)
+        assert [*shown] == [each.verdict for each in told]
+        assert len({*shown}) == 3
 
 
-@pytest.mark.parametrize("registered", [3, 0])
-@pytest.mark.parametrize(
-    "name", ["skewed down, three times as wide", "lognormal, three times as wide"]
-)
-def test_few_registered_seeds_do_not_let_skewed_scores_decide(name, registered):
-    """A t alone errs in one family of five to one of two there (three standard errors allowed)."""
-    calibration, count = load("calibration"), 200
-    [world] = [world for world in calibration.WORLDS if world.name == name]
-    looks = calibration.SCHEDULES[calibration.SEVERAL]
-    rates = calibration.errors(world, looks, registered, count, 5, calibration.IN_USE)
-    allowed = world.most + 3 * (world.most * (1 - world.most) / count) ** 0.5
-    assert max(calibration.worst(rates).values()) <= allowed
+def test_the_protocol_is_applied_as_it_was_written():
+    """Candidates over a limit are out, then power counts, and two points of it buy a device."""
+    calibration = load("calibration")
+    results = json.loads(calibration.RESULTS.read_text())
+    assert calibration.chosen(results) == results["chosen"]
+    assert not calibration.excess(results, results["chosen"])
+    assert all(calibration.excess(results, rule) for rule in ("", *"FMSALX", calibration.OWN))
 
 
 def test_the_page_shows_what_was_simulated():

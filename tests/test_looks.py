@@ -15,8 +15,7 @@ from builders import make_experiment, make_result
 from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
-from embinit.claims.looks import Look, boundaries, look, pocock_spending, schedule
-from embinit.claims.paired_tests import RegisteredSd, Verdict
+from embinit.claims.looks import look
 from embinit.claims.pending_looks import (
     FIRST_CHANCE,
     OWN_COUNTS,
@@ -27,6 +26,8 @@ from embinit.claims.pending_looks import (
 from embinit.errors import InputError
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+from embinit.stats.interim import Look, boundaries, pocock_spending, schedule
+from embinit.stats.statements import RegisteredSd, Verdict
 
 ONE = make_experiment()
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result, make_table, set_apart
-from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
 from embinit.runs.measures import (
@@ -26,6 +25,7 @@ from embinit.runs.measures import (
     peak,
     peak_epoch,
 )
+from embinit.stats.statements import Verdict
 
 ONE = make_experiment()
 RUN = ONE.run("xavier", 0)

@@ -19,7 +19,6 @@ from embinit.claims import Claim, trend
 from embinit.claims.definitions import Family
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.paired_tests import RegisteredSd, Verdict
 from embinit.claims.pilot import (
     margin_of,
     measure_noise_floor,
@@ -32,6 +31,7 @@ from embinit.claims.pilot import (
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role, is_of_a_claim
 from embinit.errors import InputError
 from embinit.lab.quantities import rank_correlation
+from embinit.stats.statements import RegisteredSd, Verdict
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]

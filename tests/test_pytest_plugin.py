@@ -11,8 +11,6 @@ import pytest
 
 from builders import set_apart
 from embinit.claims.lock import Lock
-from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import RegisteredSd, smallest_effect
 from embinit.commands.main import main
 from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
@@ -21,6 +19,9 @@ from embinit.report.summary import summarise
 from embinit.runs import session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
+from embinit.stats.interim import Look, schedule
+from embinit.stats.power import smallest_effect
+from embinit.stats.statements import RegisteredSd
 from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
@@ -29,7 +30,7 @@ CLAIMS = """
 from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
-from embinit.claims.paired_tests import Verdict
+from embinit.stats.statements import Verdict
 from embinit_papers.kim2024 import TRANSLATION, table1
 
 MINE = Family("mine/finding", {"micro": 5})
@@ -148,7 +149,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     result.stdout.fnmatch_lines(
         [
             "mine/finding/holds[[]glove-micro-translation[]]: 6, then 12, then 20 seeds; "
-            f"sees {first}, then {second}, then {last} BLEU, the margin of {MARGIN} with 6 seeds",
+            f"sees {first}, then {second}, then {last} BLEU, the margin of {MARGIN} with 12 seeds",
             "mine/finding/open[[]*: *, the margin of 0.01 with more than 20 seeds",
         ]
     )
@@ -569,7 +570,7 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
 
 BUDGETS = """
 from embinit.claims.definitions import Family, claim
-from embinit.claims.paired_tests import Verdict
+from embinit.stats.statements import Verdict
 from embinit_papers.chung2021 import USUAL, coupled, first_experiment, reinvested
 
 MINE = Family("mine/sizes", {"micro": 1})

@@ -125,9 +125,9 @@ CASES = [
     ("no score", "r.csv", two(end="new,\n"), [], REFUSED, "r.csv:14"),
     # Steps of runs.
     ("steps", "h.csv", steps("config,run,step,loss", "{arm},{seed},{step},{score}", CURVES), [],
-     DISCARD, "of 4 runs"),
+     AGAIN, "of 4 runs"),
     ("steps without runs", "h.csv", steps("config,step,loss", "{arm},{step},{score}", CURVES), [],
-     DISCARD, "of 4 runs"),
+     AGAIN, "of 4 runs"),
     ("steps and seeds", "h.csv", steps("arm,seed,_step,loss", "{arm},{seed},{step},{score}", FAR),
      [], KEEP, "keep new"),
     ("epochs of one run an arm", "h.csv", steps("arm,epoch,loss", "{arm},{step},{score}",

@@ -14,7 +14,7 @@ import random
 
 def train(seed, tied=True, depth=1, steps=9):
     noise = random.Random(f"{seed} {tied} {depth}").gauss(0, 0.1)
-    return 3.0 + (0.5 if tied else 0.0) + noise + 9 - steps
+    return 3.0 + (0.5 if tied else 0.0) + noise + (9 - steps) * (1 + noise)
 """
 
 FIVE_LINES = f"""{TRAIN}
@@ -219,9 +219,9 @@ def test_arms_that_cannot_differ_break_their_claims(claims_of):
             "NOT RUN",
             same,
         ), told
-    # What states equality holds; that it is so to the last digit is in the report.
-    assert known["alike[seeds]"]["verdict"] == known["tied[seeds]"]["verdict"] == "SUPPORTED"
-    assert f"alike[seeds]: {same.partition(' on each')[0]}" in told
+    # What states equality is not shown by scores that don't vary.
+    assert known["alike[seeds]"]["verdict"] == known["tied[seeds]"]["verdict"] == "UNDECIDED"
+    assert known["alike[seeds]"]["reason"] == same
     assert known["score[seeds]"]["verdict"] == "UNDECIDED"
     assert known["score[seeds]"]["reason"].startswith("the score doesn't vary")
 

@@ -20,7 +20,8 @@ from embinit import Family, Verdict, claim, experiment, training
 
 @training(measures={"score": "points", "loss": "nats"})
 def fit(seed, arm):
-    return {"score": {"low": 1, "high": 9}[arm] + random.random(), "loss": 1.0 + random.random()}
+    more = random.random() * (0.5 if arm == "low" else 1)
+    return {"score": {"low": 1, "high": 9}[arm] + more, "loss": 1.0 + random.random()}
 
 
 on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)

@@ -12,8 +12,9 @@ from embinit.claims.definitions import Claim, Family, claim
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
-from embinit.claims.paired_tests import Relation, Verdict, compare
 from embinit.claims.roles import Role
+from embinit.stats.rule import compare
+from embinit.stats.statements import Relation, Verdict
 
 __all__ = [
     "Case",

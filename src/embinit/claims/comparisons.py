@@ -18,15 +18,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from embinit.claims.conjunctions import require_conjunction
-from embinit.claims.paired_tests import (
-    ENOUGH_REGISTERED,
-    Outcome,
-    RegisteredSd,
-    Relation,
-    Verdict,
-    compare,
-    rounded_up,
-)
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs import measures
@@ -34,6 +25,9 @@ from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
+from embinit.stats.power import rounded_up
+from embinit.stats.rule import compare
+from embinit.stats.statements import Outcome, RegisteredSd, Relation, Verdict
 
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
@@ -452,7 +446,8 @@ class Comparison:
         outcome = compare(
             first, second, self.relation, alpha, margin, random, alpha / of, self.spread
         )
-        return Decision(self, outcome, tuple(first), tuple(second), "", alpha)
+        still = "" if outcome.exact or outcome.sd > 0 else "the differences don't vary"
+        return Decision(self, outcome, tuple(first), tuple(second), still, alpha)
 
     def __str__(self) -> str:
         """The comparison in one line, such as ``GloVe < Xavier``."""
@@ -502,21 +497,14 @@ class Decision:
         low, high = outcome.interval
         told = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
-            # Differences that don't vary have no interval; their signs alone are tested.
-            interval = "" if math.isinf(high - low) else f" [{low:+.4g}, {high:+.4g}]"
-            told += f"{interval}, p = {outcome.p:.2g}, {outcome.n} seeds"
+            varies = f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}" if outcome.sd else ""
+            told += f"{varies}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
             told += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
             told += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
         if self.hangs_on is not None:
-            told += f", hangs on seed {self.hangs_on}"
-        if outcome.waits_for is not None:
-            told += (
-                f", waits for {outcome.waits_for} seeds: fewer than {ENOUGH_REGISTERED} registered"
-            )
-        if outcome.contradicted:
-            told += ", varies more than registered"
+            told += f", not robust: changes without seed {self.hangs_on}"
         if self.reason:
             told += f": {self.reason}"
         elif outcome.verdict is Verdict.UNDECIDED and not outcome.exact:

@@ -15,7 +15,7 @@ import numpy as np
 from embinit.claims.comparisons import Decision
 from embinit.claims.definitions import Family, claim
 from embinit.claims.experiments import Experiment
-from embinit.claims.paired_tests import Verdict
+from embinit.stats.statements import Verdict
 
 UNIFORM_LEVEL = 0.01
 """The level of the test that p-values of a negative control are uniform."""

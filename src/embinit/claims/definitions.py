@@ -15,10 +15,10 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
-from embinit.claims.paired_tests import Verdict
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.registry import require
+from embinit.stats.statements import Verdict
 
 
 class Origin(StrEnum):

@@ -18,19 +18,15 @@ from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
-from embinit.claims.looks import Look, look, schedule, seeds_of_looks
-from embinit.claims.paired_tests import (
-    ENOUGH_REGISTERED,
-    Verdict,
-    fewest_seeds,
-    rounded_up,
-    unknown_after,
-)
+from embinit.claims.looks import look
 from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults
 from embinit.errors import InputError, counted
 from embinit.runs.session import Session, failure_reason
 from embinit.specs import RunSpec
+from embinit.stats.interim import Look, schedule, seeds_of_looks
+from embinit.stats.power import rounded_up, unknown_after
+from embinit.stats.statements import Verdict
 
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
@@ -163,22 +159,15 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
 def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     """Why the last look at a comparison can't decide what it must, by the registered spread.
 
-    A margin must be wider than what the last look leaves unknown. A claim with a line or a spread
-    in its lock needs at least the seeds that decide. A negative control has nothing to find.
+    A margin must be wider than what the last look leaves unknown. A negative control has nothing
+    to find.
     """
     spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    unknown = spread is None and case.line is None
-    if unknown or experiment.measures_noise or expects is Verdict.NO_EFFECT:
+    if spread is None or experiment.measures_noise or expects is Verdict.NO_EFFECT:
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
-    level, fewest = case.alpha * last.share, fewest_seeds(spread)
-    if last.seeds < fewest:
-        known = "none" if spread is None else spread.seeds
-        return (
-            f"{TOO_COARSE}: {last.seeds} seeds decide nothing where {known} were registered; "
-            f"register {ENOUGH_REGISTERED}, or take {fewest} seeds"
-        )
-    if spread is None or not comparison.relation.uses_margin:
+    level = case.alpha * last.share
+    if not comparison.relation.uses_margin:
         return None
     if (left := unknown_after(level, last.seeds, spread)) < margin:
         return None

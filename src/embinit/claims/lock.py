@@ -20,13 +20,13 @@ from typing import Any
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import noise_floor_key, spread_key
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.runs.measures import Measure
+from embinit.stats.statements import RegisteredSd
 
 NAME = "claims.lock"
 SCHEMA_VERSION = 1

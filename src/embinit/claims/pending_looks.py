@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from embinit.claims.comparisons import Decision
 from embinit.claims.definitions import OF_THE_PAPER
 from embinit.claims.judging import Case
-from embinit.claims.looks import Look, look
-from embinit.claims.paired_tests import POWER_WANTED, chance_to_decide
+from embinit.claims.looks import look
 from embinit.claims.power import expected_runs
 from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
+from embinit.stats.interim import Look
+from embinit.stats.power import POWER_WANTED
+from embinit.stats.rule import chance_to_decide
 
 FIRST_CHANCE = 0.5
 """The chance that a first look is taken to decide its claim."""

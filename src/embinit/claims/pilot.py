@@ -28,13 +28,14 @@ from embinit.claims.comparisons import (
 )
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd, rounded_up
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
+from embinit.stats.power import rounded_up
+from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
 
 _HEX = 16
 

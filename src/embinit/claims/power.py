@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from embinit.claims.comparisons import Comparison
 from embinit.claims.judging import Case
-from embinit.claims.looks import Look
-from embinit.claims.paired_tests import smallest_effect
 from embinit.specs import RunSpec
+from embinit.stats.interim import Look
+from embinit.stats.power import smallest_effect
 
 
 def smallest_effects(

@@ -9,9 +9,9 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.looks import Look
-from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import digest_of_content, without_code
+from embinit.stats.interim import Look
+from embinit.stats.statements import RegisteredSd
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, Term
-from embinit.claims.paired_tests import Relation, Verdict
 from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
 from embinit.runs.results import AGAIN, RunResult
 from embinit.specs import FunctionRecipe, RunSpec
+from embinit.stats.statements import Relation, Verdict
 
 
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
@@ -32,7 +32,7 @@ def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> De
         return decision
     said = same_results(comparison, lookup)
     if comparison.relation is Relation.ALIKE:
-        return replace(decision, reason=said or "")
+        return replace(decision, reason=said or decision.reason)
     if said is not None:
         return replace(decision, outcome=None, left=(), right=(), reason=said, failed=True)
     arms = [*_terms(comparison.left), *_terms(comparison.right)]

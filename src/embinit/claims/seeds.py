@@ -16,10 +16,10 @@ from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Claim, Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
-from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError
 from embinit.runs.functions import Training, plain_training
 from embinit.runs.measures import Measure
+from embinit.stats.statements import Verdict
 
 NAME = "seeds"
 """The fixture's name, and that of the experiment where a test is not parametrised."""

@@ -61,10 +61,10 @@ def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from embinit.claims.paired_tests import VERDICTS
     from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read, unfinished_since
+    from embinit.stats.statements import VERDICTS
 
     latest = read(parsed.verdicts)
     if parsed.since is not None:

@@ -55,12 +55,12 @@ def add_judge(commands: Any) -> None:
 
 
 def _judge(parsed: argparse.Namespace) -> int:
-    from embinit.claims.paired_tests import Verdict
     from embinit.runs.measures import lower_is_better
     from embinit.scores import telling
     from embinit.scores.arms import USUAL, Arms
     from embinit.scores.judging import NOISE, Plan, judge
     from embinit.scores.noise import Noise
+    from embinit.stats.statements import Verdict
 
     arms = _arms(parsed)
     earlier = _read(parsed, parsed.noise) if parsed.noise else None

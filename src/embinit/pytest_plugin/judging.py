@@ -9,7 +9,6 @@ import pytest
 from embinit.claims.audit import Audit
 from embinit.claims.entries import claim_entry, properties
 from embinit.claims.judging import Case, Judgement, broken, judge
-from embinit.claims.paired_tests import Verdict
 from embinit.errors import InputError, OutputError, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
@@ -21,6 +20,7 @@ from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import call_here, difference
 from embinit.runs.machine import require_room
 from embinit.specs import FunctionRecipe, RunSpec
+from embinit.stats.statements import Verdict
 
 
 class Judging:

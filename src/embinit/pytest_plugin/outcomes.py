@@ -10,9 +10,9 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry
 from embinit.claims.judging import Judgement
-from embinit.claims.paired_tests import Verdict
 from embinit.errors import lacking_models, printable
 from embinit.pytest_plugin.items import ITEM_RESULT, argument, bound
+from embinit.stats.statements import Verdict
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -83,8 +82,8 @@ def _seen(comparison: Comparison, case: Case) -> str:
     looks, margin = case.looks(), comparison.left.margin
     effects = smallest_effects(comparison, looks, case.alpha)
     if effects is None:
-        return "no registered spread"
-    numbers = (f"{each:.3g}" if math.isfinite(each) else "nothing" for each in effects)
+        return "no registered standard deviation"
+    numbers = (f"{each:.3g}" for each in effects)
     text = f"sees {', then '.join(numbers)} {comparison.left.unit}".rstrip()
     if not margin:
         return text

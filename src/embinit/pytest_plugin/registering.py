@@ -18,7 +18,6 @@ from embinit.claims.comparisons import Comparison
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import Lock
-from embinit.claims.paired_tests import RegisteredSd
 from embinit.claims.pilot import (
     code_of,
     measure_noise_floor,
@@ -35,6 +34,7 @@ from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult
 from embinit.runs.measures import Measure
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
+from embinit.stats.statements import RegisteredSd
 
 LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from embinit.claims.paired_tests import Verdict
 from embinit.claims.seeds import stated_by
 from embinit.pytest_plugin import CONTROL
+from embinit.stats.statements import Verdict
 
 
 def state(metafunc: pytest.Metafunc) -> None:

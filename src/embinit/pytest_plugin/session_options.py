@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from embinit.claims.looks import seeds_of_looks
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
 from embinit.options import GPU_SHARE, REGISTER
@@ -20,6 +19,7 @@ from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED, STRICT
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
 from embinit.runs.session import Definition
+from embinit.stats.interim import seeds_of_looks
 
 GIVEN = "embinit.options"
 CLUSTER = "cluster"

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import MINUS, finite, number, plain
 from embinit.report.verdicts import effect_in_margins, in_margins
+from embinit.stats.statements import Relation, Verdict
 
 WIDTH, SIDE = 400.0, 14.0
 """The width of a plot, and the air on its sides."""

@@ -19,6 +19,7 @@ from embinit.runs.measures import MEASURES
 from embinit.runs.results import moment, versions
 from embinit.runs.session import failure_reason
 from embinit.runs.store import Store
+from embinit.stats.statements import RULE
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def make_document(
         **({} if unfinished is None else {"unfinished": unfinished}),
     }
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
-    document |= {"claims": claims, "audits": audits}
+    document |= {"rule": [*RULE], "claims": claims, "audits": audits}
     document |= {name: entries for name, entries in absent.items() if entries}
     return document | {"summary": summarise(document)}, runs
 

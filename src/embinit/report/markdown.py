@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from embinit.claims.definitions import family_rank
-from embinit.claims.paired_tests import VERDICTS
 from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import LOST_ALONE, FailOn, compare
@@ -28,6 +27,7 @@ from embinit.report.verdicts import (
     qualified,
     wanted,
 )
+from embinit.stats.statements import VERDICTS
 
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
 OPEN_UP_TO = 20

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from embinit.claims.paired_tests import Relation, Verdict
 from embinit.report.numbers import finite, plain, short
+from embinit.stats.statements import Relation, Verdict
 
+EARLIER = "These verdicts were decided by an earlier rule, that of the day of their session."
 DECIDED = (Verdict.SUPPORTED, Verdict.REFUTED, Verdict.NO_EFFECT)
 
 
@@ -33,30 +34,18 @@ def _design(
     session = document["session"]
     seeds = sorted({each["n"] for each in compared})
     if compared:
+        yield " ".join(document.get("rule", [EARLIER]))
+        pooled = sum(each["spread"] is not None for each in compared)
         yield (
-            f"Two arms were compared by a one-sided paired t-test over {_range(seeds)} seeds "
-            f"({session['tier']} tier, {len(compared)} comparisons of claims and controls). The "
-            "bound of the test is corrected for skewness (Johnson 1978). From three seeds on a "
-            "decision must hold without any one of its seeds."
-        )
-        pooled = [each for each in compared if each["spread"] is not None]
-        contradicted = sum(bool(each["contradicted"]) for each in pooled)
-        yield (
-            f"In {len(pooled) - contradicted} comparisons the standard deviation of the "
-            "differences was pooled with one that was measured beforehand, on seeds that no claim "
-            f"uses, and taken to be no less than that. In {contradicted} an F-test at 10 % found "
-            "that the claim's own seeds vary more, and the larger of the two decided. In "
-            f"{len(compared) - len(pooled)} only the claim's own seeds were used."
+            f"Of {len(compared)} comparisons of claims and controls, over {_range(seeds)} seeds "
+            f"({session['tier']} tier), {pooled} have a preregistered variance and "
+            f"{len(compared) - pooled} that of their own seeds alone."
         )
     if exact:
         yield f"{exact} comparisons are arithmetic on given tables, without a test."
     alphas = sorted({entry["alpha"] for entry in document["claims"]})
     if alphas:
-        yield (
-            "Each claim has a share of its family's level that does not depend on what was run: "
-            f"here alpha is {_range(alphas, short)}. A claim of several comparisons is SUPPORTED "
-            "if all of them are, and REFUTED if the opposite of one is shown at its part of alpha."
-        )
+        yield f"A claim's share of its family's 5 % is {_range(alphas, short)} here."
     yield (
         "Intervals cover the variation between seeds. They leave out what all seeds share: on real "
         "text the test set and the training data."
@@ -123,8 +112,6 @@ def _interim(claims: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ]
     if several:
         yield (
-            "Undecided claims got more seeds at interim analyses whose levels were fixed "
-            "beforehand (Lan and DeMets's spending function of Pocock's type). "
             f"{len(early)} of {len(several)} decided claims were decided before their last "
             "interim analysis. A claim that was stopped early tends to overstate its effect."
         )

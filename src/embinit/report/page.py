@@ -20,7 +20,6 @@ from typing import Any
 import jinja2
 
 from embinit.claims.definitions import Origin, family_rank
-from embinit.claims.paired_tests import Relation
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import PaperTable, Tier, papers_of
@@ -40,6 +39,7 @@ from embinit.report.charts import (
 )
 from embinit.report.methods import methods
 from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
+from embinit.stats.statements import Relation
 
 OPEN_UP_TO = 12
 """Up to so many claims are shown open; more are folded, each by itself."""

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.claims.definitions import Origin, family_rank
-from embinit.claims.paired_tests import VERDICTS, Relation, Verdict
 from embinit.claims.registration_status import ABSENT, BEFOREHAND
 from embinit.report.verdicts import (
     WORDS_OF_STATE,
@@ -27,6 +26,7 @@ from embinit.report.verdicts import (
     is_too_weak,
     qualified,
 )
+from embinit.stats.statements import VERDICTS, Relation, Verdict
 
 SYNTHETIC, REAL = "synthetic language", "real text"
 """The two kinds of data."""

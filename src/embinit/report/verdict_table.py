@@ -126,11 +126,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
         notes += [f"the deciding one of {several}"] if several > 1 else []
         notes += filter(None, [bound(claim)])
         if shown["hangs_on"] is not None:
-            notes.append(f"hangs on seed {shown['hangs_on']}")
-        if shown["waits_for"] is not None:
-            notes.append(f"waits for {shown['waits_for']} seeds")
-        if shown["contradicted"]:
-            notes.append("varies more than registered")
+            notes.append(f"not robust: changes without seed {shown['hangs_on']}")
         notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
     if verdict == "NO EFFECT" and NOT_SENSITIVE in claim["reason"]:
         notes.append(NOT_SENSITIVE)

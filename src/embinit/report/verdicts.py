@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embinit.claims.judging import TOO_COARSE
-from embinit.claims.paired_tests import Relation, Verdict
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
+from embinit.stats.statements import Relation, Verdict
 
 NOT_SENSITIVE = "not sensitive"
 """How a reason begins of a claim that finds nothing where its positive control isn't found."""
@@ -73,16 +73,13 @@ def leaning(comparison: Mapping[str, Any]) -> str:
 def wanted(comparison: Mapping[str, Any]) -> str:
     """The lack of an undecided comparison, in a few words."""
     needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
-    waits_for = comparison.get("waits_for")
     more = "over 1000 more seeds"
     if needed is not None:
         # It may lack only luck: then the seeds that it has should have been enough.
         more = f"about {max(1, needed - comparison['n'])} more seeds"
     elif comparison["difference"] == 0:
         more = "no difference yet"
-    if waits_for is not None:
-        return f"waits for {waits_for} seeds; {more}"
-    return more if hangs_on is None else f"hangs on seed {hangs_on}; {more}"
+    return more if hangs_on is None else f"not robust: changes without seed {hangs_on}; {more}"
 
 
 def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from embinit.claims.paired_tests import MOST_SEEDS
 from embinit.errors import InputError, counted
 from embinit.runs.functions.calling import LARGEST
+from embinit.stats.power import MOST_SEEDS
 
 CRASHED = re.compile(r"(crash|fail|error|kill|abort|diverg|oom|timeout|running|pending)\w*", re.I)
 """What a status or a score's cell is called where a run has no result."""

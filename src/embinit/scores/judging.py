@@ -1,8 +1,8 @@
 """Judging arms by the scores that they have: against a baseline, each at its share of alpha.
 
-The rules are those of claims (``claims.paired_tests``, ``claims.looks``). Arms whose runs name
-seeds are compared seed by seed, others by Welch's t. Two runs can decide where the noise is known.
-Counts such as 74/80 are compared by Fisher's exact test, with Newcombe's interval.
+The rule is that of claims (``embinit.stats``). Arms whose runs name seeds are compared seed by
+seed, others by Welch's t. Two runs can decide where the noise is known. Counts such as 74/80 are
+compared by Fisher's exact test, with Newcombe's interval.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from embinit.claims import paired_tests
-from embinit.claims.looks import Look, schedule
-from embinit.claims.paired_tests import Outcome, Pairing, RegisteredSd, Relation, Verdict
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import USUAL, Arms, Score
 from embinit.scores.noise import OWN, Noise
+from embinit.stats.interim import Look, schedule
+from embinit.stats.power import POWER_WANTED
+from embinit.stats.rule import chance_to_support, compare
+from embinit.stats.statements import Outcome, Pairing, RegisteredSd, Relation, Verdict
+
+FIRST, FIRST_KNOWN = 6, 2
+"""The runs of the first look, and where the noise is known from other runs."""
 
 HOPELESS = 0.1
 """An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
@@ -61,7 +65,7 @@ class Plan:
 
     def looks(self, spread: RegisteredSd | None, share: float) -> tuple[Look, ...]:
         """The looks at an arm with their levels; the last one has as many runs as decide at all."""
-        first = paired_tests.fewest_seeds(spread)
+        first = FIRST if spread is None else FIRST_KNOWN
         looks = schedule(first, max(self.most, first), share)
         return tuple(Look(look.seeds, look.share * share) for look in looks)
 
@@ -159,7 +163,8 @@ def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: No
         reason = "" if robust else "not robust: it changes without one of its runs"
         if (still and spread is None) or outcome.sd <= 0:
             what = f"scores of {' and '.join(still)}" if still else "differences"
-            reason, outcome = f"the {what} don't vary: does the seed reach the training?", None
+            reason = f"the {what} don't vary: does the seed reach the training?"
+            outcome, hope = None, 1.0
     more = None
     if outcome is not None and outcome.verdict is not Verdict.UNDECIDED:
         reason = ""
@@ -189,15 +194,15 @@ def _compared(
     known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    found = paired_tests.compare(
-        values, against, relation, level, margin, spread=known, pairing=pairing
-    )
+    found = compare(values, against, relation, level, margin, spread=known, pairing=pairing)
+    if n < looks[0].seeds:
+        found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     low, high = (float(end) for end in found.interval)
     if found.verdict is Verdict.UNDECIDED:
         noise = pairing is Pairing.AGAINST_NOISE
         count = 2 / (1 / last.seeds + 1 / len(against)) if noise else last.seeds
         samples = 1 if pairing is Pairing.BY_SEED else 2
-        hope = paired_tests.chance_to_support(found, relation, count, last.share, samples)
+        hope = chance_to_support(found, relation, count, last.share, samples)
     elif max(-low, high) < margin:
         found = replace(found, verdict=Verdict.NO_EFFECT)
     found = replace(found, difference=found.difference * unit, interval=(low * unit, high * unit))
@@ -221,7 +226,7 @@ def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level:
     verdict = Verdict.NO_EFFECT if max(-low, high) < plan.margin else verdict
     variance, more = p * (1 - p) + q * (1 - q), None
     if verdict is Verdict.UNDECIDED and (p < q if plan.lower else p > q):
-        z = -float(special.ndtri(level) + special.ndtri(1 - paired_tests.POWER_WANTED))
+        z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
         more = max(1, math.ceil((z / (p - q)) ** 2 * variance) - min(n, m))
     rest = (1 - 2 * level, plan.margin, shown, opposite)
     sd = math.sqrt(variance) or 1.0

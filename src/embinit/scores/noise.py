@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embinit.claims.paired_tests import ENOUGH_REGISTERED, RegisteredSd
 from embinit.report.numbers import short
 from embinit.scores.arms import Arms
+from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
 
 ALIKE = 0.01
 """The level of the F-test, on either side, that an arm varies as all others do."""

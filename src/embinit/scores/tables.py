@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from embinit.claims.paired_tests import MOST_SEEDS
 from embinit.errors import InputError
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import (
@@ -29,6 +28,7 @@ from embinit.scores.arms import (
     from_curves,
 )
 from embinit.scores.rows import VALUE, Table, listed, one_of, table_of
+from embinit.stats.power import MOST_SEEDS
 
 SETTING = "arm|config|method|model|variant|group|condition|setting|algorithm|optimizer"
 NAME = "description|experiment|experimentname|name|run|runname|commit"

@@ -9,11 +9,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from embinit.claims.paired_tests import MOST_SEEDS, Verdict, fewest_seeds, smallest_effect
 from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
 from embinit.scores.noise import Noise
+from embinit.stats.power import MOST_SEEDS, smallest_effect
+from embinit.stats.statements import Verdict
 
 RUNS = (2, 3, 6, 12)
 """The counts of runs whose smallest visible difference is printed with the noise alone."""
@@ -97,14 +98,13 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share = plan.share(1)
     looks, most = plan.looks(spread, share), MOST_SEEDS if plan.margin else RUNS[-1] + 1
-    effects = {n: smallest_effect(level_of(looks, n), n, spread) for n in range(2, most)}
-    seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS if math.isfinite(effects[n]))
-    few = "" if fewest_seeds(spread) == 2 else "; ten runs of noise let two decide"
+    effects = {n: smallest_effect(level_of(looks, n), n, spread, 2) for n in range(2, most)}
+    seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
     runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
     takes = f"a difference of {plain(plan.margin)} takes {runs} an arm"
     return [
         f"noise: {told}",
-        f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}{few}",
+        f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}",
         takes if plan.margin else "--margin D prints how many runs a difference of D takes",
     ]
 

@@ -1,0 +1,141 @@
+"""What is stated of a mean difference, what came out, and the rule in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+RULE = (
+    "Two arms are compared by a one-sided paired t-test of their differences over seeds; 'no "
+    "worse' allows a margin, and 'alike' and NO EFFECT take two one-sided tests.",
+    "The variance of the differences is pooled with the preregistered one, where there is one, by "
+    "degrees of freedom.",
+    "The t bound is moved outwards by g (1 + 2 t^2) / (6 sqrt n) where the differences have a "
+    "skewness g to its side (Johnson 1978).",
+    "From three seeds on a decision must hold without any one of its seeds.",
+    "A family's 5 % is shared evenly over its claims. Each claim spends its share over its interim "
+    "analyses (Lan and DeMets, Pocock's type).",
+    "SUPPORTED: the statement is shown. REFUTED: its opposite is shown. NO EFFECT (of < and >): "
+    "the difference is shown to lie within the margin.",
+    "All comparisons of a claim must be SUPPORTED; one of k falls at 1/k of the level.",
+    "All else is UNDECIDED, and so are differences that do not vary.",
+)
+"""The rule, which documents carry and ``docs/statistics.md`` prints."""
+
+ENOUGH_REGISTERED = 10
+"""On how many seeds a standard deviation is registered."""
+
+
+class Verdict(StrEnum):
+    """The decision on a claim."""
+
+    SUPPORTED = "SUPPORTED"
+    REFUTED = "REFUTED"
+    NO_EFFECT = "NO EFFECT"
+    UNDECIDED = "UNDECIDED"
+    NOT_RUN = "NOT RUN"
+
+
+VERDICTS = tuple(map(str, Verdict))
+"""All verdicts, in the order in which their counts are reported."""
+
+
+class Relation(StrEnum):
+    """The relation that a claim states between two quantities."""
+
+    BELOW = "<"
+    ABOVE = ">"
+    NOT_ABOVE = "<="
+    NOT_BELOW = ">="
+    ALIKE = "~"
+
+    @property
+    def symbol(self) -> str:
+        """The relation as people write it."""
+        return {"<=": "≤", ">=": "≥", "~": "≈"}.get(self.value, self.value)
+
+    @property
+    def uses_margin(self) -> bool:
+        """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
+        return self not in (Relation.BELOW, Relation.ABOVE)
+
+    @property
+    def says(self) -> str:
+        """The statement on the mean difference, left minus right, for people."""
+        return {
+            "<": "is below 0",
+            ">": "is above 0",
+            "<=": "is not above 0 by more than the margin",
+            ">=": "is not below 0 by more than the margin",
+            "~": "is within the margin on both sides",
+        }[self.value]
+
+    def bounds(self, margin: float) -> tuple[float, float]:
+        """The range of mean differences in which the statement holds; an open end is infinite."""
+        edge = margin if self.uses_margin else 0.0
+        low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
+        return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
+
+
+Side = tuple[float, str]
+
+
+def sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
+    """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
+    low, high = relation.bounds(margin)
+    return [(low, "greater"), (high, "less")], [(low, "less"), (high, "greater")]
+
+
+class Pairing(StrEnum):
+    """What pairs the values of two sides."""
+
+    BY_SEED = "by seed"
+    NONE = "none"
+    AGAINST_NOISE = "against noise"
+    """Nothing, and the right side's values are those that the registered spread comes from."""
+
+
+@dataclass(frozen=True)
+class RegisteredSd:
+    """The registered sd (n - 1) of a paired difference over seeds that no claim uses."""
+
+    sd: float
+    seeds: int
+
+    @property
+    def degrees(self) -> int:
+        """The degrees of freedom that it adds."""
+        return self.seeds - 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A comparison's numbers.
+
+    ``n`` counts pairs, or values on the side that has fewer. ``difference`` is the mean of left -
+    right; its two-sided ``interval`` at ``level`` = 1 - 2 alpha is larger to the side that the
+    differences are skewed to. ``p`` and ``p_against`` are the one-sided p of the statement and of
+    its opposite; ``p_no_effect``, for ``<`` and ``>`` with a margin, that of a difference within
+    it. ``seeds_needed`` would decide with 90 % power if mean and deviation were true (None over
+    1000).
+
+    ``sd`` is that of the differences, pooled with the registered one (``spread``); 0 where they do
+    not vary. ``hangs_on`` is the index of the value (left's, then right's without pairs) without
+    which the decision would change: that leaves it UNDECIDED. ``exact``: nothing was random.
+    """
+
+    verdict: Verdict
+    n: int
+    difference: float
+    interval: tuple[float, float]
+    level: float
+    margin: float
+    p: float
+    p_against: float
+    p_no_effect: float | None = None
+    seeds_needed: int | None = None
+    exact: bool = False
+    sd: float = 0.0
+    spread: RegisteredSd | None = None
+    hangs_on: int | None = None
