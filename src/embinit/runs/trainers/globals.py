@@ -51,7 +51,7 @@ def _libraries(module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType
     for name, value in list(vars(module).items()):
         if (
             isinstance(value, types.ModuleType)
-            and value is not module
+            and not name.startswith(("@", "__"))  # pytest's own
             and not is_own_file(getattr(value, "__file__", None) or "<built in>")
         ):
             yield name, value
