@@ -37,7 +37,11 @@ def described(module: types.ModuleType) -> dict[str, str]:
 def _replaced(module: types.ModuleType) -> Iterator[tuple[str, str]]:
     """The functions of libraries' modules that were replaced, by the name in ``module``."""
     for alias, library in _libraries(module):
-        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library)]
+        inner = [
+            (f"{alias}.{name}", part)
+            for name, part in _libraries(library)
+            if part.__name__.startswith(f"{library.__name__}.")
+        ]
         for place, part in [(alias, library), *inner]:
             for name, value in list(vars(part).items()):
                 if isinstance(value, types.FunctionType):
