@@ -367,10 +367,6 @@ MICROCOSM_TASKS = (
         write_test=partial(say_again, again=False),
     ),
     MicrocosmTask("micro-text", "text", 0, tell, (12000, 800, 800)),
-    MicrocosmTask("micro-more-text", "text", 0, tell, (12000, 800, 800)),
-    MicrocosmTask(
-        "micro-related-text", "text", 0, partial(tell, language=in_related), (12000, 800, 800)
-    ),
     MicrocosmTask(
         "micro-sentiment-across",
         "classification",
