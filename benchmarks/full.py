@@ -338,7 +338,7 @@ def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: 
     import torch
 
     from embinit.runs.kinds import Cohort, RunContext, kind_of
-    from embinit.runs.session import key_of
+    from embinit.runs.store import key_of
 
     store = to.stores["registering" if each.registering else "claims"]
     todo = [run for run in each.runs if key_of(run, data) not in store]
@@ -425,8 +425,7 @@ def keep(folders: Iterable[Path], data: Path, to: Path) -> None:
     One that was trained on other data, or by other code, is left out.
     """
     from embinit.runs.kinds import kind_of
-    from embinit.runs.session import key_of
-    from embinit.runs.store import Store, run_key
+    from embinit.runs.store import Store, key_of, run_key
 
     with tempfile.TemporaryDirectory() as scratch:
         unpack(folders, Path(scratch))

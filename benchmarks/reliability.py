@@ -5,7 +5,7 @@
 A session's runs are functions that mostly sleep, so that a kill takes about a second.
 
 - A *kill* sends SIGINT, SIGTERM or SIGKILL at a random moment to a session's first process, to its
-  whole group, or to one of its helpers or workers. Every record that was there before must be there
+  whole group, or to one of its trainers. Every record that was there before must be there
   still, to the byte, and none damaged; no verdict may be another than that of an undisturbed
   session, and every few kills a session must come to its end with all of them.
 - A *damage* spoils a record, the report, the baseline or the lock. The session afterwards must come
@@ -145,6 +145,14 @@ def processes() -> dict[int, tuple[int, int]]:
     return known
 
 
+def works_in(process: int, folder: Path) -> bool:
+    """Whether a process has the folder as its own, as a session and its trainers have."""
+    try:
+        return os.readlink(f"/proc/{process}/cwd") == str(folder.resolve())
+    except OSError:
+        return False
+
+
 def descendants(process: int) -> list[int]:
     """The living processes that a process started, and those that they did."""
     parents, known, left = processes(), list[int](), [process]
@@ -172,8 +180,8 @@ def kill(leader: int, draw: random.Random) -> str:
     return f"{sign.name} {victim}"
 
 
-def wait(leader: int) -> int:
-    """Waits until every process of a session is gone: its status.
+def wait(leader: int, folder: Path) -> int:
+    """Waits until every process of a session is gone, its trainers too: its status.
 
     Raises:
         TimeoutError: Some were left after ``SECONDS``, and were killed.
@@ -183,10 +191,16 @@ def wait(leader: int) -> int:
         if status is None:
             ended, code = os.waitpid(leader, os.WNOHANG)
             status = os.waitstatus_to_exitcode(code) if ended else None
-        if status is not None and all(group != leader for _, group in processes().values()):
+        left = [
+            process
+            for process, (_, group) in processes().items()
+            if group == leader or works_in(process, folder)
+        ]
+        if status is not None and not left:
             return status
         if time.monotonic() - began > SECONDS:
-            os.killpg(leader, signal.SIGKILL)
+            for process in left:
+                os.kill(process, signal.SIGKILL)
             if status is None:
                 os.waitpid(leader, 0)
             raise TimeoutError(f"processes are left after {SECONDS:.0f} s")
@@ -218,7 +232,7 @@ def undisturbed(folder: Path) -> Verdicts:
     Raises:
         AssertionError: It did not come to its end.
     """
-    status = wait(start(folder))
+    status = wait(start(folder), folder)
     found = verdicts(folder / REPORT)
     if status != Status.NOT_IN_ORDER or not found:
         log = (folder / "log.txt").read_text(errors="replace")[-3000:]
@@ -268,7 +282,7 @@ def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> 
         count: How many times.
         draw: Decides moments, signals and victims.
         root: A folder for projects.
-        workers: The share of sessions that have two workers of pytest-xdist.
+        workers: The share of sessions that ask for two trainers by pytest-xdist's ``-n``.
     """
     counts = Counter[str]()
     undisturbed(new_folder(root))  # the first session takes longer
@@ -281,10 +295,10 @@ def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> 
         before = contents(folder)
         arguments = ("-p", "xdist", "-n", "2") if draw.random() < workers else ()
         leader = start(folder, *arguments)
-        # Workers and helpers take longer to start than to train.
+        # Trainers take longer to start than to train.
         time.sleep(draw.random() * usual * (4 if arguments else 1.2))
         killed = kill(leader, draw)
-        wait(leader)
+        wait(leader, folder)
         if killed == "it had ended":
             continue
         counts[killed] += 1
@@ -330,7 +344,7 @@ def damages(count: int, draw: random.Random, root: Path) -> Counter[str]:
 def after_damage(folder: Path, whole: Verdicts, path: Path, mutation: malformed.Mutation) -> str:
     """What a session comes to after one of its files was damaged."""
     try:
-        status = wait(start(folder, f"--embinit-baseline={REFERENCE}"))
+        status = wait(start(folder, f"--embinit-baseline={REFERENCE}"), folder)
     except TimeoutError as error:
         status, fault = -1, str(error)
     else:

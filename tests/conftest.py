@@ -64,7 +64,7 @@ def one_environment() -> Iterator[None]:
 def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session within a test neither starts helpers nor waits for the disk, unless a test asks."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 1)
-    monkeypatch.setattr("os.fsync", lambda handle: None)
+    monkeypatch.setattr("embinit.files.writing.fsync", lambda handle: None)
 
 
 @pytest.fixture

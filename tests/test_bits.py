@@ -33,10 +33,12 @@ from embinit.lab.specs import (
 )
 from embinit.lab.training import cohorts as training
 from embinit.lab.transfer import cohorts as transfer
+from embinit.runs.engines import Processes
 from embinit.runs.kinds import Cohort
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedWarning, Store
+from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
@@ -185,7 +187,7 @@ def test_the_trained_parameters_have_the_same_bits(setting):
 def work(root: Path, runs: list[RunSpec]) -> None:
     torch.set_num_threads(1)
     session = Session(Store(root), None, "cpu")
-    session.set_plan(runs)
+    session.want(runs)
     session.ensure(runs)
 
 
@@ -196,16 +198,15 @@ def stored(root: Path, runs: list[RunSpec]) -> list[tuple[Any, ...]]:
     return [numbers(result) for result in results if result is not None]
 
 
-def test_workers_order_and_a_kill_leave_the_bits_alone(tmp_path, monkeypatch):
+def test_trainers_order_and_a_kill_leave_the_bits_alone(tmp_path):
     """One process, two of them, other wishes first, and one that was killed in its midst."""
-    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
     runs = [*arms("sentiment", "plain", "float32"), *arms("sentiment", "gelu", "float32")]
     work(tmp_path / "one", runs)
     expected = stored(tmp_path / "one", runs)
 
     session = Session(Store(tmp_path / "two"), None, "cpu")
-    session.set_plan(runs)
-    with session.with_helpers():
+    session.want(runs)
+    with session.trained_by(Processes(["cpu", "cpu"], Surroundings())):
         session.ensure(runs)
     assert stored(tmp_path / "two", runs) == expected
 

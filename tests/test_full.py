@@ -23,8 +23,7 @@ from embinit.claims.roles import Role
 from embinit.lab.data import preparation
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
 from embinit.randomness import stream
-from embinit.runs.session import key_of
-from embinit.runs.store import Store
+from embinit.runs.store import Store, key_of
 from embinit_papers.kim2024.experiments import experiments, without_vectors
 from embinit_papers.kim2024.numbers import stands_for
 from test_benchmarks import BENCHMARKS, load

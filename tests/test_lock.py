@@ -33,7 +33,6 @@ from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
-from embinit.runs import session
 from embinit.runs.functions import TRAININGS
 
 CLAIMS = """
@@ -70,7 +69,6 @@ def project(pytester, monkeypatch):
     pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q -p no:playwright"\n')
     pytester.mkdir("claims").joinpath("test_fits.py").write_text(CLAIMS)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
     set_apart(monkeypatch, TRAININGS, empty=True)
     return pytester.path
 
@@ -297,7 +295,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
     trained = []
 
-    def results_of(cohort, *rest, **more):
+    def results_of(cohort):
         trained.extend(cohort.runs)
         return [
             make_result(
@@ -308,7 +306,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
             for run in cohort.runs
         ]
 
-    monkeypatch.setattr("embinit.runs.session.results_of", results_of)
+    monkeypatch.setattr("embinit.runs.engines.Task.make", lambda self, *more: results_of(self.what))
     (project / "claims/test_fits.py").write_text(
         "from dataclasses import replace\n"
         "from embinit import Family, claim\n"

@@ -2,61 +2,66 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import struct
-import subprocess
-import sys
+import threading
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from _pytest._io import TerminalWriter
 
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.progress_line import ERASE, Line
-from embinit.runs.progress import (
-    Heartbeat,
-    ProgressMonitor,
-    ProgressSnapshot,
-    alive,
-    heartbeats,
-    sweep,
-)
-
-NOBODY = 2**22 + 1
-"""More than the largest number of a process."""
+from embinit.runs import progress
+from embinit.runs.kinds import SECOND, Making
+from embinit.runs.progress import Progress, ProgressSnapshot
 
 
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "runs").mkdir()
-    return tmp_path
+class Run(NamedTuple):
+    """A run's name, its group and its cost."""
+
+    name: str
+    group: str = "usual"
+    cost: float = 1.0
 
 
-def tell(folder, name, document):
-    (folder / name).write_text(json.dumps(document))
+@pytest.fixture(autouse=True)
+def costs(monkeypatch):
+    monkeypatch.setattr(progress, "cost_of", lambda run: (run.group, run.cost))
 
 
-def planned(folder, name="plan-1-2", after=0.0, **costs):
-    """A plan of session 1, written so many seconds after the epoch: its runs' costs and groups."""
-    runs = {run: cost if isinstance(cost, tuple) else (cost, "") for run, cost in costs.items()}
-    tell(folder, f"{name}.json", {str(path(folder, run)): each for run, each in runs.items()})
-    os.utime(folder / f"{name}.json", (after, after))
+class Plan(SimpleNamespace):
+    """What progress sees of a session: what joined its plan, is in training, and is over."""
 
+    def __init__(self, *runs, slots=1):
+        super().__init__(
+            joined=[*runs],
+            wanted=dict.fromkeys(runs),
+            over=set(),
+            at_work=[],
+            paces={},
+            slots=slots,
+            news=threading.Lock(),
+            failures=set(),
+        )
 
-def path(folder, run):
-    return folder / "runs" / f"{run}.json"
+    def failure(self, run):
+        return "it failed" if run in self.failures else None
 
+    def begins(self, *runs, at=0.0):
+        bill = runs[0].group, sum(run.cost for run in runs)
+        self.at_work.append(
+            SimpleNamespace(runs=runs, began=at, share=0.0, measured=(0.0, 0.0), bill=bill)
+        )
+        return self.at_work[-1]
 
-def mark(folder, share, *runs, process=None):
-    tell(folder, f"{process or os.getpid()}.json", {"share": share, "runs": runs})
-
-
-def ends(folder, run, process=None):
-    """The run is stored, and its process trains nothing."""
-    path(folder, run).touch()
-    (folder / f"{process or os.getpid()}.json").unlink(missing_ok=True)
+    def ends(self, work, at):
+        self.at_work.remove(work)
+        self.over.update(work.runs)
+        seconds, cost = self.paces.get(work.bill[0], (0.0, 0.0))
+        self.paces[work.bill[0]] = seconds + at - work.began, cost + work.bill[1]
 
 
 def snapshot(done, running, left, share, seconds, later=0):
@@ -64,141 +69,82 @@ def snapshot(done, running, left, share, seconds, later=0):
     return ProgressSnapshot(done, running, left, pytest.approx(share), close, later=later)
 
 
-def test_the_time_left_goes_by_cost(folder):
-    """And by what this session trained: what was stored or begun before took none of its time."""
+def test_the_time_left_goes_by_cost():
+    """And by what this session trained: what was stored before took none of its time."""
     now = [0.0]
-    planned(folder, stored=1.0, begun=1.0, costly=3.0, cheap=1.0)
-    ends(folder, "stored")
-    mark(folder, 0.5, "begun", "of another plan")
-    runs = ProgressMonitor(folder, 1, lambda: now[0])
-    assert runs.look() == snapshot(1, 1, 2, 0.25, None)
-    now[0] = 5.0
-    ends(folder, "begun")
-    mark(folder, 0.0, "costly")
-    assert runs.look().seconds is None
-    now[0] = 35.0
-    mark(folder, 0.5, "costly")
-    assert runs.look() == snapshot(2, 1, 1, 3.5 / 6, 50)
-    now[0] = 45.0
-    assert runs.look().seconds == pytest.approx(40)  # no mark, but no slowness either
-    now[0] = 65.0
-    ends(folder, "costly")
-    assert runs.look() == snapshot(3, 0, 1, 5 / 6, 20)
+    stored, costly, cheap = Run("stored"), Run("costly", cost=3.0), Run("cheap")
+    plan = Plan(stored, costly, cheap)
+    plan.over.add(stored)
+    reached = Progress(plan, lambda: now[0])
+    assert reached.look() == snapshot(1, 0, 2, 1 / 5, 4 / SECOND)
+    work = plan.begins(costly)
+    now[0], work.share, work.measured = 40.0, 0.5, (30.0, 0.5)
+    assert reached.look() == snapshot(1, 1, 1, 2.5 / 5, 50)
+    now[0] = 60.0
+    plan.ends(work, 60.0)
+    assert reached.look() == snapshot(2, 0, 1, 4 / 5, 20)
 
 
-def test_each_group_of_runs_has_its_own_speed(folder):
+def test_nobody_knows_what_a_users_function_takes():
+    """Until one was called."""
+    first, second = Run("first", "function/mine"), Run("second", "function/mine")
+    plan = Plan(first, second)
+    assert Progress(plan).look().estimate == "estimating"
+    plan.ends(plan.begins(first), 30.0)
+    assert Progress(plan).look().seconds == pytest.approx(30)
+
+
+def test_each_group_of_runs_has_its_own_speed():
     """A unit of cost may take longer in one kind of run; others are expected in between."""
-    now, slow, quick = [0.0], "slow", "quick"
-    planned(folder, a=(1.0, slow), b=(1.0, quick), c=(2.0, slow), d=(1.0, quick), e=(1.0, "new"))
-    runs = ProgressMonitor(folder, 1, lambda: now[0])
-    for run, seconds in {"a": 30.0, "b": 10.0}.items():
-        runs.look()
-        mark(folder, 0.0, run)
-        runs.look()
-        now[0] += seconds
-        ends(folder, run)
-    assert runs.look().seconds == pytest.approx(2 * 30 + 10 + 20)
+    slow, quick = [Run("a", "slow"), Run("c", "slow", 2.0)], [Run("b", "quick"), Run("d", "quick")]
+    plan = Plan(*slow, *quick, Run("e", "new"))
+    plan.ends(plan.begins(slow[0]), 30.0)
+    plan.ends(plan.begins(quick[0]), 10.0)
+    assert Progress(plan).look().seconds == pytest.approx(2 * 30 + 10 + 20)
 
 
-def test_all_that_train_share_the_time_left(folder):
-    """Two processes at work halve it, and for a minute one that is between two cohorts."""
-    now, other = [0.0], os.getppid()
-    planned(folder, a=1.0, b=1.0, c=1.0)
-    runs = ProgressMonitor(folder, 1, lambda: now[0])
-    runs.look()
-    mark(folder, 0.0, "a")
-    mark(folder, 0.0, "b", process=other)
-    runs.look()
-    now[0] = 10.0
-    mark(folder, 0.5, "a")
-    mark(folder, 0.5, "b", process=other)
-    assert runs.look() == snapshot(0, 2, 1, 1 / 3, 20)
-    ends(folder, "b", other)
-    assert runs.look() == snapshot(1, 1, 1, 1 / 2, 10)
-    now[0] = 21.0
-    assert runs.look().seconds == pytest.approx((20 - 11) / 2)
-    now[0] = 71.0
-    mark(folder, 0.75, "a")
-    assert runs.look().seconds == pytest.approx((10 + 10 + 61) / 1.75 * 1.25)
+def test_all_that_train_share_the_time_left():
+    runs = [Run(name) for name in "abc"]
+    plan = Plan(*runs, slots=2)
+    plan.ends(plan.begins(runs[0]), 10.0)
+    assert Progress(plan, lambda: 10.0).look() == snapshot(1, 0, 2, 1 / 3, 10)
 
 
-def test_the_time_left_is_that_of_later_looks_too(folder):
-    """A run is counted once; whoever wrote last knows best, and what is stored takes no time."""
-    now = [0.0]
-    planned(folder, a=1.0, b=1.0)
-    planned(folder, "later-1-2", b=1.0, c=2.0, d=1.0, e=4.0)
-    ends(folder, "d")
-    runs = ProgressMonitor(folder, 1, lambda: now[0])
-    assert runs.look().stored == "0 of about 4 runs"
-    mark(folder, 0.0, "a")
-    assert runs.look().seconds is None
-    now[0] = 10.0
-    ends(folder, "a")
-    state = runs.look()
-    assert state == snapshot(1, 0, 1, 1 / 8, 70, later=2)
-    assert not state.ended
-    planned(folder, "later-1-3", after=1.0, c=2.0)
-    assert runs.look().seconds == pytest.approx(30)
-    planned(folder, "later-1-2", after=2.0)
-    assert runs.look() == snapshot(1, 0, 1, 1 / 2, 10)
-    (folder / "later-1-4.json").write_text("{")
-    assert runs.look().stored == "1 of 2 runs"
-    ends(folder, "b")
-    assert runs.look().ended
-    planned(folder, "later-1-4", after=3.0e9, c=2.0)
-    assert not runs.look().ended
+def test_the_time_left_is_that_of_later_looks_too():
+    """A run is counted once, and what failed is no longer wanted."""
+    a, b, failed, c = Run("a"), Run("b"), Run("failed", cost=9.0), Run("c", cost=2.0)
+    plan = Plan(a, b, failed)
+    reached = Progress(plan, lambda: 10.0)
+    reached.expect([b, c])
+    assert reached.look().stored == "0 of about 4 runs"
+    plan.failures.add(failed)
+    plan.over.add(failed)
+    plan.ends(plan.begins(a), 10.0)
+    assert reached.look() == snapshot(1, 0, 1, 1 / 4, 30, later=1)
+    assert not reached.look().ended
+    reached.expect([])
+    assert reached.look() == snapshot(1, 0, 1, 1 / 2, 10)
+    plan.ends(plan.begins(b), 20.0)
+    assert reached.look().ended
 
 
-def test_a_budget_ends_the_time_left(folder):
+def test_a_budget_ends_the_time_left():
     """Of what is expected only that begins for which there is time; the plan is always trained."""
-    now = [0.0]
-    planned(folder, a=1.0, b=1.0)
-    planned(folder, "later-1-2", c=1.0, d=1.0, e=1.0, f=1.0)
-    runs = ProgressMonitor(folder, 1, lambda: now[0], ends=40.0)
-    runs.look()
-    mark(folder, 0.0, "a")
-    runs.look()
-    now[0] = 10.0
-    ends(folder, "a")
-    assert runs.look() == snapshot(1, 0, 1, 1 / 4, 30, later=2)
-    for now[0] in (35.0, 45.0):
-        assert runs.look() == snapshot(1, 0, 1, 1 / 2, 10)
+    now, runs = [10.0], [Run(name) for name in "abcdef"]
+    plan = Plan(*runs[:2])
+    plan.ends(plan.begins(runs[0]), 10.0)
+    reached = Progress(plan, lambda: now[0], ends=40.0)
+    reached.expect(runs[2:])
+    assert reached.look() == snapshot(1, 0, 1, 1 / 4, 30, later=2)
+    now[0] = 45.0
+    assert reached.look() == snapshot(1, 0, 1, 1 / 2, 10)
 
 
-def test_marks_of_dead_processes_say_nothing(folder):
-    """Neither of those that are gone, nor of those that wait to be reaped, nor broken ones."""
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
-    tell(folder, f"{dead.pid}.json", {"share": 0.5, "runs": ["a"]})
-    tell(folder, f"{NOBODY}.json", {"share": 0.5, "runs": ["b"]})
-    tell(folder, f"{os.getppid()}.json", {"share": 0.5, "runs": 3})
-    (folder / "8.json").write_text("{")
-    assert heartbeats(folder) == {}
-    assert not alive(dead.pid)
-    dead.wait()
-    tell(folder, f"{os.getpid()}.json", {"share": 0.5, "runs": ["c"]})
-    assert heartbeats(folder) == {os.getpid(): Heartbeat(0.5, ("c",))}
-
-
-def test_a_session_sees_its_own_plans_alone(folder):
-    """All of its workers': those that look again plan more. A store may have other sessions."""
-    for name, run in (("1-2", "a"), ("1-3", "b"), ("12-2", "c"), ("2-1", "d")):
-        tell(folder, f"plan-{name}.json", {str(folder / run): (1.0, "")})
-    (folder / "plan-1-4.json").write_text("{")
-    assert ProgressMonitor(folder, 1).look().wanted == 2
-    assert ProgressMonitor(folder, 3).look() is None
-
-
-def test_what_killed_sessions_left_is_swept(folder):
-    """What lives is left alone, and so is whatever is not ours."""
-    kept = [f"plan-{os.getppid()}-{NOBODY}.json", f"{os.getppid()}.json", "notes.json"]
-    gone = [f"plan-{NOBODY}-1.json", f"plan-{os.getpid()}-1.json", f"{NOBODY}.json"]
-    kept, gone = ([*names, names[0].replace("plan", "later")] for names in (kept, gone))
-    for name in (*kept, *gone):
-        tell(folder, name, {})
-    sweep(folder)
-    assert sorted(each.name for each in folder.glob("*.json")) == sorted(kept)
-    sweep(folder / "absent")
+def test_tables_that_are_made_first_are_told():
+    first = Making("micro-glove@9003", print)
+    plan = Plan(first, Run("a"))
+    object.__setattr__(first, "group", "made first")
+    assert Progress(plan).look().stored == "1 table to make, 0 of 1 run"
 
 
 def test_the_time_left_in_words():

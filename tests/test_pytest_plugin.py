@@ -16,7 +16,7 @@ from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.summary import summarise
-from embinit.runs import session
+from embinit.runs import engines, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
 from embinit.stats.interim import Look, schedule
@@ -88,16 +88,20 @@ SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
 
 @pytest.fixture
 def suite(pytester, monkeypatch):
-    """A suite whose runs are already there, all but one arm's: a score, and noise a seed."""
+    """A suite whose runs take no time, and all but one arm's can be made: a score, and noise."""
 
-    def result(_, run):
+    def result(run):
         init = run.recipe.table.init
         noise = ((run.seed * 7 + len(init)) % 5) / 10
-        return RunResult(run, {"bleu": SCORES[init] + noise}) if init in SCORES else None
+        return RunResult(run, {"bleu": SCORES[init] + noise})
 
-    monkeypatch.setattr(session.Session, "result", result)
-    monkeypatch.setattr(session.Session, "set_plan", lambda self, runs: None)
-    monkeypatch.setattr(session.Session, "ensure", lambda self, runs: None)
+    real = session.Session.problem
+
+    def problem(self, run):
+        return real(self, run) if run.recipe.table.init in SCORES else "no vectors here"
+
+    monkeypatch.setattr(engines.Task, "make", lambda self, *more: [*map(result, self.what.runs)])
+    monkeypatch.setattr(session.Session, "problem", problem)
     directory = pytester.mkdir("claims")
     (directory / "test_mine.py").write_text(CLAIMS)
     return pytester
@@ -164,13 +168,12 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     assert [seen["first"], seen["last"]] == [effects[0], effects[-1]]
 
 
-def test_a_worker_tells_its_controller_what_claims_can_see(pytester):
+def test_a_worker_tells_what_claims_can_see(pytester):
     """The controller of pytest-xdist reads no claim itself."""
-    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
-    result = pytester.runpytest_inprocess("claims", "-n", "2", "--embinit-no-train")
-    told = [line for line in result.outlines if "claims and" in line]
+    (pytester.mkdir("mixed") / "test_mine.py").write_text(CLAIMS)
+    result = pytester.runpytest_subprocess("mixed", "-n", "2", "--embinit-no-train")
+    told = [line for line in result.errlines if "claims and" in line]
     assert told == ["embinit: 5 claims and 2 controls, seeds: 6"]
-    assert not [*pytester.path.glob(".embinit/store/sessions/power*")]
 
 
 def blessed(suite, **verdicts):
@@ -330,9 +333,8 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     assert len(told["open"]["left_values"]) == len(told["open"]["seeds"]) == 24
     assert told["holds"]["alpha"] == pytest.approx(0.01 * looks[0].share)
     assert told["open"]["alpha"] == pytest.approx(0.01 * looks[2].share)
-    suite.runpytest_inprocess(
-        "claims", "-k", "open", "--embinit-max-seeds", "24", "--embinit-budget", "0"
-    )
+    budget = ("--embinit-budget", "0", "--embinit-store", "fresh")
+    suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["claims"][0]["comparisons"][0]["n"] == 6
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
@@ -360,7 +362,6 @@ def test_open_control(experiment):
 @pytest.fixture
 def judged(pytester, monkeypatch):
     """Judges claims on training functions in this process; their entries by statement."""
-    monkeypatch.setattr(session, "training_devices", lambda device: ["cpu"])
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q"\n')
 
@@ -602,13 +603,13 @@ def test_unfair(experiment):
 def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch):
     """A control that is caught passes; a claim is NOT RUN; a control that isn't caught fails."""
     wanted = []
-    monkeypatch.setattr(session.Session, "set_plan", lambda self, runs: wanted.extend(runs))
+
+    def made(run):
+        wanted.append(run)
+        return RunResult(run, {"sentiment_accuracy": 50.0 + int(run.digest(), 16) % 5})
+
     monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
-    monkeypatch.setattr(
-        session.Session,
-        "result",
-        lambda self, run: RunResult(run, {"sentiment_accuracy": 50.0 + int(run.digest(), 16) % 5}),
-    )
+    monkeypatch.setattr(engines.Task, "make", lambda self, *more: [*map(made, self.what.runs)])
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import time
@@ -14,8 +15,9 @@ import pytest
 
 from embinit.errors import InputError
 from embinit.runs import ray_engine
+from embinit.runs.engines import Task
 from embinit.runs.kinds import Cohort
-from embinit.runs.ray_engine import RaySession, connect, work
+from embinit.runs.ray_engine import RayEngine, connect, work
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
 
@@ -58,7 +60,7 @@ RUNS = 4 * (1 + 1 + 1)
 WATCH = """
 from pathlib import Path
 
-from embinit.runs import session
+from embinit.runs import engines
 from embinit.runs.store import Store
 
 put = Store.put
@@ -71,7 +73,7 @@ def told(self, key, result):
 
 
 Store.put = told
-session.results_of = None  # what trains here is no cluster
+engines.Here.make = None  # what trains here is no cluster
 """
 
 
@@ -161,21 +163,22 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
 def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
-    error = work(Cohort((one.run("xavier", 0),)), ["0" * 40], tmp_path, "cpu", ())
+    task = Task(Cohort((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
+    error = work((), pickle.dumps(task))
     assert isinstance(error, InputError)
     assert "sst2/train.tsv.gz" in str(error)
 
 
 @pytest.mark.parametrize(("share", "places"), [(1.0, 8), (0.5, 16)])
-def test_a_gpu_trains_as_many_cohorts_as_its_shares(tmp_path, share, places):
+def test_a_gpu_trains_as_many_cohorts_as_its_shares(share, places):
     """Ray keeps to what a task says that it needs."""
-    session = RaySession(Store(tmp_path), None, "cuda", gpu_share=share)
-    session._resources = {"CPU": 64.0, "GPU": 8.0}
-    assert session.slots == places
-    assert session._needs()["num_gpus"] == share
-    on_cpu = RaySession(Store(tmp_path), None, "cpu")
-    on_cpu._resources = session._resources
-    assert on_cpu.slots == 64
+    engine = RayEngine("cuda", share)
+    engine._resources = {"CPU": 64.0, "GPU": 8.0}
+    assert engine.places == places
+    assert engine._needs()["num_gpus"] == share
+    on_cpu = RayEngine("cpu")
+    on_cpu._resources = engine._resources
+    assert on_cpu.places == 64
     assert "num_gpus" not in on_cpu._needs()
 
 

@@ -13,8 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from test_helpers import CLAIMS
+CLAIMS = """
+from embinit import Family, claim, experiment, training
 
+@training(measures=["score"])
+def fit(seed, arm):
+    return seed + {"low": 1, "high": 9}[arm]
+
+ON = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=5)
+
+@claim("mine/f/a", says="High is above low", family=Family("mine/f", size=1), on=ON)
+def test_a(arms):
+    assert arms["high"] > arms["low"]
+"""
 PROGRAM = Path(__file__).parents[1] / "benchmarks/reliability.py"
 
 in_linux = pytest.mark.skipif(

@@ -1,7 +1,8 @@
-"""Workers share the plan through the store; a killed session loses only what it held."""
+"""One process plans for all trainers; who is killed loses only what it held."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -21,11 +22,11 @@ from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
-from embinit.runs import machine
-from embinit.runs.plan import plan
+from embinit.runs.engines import Here, Processes
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import RunSpec
+from embinit.runs.trainers import processes
+from embinit.runs.trainers.processes import Surroundings
 from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_studies.table_pretraining import pretrainings
 
@@ -118,12 +119,14 @@ def decided(document):
     }
 
 
-def test_any_number_of_workers_comes_to_the_same_verdicts(suite):
-    """No -n, -n 3 and a claim alone, each from an empty store; then no -n from that of workers."""
+def test_any_number_of_trainers_comes_to_the_same_verdicts(suite, monkeypatch):
+    """No -n, -n 2 and a claim alone, each from an empty store; then no -n from that of two."""
     plain = run(suite, "claims", "--embinit-store", "plain")
     assert plain["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert len(decided(plain)) == 4
-    shared = run(suite, "claims", "-n", "3", "--embinit-store", "shared")
+    with monkeypatch.context() as patch:
+        patch.setattr("embinit.runs.machine.cores", lambda: 2)
+        shared = run(suite, "claims", "-n", "2", "--embinit-store", "shared")
     assert shared["session"]["runs"] == plain["session"]["runs"]
     assert decided(shared) == decided(plain)
     node = plain["claims"][0]["nodeid"]
@@ -168,23 +171,15 @@ def wait_for(condition, seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
-def wait_for_helpers(session: Session, runs: list[RunSpec]) -> None:
-    """Returns when helpers have stored the runs; fails once all have ended without."""
-
-    def stored() -> bool:
-        ended = all(helper.process.poll() is not None for helper in session.helpers)
-        here = [session.key(run) in session.store for run in runs]
-        told = [helper.trouble() for helper in session.helpers]
-        assert all(here) or not ended, f"helpers ended with {sum(here)} of {len(here)}: {told}"
-        return all(here)
-
-    wait_for(stored)
-
-
-def training(root: Path) -> list[int]:
-    """The processes that train just now."""
-    marks = (root / ".embinit/store/sessions").glob("[0-9]*.json")
-    return [int(mark.stem) for mark in marks if alive(int(mark.stem))]
+def started_by(process: int) -> list[int]:
+    """The living processes that a process has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
+            if state != "Z" and int(parent) == process:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def alive(process: int) -> bool:
@@ -197,18 +192,19 @@ def alive(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
 def test_a_killed_session_goes_on_where_it_was(suite):
-    """kill -9 of a worker, then of the controller: what was stored is not trained again."""
+    """kill -9 of a trainer costs nothing but time, of the session what was in training."""
     root = suite.path
     write_claims(root, epochs=8)
+    suite.makeconftest("from embinit.runs import machine\n\nmachine.cores = lambda: 2\n")
     with (root / "log").open("w") as log:
         session = subprocess.Popen(command("claims", "-n", "2"), cwd=root, stdout=log, stderr=log)
-    wait_for(lambda: training(root))
-    os.kill(training(root)[0], signal.SIGKILL)
-    wait_for(lambda: len(records(root)) >= 2 and training(root))
-    workers = training(root)
+    wait_for(lambda: len(started_by(session.pid)) == 2)
+    os.kill(started_by(session.pid)[0], signal.SIGKILL)
+    wait_for(lambda: len(records(root)) >= 2 and len(started_by(session.pid)) == 2)
+    trainers = started_by(session.pid)
     session.kill()
     session.wait()
-    wait_for(lambda: not any(map(alive, workers)))
+    wait_for(lambda: not any(map(alive, trainers)))
     before = {path: path.stat().st_mtime_ns for path in records(root)}
     assert 2 <= len(before) < RUNS
     resumed = run(suite, "claims")
@@ -222,41 +218,63 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     """Who finds a cohort taken trains another, and then waits for its result."""
     runs = small_runs()
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
-    for session in (first, second):
-        session.set_plan(runs)
-    [taken] = [cohort for cohort in plan(runs) if cohort.runs[0].seed == 0]
-    with first._held(taken) as held:
-        assert set(held) == set(taken.runs)
-        worker = threading.Thread(target=second.ensure, args=(runs,))
-        worker.start()
-        wait_for(lambda: all(first.key(run) in first.store for run in runs if run.seed == 1))
-        assert not any(first.key(run) in first.store for run in taken.runs)
-        assert worker.is_alive()
+    first.want(runs)
+    taken = first.take()
+    worker = threading.Thread(target=second.ensure, args=(runs,))
+    worker.start()
+    others = [run for run in runs if run not in taken.runs]
+    wait_for(lambda: all(first.key(run) in first.store for run in others))
+    assert not any(first.key(run) in first.store for run in taken.runs)
+    assert worker.is_alive()
+    first.train(taken, Here(first.trainers))
     worker.join()
     first.ensure(runs)
-    assert (first.trained, second.trained) == (0, 4)
+    assert (first.trained, second.trained) == (2, 2)
 
 
-def test_a_session_without_workers_uses_the_other_cores(tmp_path, monkeypatch, seeds_apart):
-    """Helpers train the plan beside it, end with the block, and there is none for one cohort."""
-    monkeypatch.setattr(machine, "cores", lambda: 2)
+def two_processes() -> Processes:
+    return Processes(["cpu", "cpu"], Surroundings())
+
+
+def test_processes_train_for_a_session(tmp_path, seeds_apart):
+    """They are started when there is work, and are gone at the end."""
     runs = small_runs()
+    session, engine = Session(Store(tmp_path), None, "cpu"), two_processes()
+    with session.trained_by(engine):
+        assert not started_by(os.getpid())
+        session.ensure(runs)
+        assert len(started_by(os.getpid())) == 2
+    assert not started_by(os.getpid())
+    assert (session.trained, session.troubles) == (len(runs), [])
+
+
+def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypatch):
+    """Whatever kills it twice is named as the failure of what it trained."""
+    [run] = small_runs(arms=("xavier",), seeds=(0,))
     session = Session(Store(tmp_path), None, "cpu")
-    session.set_plan(runs)
-    with session.with_helpers():
-        [helper] = session.helpers
-        wait_for_helpers(session, runs)
-        assert session.trained == 0
-    assert helper.process.poll() is not None
-    assert not session.troubles
-    session.set_plan(runs)
-    with session.with_helpers():
-        assert not session.helpers
+    monkeypatch.setattr(processes, "CODE", "import os; os.kill(os.getpid(), 9)")
+    with session.trained_by(two_processes()):
+        session.ensure([run])
+    assert session.failure(run) == "a trainer's process ended with -9"
+    assert session.troubles == [f"{session.failure(run)}; what it trained was begun again"]
 
 
-def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
-    """A helper that read others would store its runs under other keys, or none."""
-    monkeypatch.setattr(machine, "cores", lambda: 2)
+def test_a_session_trains_itself_where_no_process_can_be_started(tmp_path, monkeypatch):
+    [run] = small_runs(arms=("xavier",), seeds=(0,))
+    session = Session(Store(tmp_path), None, "cpu")
+
+    def refuse(*given, **named):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(processes.subprocess, "Popen", refuse)
+    with session.trained_by(two_processes()):
+        session.ensure([run])
+    assert session.result(run) is not None
+    assert session.troubles[0].startswith("no process can be started that trains: ")
+
+
+def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
+    """One that read others would make other runs than those of the keys."""
     set_apart(monkeypatch, SOURCES)
     (tmp_path / "analogies").mkdir()
     (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
@@ -266,20 +284,19 @@ def test_the_other_cores_read_the_same_sources(tmp_path, monkeypatch, seeds_apar
     runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
     sources = [NamedSource("glove", tmp_path / "mine.txt")]
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
-    session.set_plan(runs)
-    with session.with_helpers():
-        wait_for_helpers(session, runs)
-    assert session.trained == 0
+    with session.trained_by(two_processes()):
+        session.ensure(runs)
+    assert [session.failure(run) for run in runs] == [None] * len(runs)
 
 
 def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     """Neither a run that was never there nor one that was damaged meanwhile."""
     runs = small_runs(seeds=(0,))
     first = Session(Store(tmp_path), None, "cpu")
-    first.set_plan(runs)
+    first.want(runs)
     first.ensure(runs)
     idle = Session(Store(tmp_path), None, "cpu", may_train=False)
-    idle.set_plan(runs)
+    idle.want(runs)
     idle.ensure(runs)
     [more] = small_runs(arms=("xavier",), seeds=(1,))
     assert "without --embinit-no-train" in idle.problem(more)
@@ -288,18 +305,18 @@ def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     assert idle.trained == 0
 
 
-def test_workers_that_plan_otherwise_share_runs(tmp_path):
+def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     """Cohorts that overlap are no reason to train a run twice."""
     runs = small_runs(arms=("xavier", "pretrained", "pretrained_shuffled"), seeds=(0,))
     one, other = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
-    one.set_plan(runs[:2])
-    other.set_plan(runs[1:])
-    [cohort], [theirs] = one._cohorts, other._cohorts
-    with one._held(cohort) as mine, other._held(theirs) as rest:
-        assert set(mine) == set(runs[:2])
-        assert rest == [runs[2]]
-    with other._held(theirs) as rest:
-        assert set(rest) == set(runs[1:])
+    one.want(runs[:2])
+    other.want(runs[1:])
+    mine, rest = one.take(), other.take()
+    assert set(mine.runs) == set(runs[:2])
+    assert rest.runs == (runs[2],)
+    for work in (mine, rest):
+        work.locks.close()
+    assert other.take().runs == (runs[1],)
 
 
 def test_a_pretraining_is_a_run_like_others(tmp_path):
@@ -312,7 +329,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
     ]
     for trained in (2, 0):
         session = Session(Store(tmp_path), None, "cpu")
-        session.set_plan(runs)
+        session.want(runs)
         session.ensure(runs)
         assert session.trained == trained
         narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
@@ -346,7 +363,7 @@ def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_pat
     xavier, pretrained = small_runs(seeds=(0,))
     sources = [NamedSource(pretrained.recipe.table.source, tmp_path / "other.txt")]
     session = Session(Store(tmp_path), None, "cpu", sources)
-    session.set_plan([xavier, pretrained])
+    session.want([xavier, pretrained])
     session.ensure([xavier, pretrained])
     assert session.result(xavier) is not None
     assert session.failure(xavier) is None

@@ -149,7 +149,7 @@ def ends(name, real):
             os._exit(9)
     return call
 
-writing.os.fsync = ends("fsync", os.fsync)
+writing.fsync = ends("fsync", os.fsync)
 writing.os.replace = ends("replace", os.replace)
 store = Store(Path(sys.argv[1]))
 store.put("ab12", make_result(make_experiment().run("xavier", 0), bleu=2.0))
@@ -200,7 +200,7 @@ def test_a_full_disk_is_one_clear_error(store, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(files, "fsync", full)
     for key in ("ab12", "ab34"):
         with pytest.raises(OutputError, match=r"No space left.*--embinit-store"):
             store.put(key, scored(bleu=2.0))

@@ -33,7 +33,7 @@ from embinit.lab.data.microcosm import (
     world_set,
 )
 from embinit.lab.data.microcosm.lexicon import preferences
-from embinit.lab.data.sources import SOURCES, use_source
+from embinit.lab.data.sources import SOURCES, microcosm, use_source
 from embinit.lab.data.sources.assets import load_table, save_table
 from embinit.lab.data.sources.microcosm import (
     MicrocosmSource,
@@ -50,8 +50,10 @@ from embinit.lab.specs import Cut, recipe_of
 from embinit.lab.table_pretraining import runs as table_runs
 from embinit.lab.table_pretraining.__main__ import main
 from embinit.lab.tables import initial_tables
-from embinit.runs.kinds import kind_of
-from embinit.runs.session import key_of
+from embinit.runs.engines import Here
+from embinit.runs.kinds import Making, kind_of
+from embinit.runs.session import Session
+from embinit.runs.store import Store, key_of
 from embinit.specs import canonical
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import probes
@@ -397,19 +399,39 @@ def test_the_option_chooses_the_worlds(pytester):
     assert changed.worlds == range(9100, 9120)
 
 
-def test_a_missing_table_is_made_on_the_way(monkeypatch):
-    with pytest.raises(InputError, match="--worlds 9007 --only glove"):
-        _ = source("micro-glove@9007").table
+def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
+    """Once, as work of its own; no key is asked for before, and nobody waits for another's."""
     made: list[str] = []
 
     def maker(name: str) -> None:
+        if name.endswith("9008"):
+            raise InputError("no room for it")
         made.append(name)
         make("glove", world=split_world(name)[1])
 
-    monkeypatch.setattr("embinit.lab.data.sources.microcosm._maker", maker)
-    table = source("micro-glove@9007").table
-    assert source("micro-glove@9007").table is table
+    monkeypatch.setattr(microcosm, "_maker", maker)
+    monkeypatch.setattr(microcosm, "_seconds", {"glove": 18})
+    experiment = replace(on_worlds(), worlds=range(9007, 9010))
+    runs = [experiment.run("pretrained", seed) for seed in (0, 1, 2)]
+    session = Session(Store(tmp_path / "store"), None, "cpu")
+    assert not any(map(session.problem, runs))
+    assert not any(map(session.is_stored, runs))
+    assert not any(map(session.result, runs))
+    session.want(runs)
+    tables = [each for each in session.joined if isinstance(each, Making)]
+    assert [each.name for each in tables] == [f"micro-glove@{each}" for each in (9007, 9008, 9009)]
+    assert made == []
+    works = iter(session.take, None)
+    for table in tables[:2]:
+        work = next(each for each in works if isinstance(each.what, Making))
+        assert work.what == table
+        session.train(work, Here(session.trainers))
     assert made == ["micro-glove@9007"]
+    assert session.key(runs[0])
+    assert session.problem(runs[1]) == "micro-glove@9008 can't be made: no room for it"
+    assert session.failure(runs[1]) is None
+    with pytest.raises(InputError, match="micro-glove@9009"):
+        session.key(runs[2])
 
 
 def test_a_cohort_and_a_transfer_are_of_one_world():

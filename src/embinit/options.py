@@ -15,7 +15,7 @@ REGISTER, WORLDS, GPU_SHARE = "embinit_register", "embinit_worlds", "embinit_gpu
 SETTINGS = {
     REGISTER: "judge nothing: embinit register sets it, to the seeds that it measures on",
     WORLDS: "test claims that draw a world for each seed on other worlds than the registered ones, "
-    "FIRST or FIRST-LAST, such as 9000-9019; their tables are made on the way",
+    "FIRST or FIRST-LAST, such as 9000-9019; their tables are trained first",
     GPU_SHARE: "how much of a GPU a cohort takes on a Ray cluster, above 0 to 1 (default: 1)",
 }
 """The settings that are no options."""

@@ -22,7 +22,8 @@ from embinit.claims.looks import look
 from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults
 from embinit.errors import InputError, counted
-from embinit.runs.session import Session, failure_reason
+from embinit.runs.reasons import failure_reason
+from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.interim import Look, schedule, seeds_of_looks
 from embinit.stats.power import rounded_up, unknown_after
@@ -268,7 +269,9 @@ def judge(
         return seed_faults(each for each in made if each is not None)
 
     def may_look_again(runs: list[RunSpec]) -> bool:
-        return may_go_on(runs) and not (any(map(session.problem, runs)) or faults(first))
+        # A run that failed is the claim's failure, and no reason to decide without it.
+        lacking = any(session.problem(run) and not session.failure(run) for run in runs)
+        return may_go_on(runs) and not (lacking or faults(first))
 
     if not problems and (before := [*noise, *twice]):
         make(before)

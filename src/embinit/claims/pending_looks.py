@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,10 +60,6 @@ class PendingLook:
         claim = self.case.claim
         is_own = claim.expects is None and claim.origin in OF_THE_PAPER
         return self.chance * (OWN_COUNTS if is_own else 1)
-
-    def is_next(self, session: Session) -> bool:
-        """Whether its new runs are as new as they were, so that it would come out the same."""
-        return not any(session.is_stored(run) or session.problem(run) for run in self.costs)
 
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:
@@ -120,8 +116,9 @@ def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
 def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
     """The looks in order, those first that decide most claims a second, by what is stored now."""
     by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
+    shared = Counter(run for each in looks for run in each.costs)
     for each in looks:
-        by_a_run[next(iter(each.costs))].append(each)
+        by_a_run[min(each.costs, key=shared.__getitem__)].append(each)
 
     def worth(taken: PendingLook) -> float:
         near = (each for run in taken.costs for each in by_a_run[run])

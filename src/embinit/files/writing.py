@@ -19,6 +19,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import fsync
 from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import urlsplit
@@ -142,7 +143,7 @@ def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> 
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             if durable:
-                os.fsync(handle)
+                fsync(handle)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic
 from embinit.lab.draws import split_world
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
 from embinit.lab.tables.recipes import INITS
-from embinit.runs.kinds import MOST_RUNS, Kind
+from embinit.runs.kinds import MOST_RUNS, Kind, Making
 from embinit.runs.structure import structured
 from embinit.specs import RunSpec
 
@@ -118,6 +118,16 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         from embinit.lab.tables import initial_tables
 
         return initial_tables.fingerprint(run, data_dir)
+
+    def lacks(self, run: RunSpec[ModelRecipe[P]]) -> Sequence[Making]:
+        """The table of a data draw, where nobody has made it yet."""
+        source = run.recipe.table.source
+        if source is None or not split_world(source)[1]:
+            return ()
+        from embinit.lab.data.sources.microcosm import lacking_table
+
+        lacking = lacking_table(source)
+        return () if lacking is None else (lacking,)
 
     def check(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> None:
         """Reads text and vectors."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -101,7 +98,7 @@ def pytest_embinit_collected(
             "world for each seed; leave it out"
         )
     if not config.getoption("embinit_no_train"):
-        _make_tables(config, wanted)
+        _make_tables(wanted)
     if not (given := pytest_embinit_definitions(config)):
         return
     from embinit.lab.data.sources import is_named_here
@@ -120,33 +117,12 @@ def pytest_embinit_collected(
                 raise pytest.UsageError(f"--embinit-source {each.name}={each.path}: {told}")
 
 
-def _make_tables(config: pytest.Config, wanted: Iterable[RunSpec]) -> None:
-    """Makes the tables that first looks read; each process of a session begins at another one."""
-    read = {name for run in wanted if (name := run.recipe.columns.get("source"))}
-    names = sorted(each for each in read if split_world(each)[1])
-    if not names:
+def _make_tables(wanted: Iterable[RunSpec]) -> None:
+    """Has tables made that runs read and that aren't shipped: as work for trainers."""
+    read = (run.recipe.columns.get("source") for run in wanted)
+    if not any(name and split_world(name)[1] for name in read):
         return
     from embinit.lab.data.sources import microcosm
     from embinit.lab.table_pretraining.making import SECONDS, make_table
 
-    microcosm.make_missing(make_table)
-    seconds = {
-        name: SECONDS[base]
-        for name in names
-        if (base := split_world(name)[0].removeprefix(microcosm.PREFIX)) in SECONDS
-        and not microcosm.table_path(name).exists()
-    }
-    lacking, whole = list(seconds), sum(seconds.values()) / 60
-    first = os.getpid() % len(lacking) if lacking else 0
-    for number, name in enumerate(lacking[first:] + lacking[:first], 1):
-        if microcosm.table_path(name).exists():
-            continue
-        line = (
-            f"embinit: table {number} of {len(lacking)}: {name}, about {seconds[name]} s "
-            f"({whole:.0f} min for all on one core)"
-        )
-        # On the terminal, of a worker too.
-        with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-            print(line, file=sys.stderr, flush=True)
-        with contextlib.suppress(InputError):  # such as a missing gensim: NOT RUN, with the reason
-            make_table(name)
+    microcosm.make_missing(make_table, SECONDS)

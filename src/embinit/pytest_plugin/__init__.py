@@ -32,7 +32,6 @@ CONTROL = "control"
 """The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
-CONTROLLER = "embinit.controller"
 UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
@@ -89,6 +88,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
     )
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        from embinit.pytest_plugin.claims_alone import take_over
+
+        take_over(config)
     if _distributes(config):
         config.pluginmanager.register(Controller(config))
     if _is_asked_for(config):
@@ -213,11 +216,6 @@ class Controller:
         self._unusable: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Tells a worker whose it is, so that its plan is found here."""
-        node.workerinput[CONTROLLER] = os.getpid()
-
-    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Keeps what a worker could not use."""
         self._unusable = getattr(node, "workeroutput", {}).get(UNUSABLE, self._unusable)
@@ -238,7 +236,5 @@ class Controller:
             self._crashes.append(report)
         elif hasattr(report, RESULT):
             session = claim_session(self._config)
-            session.begin()
-            session.print_power_summary()
             for early in (*self._crashes, report):
                 session.collect_report(early)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
 from embinit.errors import InputError, printable
-from embinit.files.writing import write_atomically
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import UNUSABLE, power_summary
 from embinit.pytest_plugin.folder import Folder
@@ -35,12 +33,11 @@ from embinit.pytest_plugin.items import (
     read_item,
 )
 from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.session_options import FIRST_WORKER, SessionOptions
+from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
-from embinit.runs import progress
 from embinit.runs.functions import Surroundings
 from embinit.runs.machine import SESSION_ROOM, require_room
 from embinit.specs import RunSpec
@@ -202,19 +199,17 @@ class Collection:
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )
+        if self._state.cases and self._options.is_worker and self._options.is_first:
+            self._tell_of_worker()
         if any(wanted) and not self._options.option("debug"):
-            # A claim that lacks one run can't be decided, so its other runs would be no use.
-            possible = [
-                runs for runs in wanted if not any(map(self._training.session.problem, runs))
-            ]
-            runs = [run for runs in possible for run in runs]
-            if not self._state.registering.is_asked_for:
-                runs = self._looks.in_order(runs)
-            self._training.session.set_plan(runs)
-            progress.publish_plan(self._training.session, self._options.controller)
-            if self._options.is_worker and self._options.is_first:
-                with contextlib.suppress(OSError):
-                    write_atomically(self._summary_file, "\n".join(self._lines()))
+            session = self._training.session
+            if self._state.registering.is_asked_for:
+                # A claim that lacks one run can't be registered, so its others would be no use.
+                session.want(
+                    run for runs in wanted if not any(map(session.problem, runs)) for run in runs
+                )
+            elif not self._options.is_worker:
+                self._looks.begin(self._state.cases)
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -222,11 +217,6 @@ class Collection:
             "timeout"
         ):
             item.add_marker(pytest.mark.timeout(0))
-
-    @property
-    def _summary_file(self) -> Path:
-        """The file by which the first worker tells its controller what the claims can see."""
-        return self._options.marks / f"power-{self._options.controller}.txt"
 
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
@@ -238,6 +228,7 @@ class Collection:
             return broken
         lines = [*broken, *power_summary.session_lines(self._state.cases)]
         lines += power_summary.doubts(self._state.cases)
+        lines += filter(None, [self._training.forecast(), self._looks.longer_than_budget()])
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
@@ -249,22 +240,12 @@ class Collection:
         """Tells what the claims can see before anything trains."""
         return self._lines()
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
-        """Tells what the first worker's claims can see."""
-        if node.gateway.id == FIRST_WORKER:
-            self.print_power_summary()
-
-    def print_power_summary(self) -> None:
-        """Writes the first worker's lines to the terminal, once."""
-        reporter = self._options.config.pluginmanager.get_plugin("terminalreporter")
-        with contextlib.suppress(OSError):
-            lines = self._summary_file.read_bytes().decode(errors="replace").splitlines()
-            self._summary_file.unlink()
-            if reporter is not None and lines:
-                reporter.ensure_newline()
-                for line in lines:
-                    reporter.write_line(printable(line))
+    def _tell_of_worker(self) -> None:
+        """Has the first worker of pytest-xdist tell what claims can see, on the terminal itself."""
+        capture = self._options.config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+            for line in self._lines():
+                print(printable(line), file=sys.stderr, flush=True)
 
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""

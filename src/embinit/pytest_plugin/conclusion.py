@@ -213,8 +213,8 @@ class Conclusion:
             tell(note, yellow=True)
         if self._state.unfinished is not None:
             tell(f"unfinished: {self._state.unfinished}", red=True)
-            if (progress := self._training.progress) is not None:
-                tell(f"{progress.stored} are stored; run again")
+            if (reached := self._training.reached) is not None:
+                tell(f"{reached.stored} are stored; run again")
 
     def _print_changes(self, terminalreporter: Any, since: Since) -> None:
         from embinit.report.verdict_table import clean
@@ -231,7 +231,7 @@ class Conclusion:
         """The line in pytest's header: tier, device and cluster."""
         header = f"embinit: tier {self._options.tier}, device {self._options.option('device')}"
         cluster = self._training.cluster
-        return header if cluster is None else f"{header}, Ray at {cluster}"
+        return f"{header}{self._options.too_many}" + (f", Ray at {cluster}" if cluster else "")
 
 
 def _tell(entries: list[dict[str, str]], entry: dict[str, str]) -> None:

@@ -50,13 +50,15 @@ class Judging:
             return None
         if self._state.registering.is_asked_for:
             self._state.registering.register(
-                pyfuncitem, pyfuncitem.stash[CASE], self._training.session, self._training.ensure
+                pyfuncitem,
+                pyfuncitem.stash[CASE],
+                self._training.session,
+                self._training.session.ensure,
             )
             return True
         if self._options.option("debug"):
             pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
-        self._looks.update()
         entry = claim_entry(
             judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
         )
@@ -92,11 +94,12 @@ class Judging:
         try:
             require_room()
             session = self._training.session
+            self._looks.wait(case)
             judgement = judge(
                 case,
                 session=session,
-                ensure=lambda runs: self._looks.ensure(case, runs),
-                may_go_on=lambda runs: self._looks.may_look_again(case, runs),
+                ensure=session.ensure,
+                may_go_on=self._looks.may_look_again,
             )
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]
             stored = [result for run in runs if (result := session.result(run)) is not None]

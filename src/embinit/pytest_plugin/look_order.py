@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from embinit.claims.judging import Case
 from embinit.claims.pending_looks import (
@@ -13,84 +13,112 @@ from embinit.claims.pending_looks import (
     pending_look,
 )
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.runs import progress
 from embinit.specs import RunSpec
 
 LOOKS_AHEAD = 4
 """The looks that a CPU trains at once. A GPU trains all that are next, in as large stacks."""
 
+STALE_SHARE = 20
+"""The looks are put in order again once one in so many has ended, so that order costs little."""
+
 
 class LookOrder:
-    """The order of a session's looks: the one that decides most claims a second is the next.
+    """The looks that are next: the one that decides most claims a second comes first.
 
     First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
-    verdict without controls counts for nothing. Every worker finds the same order in the store.
+    verdict without controls counts for nothing. When a look's runs have ended, the claim's next one
+    joins those that are pending.
     """
 
-    def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
-        """Orders the looks at the claims that ``state`` has, by what ``training`` has stored."""
-        self._options, self._state, self._training = options, state, training
-        self._next_looks: dict[str, PendingLook] = {}
-        self._expected: set[RunSpec] | None = None
-        self._ended: set[str] = set()
+    def __init__(self, options: SessionOptions, training: Training) -> None:
+        """Orders the looks at claims, by what ``training`` has stored."""
+        self._options, self._training = options, training
+        self._pending: dict[str, PendingLook] = {}
+        self._lacking: dict[str, set[RunSpec]] = {}
+        self._claims_of: dict[RunSpec, list[str]] = {}
+        self._begun: set[str] = set()
+        self._seen = 0
+        self._changed = 0
 
-    def in_order(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
-        """The runs of first looks, those of the most promising first."""
-        session = self._training.session
-        lacking = {run for run in runs if not session.is_stored(run)}
-        looks = [
-            self._next_look(case)
-            for case in self._state.cases
-            if not lacking.isdisjoint(case.first_runs())
-        ]
-        order = by_decisions_per_second([look for look in looks if look is not None])
-        return [*(run for look in order for run in look.runs), *runs]
+    def begin(self, cases: Iterable[Case]) -> None:
+        """Lets the first looks join the plan, those that are worth most first."""
+        for case in cases:
+            self._begun.add(case.id)
+            self._find_next(case)
+        order = by_decisions_per_second([*self._pending.values()])
+        self._training.session.want(run for look in order for run in look.runs)
+        self._expect()
 
-    def update(self) -> None:
-        """Tells progress what is expected once a claim is decided, if that is less than before."""
-        if self._expected:
-            self._order()
-
-    def ensure(self, case: Case, runs: list[RunSpec]) -> None:
-        """Gets the runs of a claim's look stored, after those of looks that are worth more."""
-        if not self._options.option("no-train"):
-            self._reach(case, runs, must=True)
-        self._training.ensure(runs)
-
-    def may_look_again(self, case: Case, runs: list[RunSpec]) -> bool:
-        """Whether a later look may begin; what is worth more is trained before it."""
+    def wait(self, case: Case) -> None:
+        """Returns once nothing more is to be trained for a claim."""
         if self._options.option("no-train"):
-            return True  # what the store has was paid for; what it lacks is a problem of its own
-        return self._reach(case, runs, must=case.claim.expects is not None)
+            return
+        if case.id not in self._begun:  # a worker of pytest-xdist begins what it is given
+            self.begin([case])
+        session = self._training.session
+        while self._heed(case.id):
+            if not session.is_busy:
+                self._hand_out()
+                if not session.is_busy and len(session.ended) == self._seen:
+                    return  # what is pending is not owed, and a budget has no time for it
+            elif self._changed > len(self._pending) // STALE_SHARE:
+                self._hand_out()
+            if not (self._pending[case.id].is_owed or self._options.in_time(0)):
+                return
+            session.step(self._seen)
 
-    def _reach(self, case: Case, runs: list[RunSpec], must: bool) -> bool:
-        """Trains the looks that are worth more than one; False where a budget ends before it.
+    def may_look_again(self, runs: list[RunSpec]) -> bool:
+        """Whether a later look was taken; what a session that trains nothing lacks is a problem."""
+        no_train: bool = self._options.option("no-train")
+        return no_train or not any(map(self._training.session.is_missing, runs))
 
-        What another claim's look has trained costs nothing, and is in no order of looks. ``must``:
-        its look is taken whatever the budget.
-        """
-        session, on_gpu = self._training.session, self._options.option("device") != "cpu"
-        while not all(map(session.is_stored, runs)):
-            order = self._order()
-            if case.id not in {look.case.id for look in order}:
-                return True
-            if not self._options.in_time(self._owed_seconds(order)):
-                order = [each for each in order if (must if each.case is case else each.is_owed)]
-            if not order:
-                return False
-            # The next ones join the plan too, for workers that find these runs in training.
-            ahead = order[1 : len(order) if on_gpu else LOOKS_AHEAD]
-            soon = [run for look in ahead for run in look.runs]
-            first = order[0]
-            if first.case.id == case.id and not on_gpu:
-                self._training.plan(soon)
-                return True
-            self._training.ensure([*first.runs, *(soon if on_gpu else ())], soon)
-            if first.is_next(session):  # its runs were lost from the store
-                self._ended.add(first.case.id)
-        return True
+    def _heed(self, asked: str) -> bool:
+        """Finds the next looks of claims whose runs have ended; whether the one asked has any."""
+        session = self._training.session
+        while self._seen < len(session.ended):
+            run = session.ended[self._seen]
+            self._seen += 1
+            for name in self._claims_of.pop(run, ()):
+                self._lacking[name].discard(run)
+                if run not in session.over:  # it can't be kept, which its claim says in its turn
+                    self._pending.pop(name, None)
+                elif not self._lacking[name] and name in self._pending:
+                    self._changed += 1
+                    self._find_next(self._pending.pop(name).case)
+        return asked in self._pending
+
+    def _find_next(self, case: Case) -> None:
+        """Keeps the next look of a claim, where it has one that lacks runs."""
+        found = None
+        with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
+            found = pending_look(case, self._training.session)
+        if found is not None:
+            self._pending[case.id] = found
+            self._lacking[case.id] = set(found.costs)
+            for run in found.costs:
+                self._claims_of.setdefault(run, []).append(case.id)
+
+    def _hand_out(self) -> None:
+        """Puts the runs of the most promising looks before all that wait."""
+        self._changed = 0
+        order = by_decisions_per_second([*self._pending.values()])
+        if not self._options.in_time(self._owed_seconds(order)):
+            order = [look for look in order if look.is_owed]
+        on_gpu = self._options.option("device") != "cpu"
+        ahead = order if on_gpu else order[: max(LOOKS_AHEAD, len(order) // STALE_SHARE)]
+        self._training.session.want((run for look in ahead for run in look.costs), first=True)
+        self._expect()
+
+    def longer_than_budget(self) -> str:
+        """A line where what is owed takes longer than the budget; "" where it doesn't."""
+        seconds, budget = self._owed_seconds(self._pending.values()), self._options.option("budget")
+        if budget is None or self._options.in_time(seconds):
+            return ""
+        return (
+            f"embinit: first interim analyses and controls take about {seconds / 60:.0f} min, more "
+            f"than the budget of {budget:g}: they are trained, and no further ones begin"
+        )
 
     def _owed_seconds(self, order: Iterable[PendingLook]) -> float:
         """How long the looks that are owed take here, about."""
@@ -99,34 +127,9 @@ class LookOrder:
             owed |= look.costs if look.is_owed else {}
         return math.fsum(owed.values()) / self._training.session.slots
 
-    def _order(self) -> list[PendingLook]:
-        """The next looks of what is open, the most promising first, until the first is taken."""
-        following = []
-        for case in self._state.cases:
-            if case.id in self._ended:
-                continue
-            look = self._next_looks.get(case.id)
-            if look is None or not look.is_next(self._training.session):
-                look = self._next_look(case)
-            if look is None:  # it is decided, or can't be run
-                self._ended.add(case.id)
-            else:
-                self._next_looks[case.id] = look
-                following.append(look)
-        self._publish_later(run for look in following for run in look.expected)
-        return by_decisions_per_second(following)
-
-    def _next_look(self, case: Case) -> PendingLook | None:
-        with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-            return pending_look(case, self._training.session)
-        return None
-
-    def _publish_later(self, runs: Iterable[RunSpec]) -> None:
-        """Tells progress which runs are expected, where they are others than were told last."""
-        expected = dict.fromkeys(runs)
-        if expected.keys() != self._expected:
-            self._expected = set(expected)
-            with contextlib.suppress(Exception):  # an estimate ends no session
-                progress.publish_expected_runs(
-                    self._training.session, self._options.controller, expected
-                )
+    def _expect(self) -> None:
+        """Tells progress which runs are expected."""
+        expected = dict.fromkeys(
+            run for look in self._pending.values() for run in look.expected or look.costs
+        )
+        self._training.progress.expect(expected)

@@ -11,12 +11,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
 
-from embinit.runs.progress import ProgressSnapshot, watched
+from embinit.runs.progress import Progress, ProgressSnapshot, watched
 
 TELL_SECONDS = 30.0
 CI_SECONDS = 300.0
@@ -30,11 +29,11 @@ BELOW = "\x1bD\x1b[A\x1b7\r\n{}\x1b8"
 
 
 @contextlib.contextmanager
-def shown(config: pytest.Config, folder: Path, ends: float | None = None) -> Iterator[None]:
+def shown(config: pytest.Config, progress: Progress) -> Iterator[None]:
     """A context that shows the session's progress; nothing of it stays on a terminal's screen."""
     with _line(config) if _live(config) else contextlib.nullcontext() as line:
         show, every = (line.show, 0.0) if line else (_reporter(config), _seconds())
-        with watched(folder, show, every, ends):
+        with watched(progress, show, every):
             yield
 
 

@@ -162,7 +162,8 @@ class Registering:
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
-        seen = any(map(session.is_stored, case.runs()))
+        runs = [run for run in case.runs() if session.problem(run) is None]
+        seen = any(map(session.is_stored, runs))
         entry = registered(case, case.looks(), seen)
         _tell_lock(item, case, "claims", case.key, dict(entry))
 

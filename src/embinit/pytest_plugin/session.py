@@ -33,7 +33,7 @@ class ClaimSession:
         registering = Registering(options.registered_seeds)
         state = SessionState(options.tier, registering)
         training = Training(options, state)
-        looks = LookOrder(options, state, training)
+        looks = LookOrder(options, training)
         collection = Collection(options, state, training, looks)
         conclusion = Conclusion(options, state, training)
         # Where warnings are errors, a damaged record must still be made again.
@@ -43,6 +43,4 @@ class ClaimSession:
         for plugin in (collection, training, judging, *([] if options.is_worker else [conclusion])):
             config.pluginmanager.register(plugin)
         self.parametrise = collection.parametrise
-        self.begin = training.begin
-        self.print_power_summary = collection.print_power_summary
         self.collect_report = conclusion.pytest_runtest_logreport

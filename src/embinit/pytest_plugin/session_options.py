@@ -15,9 +15,11 @@ from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
 from embinit.options import GPU_SHARE, REGISTER
 from embinit.papers import every_paper
-from embinit.pytest_plugin import BEGAN, CONTROLLER, STARTED, STRICT
+from embinit.pytest_plugin import BEGAN, STARTED, STRICT
+from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
+from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
 from embinit.stats.interim import seeds_of_looks
 
@@ -65,9 +67,22 @@ class SessionOptions:
         return bool(self._worker.get("workerid", FIRST_WORKER) == FIRST_WORKER)
 
     @property
-    def is_alone(self) -> bool:
-        """Whether this process is no worker and has no workers beside it."""
-        return not self.is_worker and not self.config.getoption("numprocesses", None)
+    def devices(self) -> list[str]:
+        """The device of each trainer: one a core, or some for each GPU, and no more than ``-n``.
+
+        A worker of pytest-xdist trains for itself, on one of them.
+        """
+        devices = training_devices(str(self.option("device")))
+        if self.is_worker:
+            number = int(str(self._worker["workerid"]).removeprefix("gw"))
+            return [devices[number % len(devices)]]
+        return devices[: self.config.stash.get(TRAINERS, len(devices))]
+
+    @property
+    def too_many(self) -> str:
+        """A word on more trainers than there is room for; "" where all have it."""
+        asked, there = self.config.stash.get(TRAINERS, 0), len(self.devices)
+        return f" (-n {asked}, but there is room for {there})" if asked > there else ""
 
     @property
     def on_ray(self) -> bool:
@@ -91,19 +106,9 @@ class SessionOptions:
         return int(given) if given else None
 
     @property
-    def controller(self) -> int:
-        """The id of the process that shows progress: a worker's controller, or this process."""
-        return int(self._worker.get(CONTROLLER, os.getpid()))
-
-    @property
     def name(self) -> str:
         """The session's name, which workers share with their controller."""
         return str(self._worker.get("testrunuid") or uuid.uuid4().hex)
-
-    @property
-    def marks(self) -> Path:
-        """The folder in which sessions write what they plan and train."""
-        return self.path("store") / "sessions"
 
     def path(self, name: str) -> Path:
         """The path that an option names.

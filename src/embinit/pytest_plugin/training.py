@@ -1,10 +1,12 @@
-"""The plugin that trains: it opens the store, shows progress and lets others help."""
+"""The plugin that trains: it opens the store, starts trainers and shows progress."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,26 +15,24 @@ from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.session_options import CLUSTER, GIVEN, SessionOptions
 from embinit.pytest_plugin.state import SessionState
-from embinit.runs import progress
+from embinit.runs.engines import Engine, Processes
 from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.machine import end_with
+from embinit.runs.progress import Progress, ProgressSnapshot
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.specs import RunSpec
 
 
 class Training:
-    """The training of a session's runs; ``progress`` is how far it came, once it is closed."""
+    """The training of a session's runs; ``reached`` is how far it came, once it is closed."""
 
     def __init__(self, options: SessionOptions, state: SessionState) -> None:
         """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
         self._options, self._state = options, state
         self.cluster: str | None = None
-        self.progress: progress.ProgressSnapshot | None = None
-        self._session: Session | None = None
-        self._open = contextlib.ExitStack()
-        self._begun = False
+        self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
+        self._open = contextlib.ExitStack()
         if options.on_ray:
             try:
                 self._join_ray()
@@ -40,8 +40,6 @@ class Training:
                 raise pytest.UsageError(str(error)) from None
         if options.is_worker:
             end_with(os.getppid())
-        else:
-            progress.sweep(options.marks, options.started)
 
     def _join_ray(self) -> None:
         """Joins the Ray cluster before anything else; a worker joins its controller's."""
@@ -71,85 +69,90 @@ class Training:
             path, write=not (self._options.option("no-train") and (path / "runs").is_dir())
         )
 
-    @property
+    @functools.cached_property
     def session(self) -> Session:
-        """This process's view of the plan and the store, opened when it is first needed."""
-        if self._session is None:
-            try:
-                store = self._store()
-            except InputError as error:
-                raise pytest.UsageError(str(error)) from None
-            may_train = not self._options.option("no-train")
-            where = (
-                store,
-                self._options.data_dir,
-                self._options.option("device"),
-                self._options.definitions(),
-                may_train,
-            )
-            if self._options.on_ray:
-                from embinit.runs.ray_engine import RaySession
+        """The session's plan and store, opened when they are first needed."""
+        options = self._options
+        try:
+            store = self._store()
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        device = options.devices[0] if options.is_worker else options.option("device")
+        may_train = not options.option("no-train")
+        made = Session(store, options.data_dir, device, options.definitions(), may_train)
+        made.name, made.places = options.name, len(options.devices)
+        made.modules = tuple(self._state.modules)
+        made.trainers = Trainers(self.surroundings)
+        return made
 
-                self._session = RaySession(*where, gpu_share=self._options.gpu_share)
-            else:
-                self._session = Session(*where)
-            self._session.name = self._options.name
-            self._session.modules = tuple(self._state.modules)
-            self._session.trainers = Trainers(self.surroundings)
-        return self._session
+    @functools.cached_property
+    def progress(self) -> Progress:
+        """How far the session came."""
+        return Progress(self.session, ends=self._options.ends)
+
+    @property
+    def _is_open(self) -> bool:
+        return "session" in vars(self)
+
+    def forecast(self) -> str:
+        """A line on what will be trained, and how long that takes; "" where nothing is."""
+        state = self.progress.look() if self._is_open else None
+        if state is None or state.ended:
+            return ""
+        more = "" if state.seconds is None else f", {state.estimate.removesuffix(' left')}"
+        return f"embinit: {state.stored} stored{more}"
 
     @property
     def troubles(self) -> Sequence[str]:
         """Troubles in training that ended no run, a line each."""
-        return () if self._session is None else self._session.troubles
+        return self.session.troubles if self._is_open else ()
 
-    def plan(self, runs: Iterable[RunSpec]) -> bool:
-        """Lets runs join the plan; whether there are new ones."""
-        if more := self.session.extend_plan(runs):
-            progress.publish_plan(self.session, self._options.controller, more)
-        return bool(more)
+    def _engine(self) -> Engine | None:
+        """Who trains; None for this process alone."""
+        if self.cluster is not None:
+            from embinit.runs.ray_engine import RayEngine
 
-    def ensure(self, runs: list[RunSpec], soon: Sequence[RunSpec] = ()) -> None:
-        """Gets ``runs`` stored. Those of a later look join the plan first, and so do ``soon``."""
-        self.plan([*runs, *soon])
-        lacking = self.session.may_train and any(map(self.session.is_missing, runs))
-        with self._helped() if lacking else contextlib.nullcontext():
-            return self.session.ensure(runs)
-
-    def _helped(self) -> contextlib.AbstractContextManager[None]:
-        """A context in which others train too: this machine's other cores, or the cluster."""
-        helps = self._session is not None and (self._options.is_alone or self._options.on_ray)
-        return self.session.with_helpers() if helps else contextlib.nullcontext()
-
-    def begin(self) -> None:
-        """Shows the session's progress from now on, and lets others train."""
-        if not self._begun:
-            self._begun = True
-            if not self._options.is_worker:
-                self._open.enter_context(
-                    progress_line.shown(
-                        self._options.config,
-                        self._options.marks,
-                        self._options.ends,
-                    )
-                )
-            self._open.enter_context(self._helped())
+            engine = RayEngine(self._options.option("device"), self._options.gpu_share)
+            engine.watch()
+            return engine
+        devices = self._options.devices
+        return Processes(devices, self.session.trainers.surroundings) if len(devices) > 1 else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Iterator[None]:
-        """Shows progress and lets others train while the tests run."""
-        self.begin()
+        """Has trainers train, and shows progress, while the tests run."""
+        options = self._options.config
+        if self._is_open and self.session.wanted and not self._options.is_worker:
+            self._open.enter_context(progress_line.shown(options, self.progress))
+            if (engine := self._engine()) is not None:
+                self._open.enter_context(self.session.trained_by(engine))
+            self._open.enter_context(_ended_by_sigterm())
         try:
             return (yield)
         finally:
             self.close()
 
     def close(self) -> None:
-        """Ends the session's progress; how far it came is kept."""
-        if self._begun and not self._options.is_worker and self.progress is None:
-            self.progress = progress.ProgressMonitor(
-                self._options.marks, os.getpid(), ends=self._options.ends
-            ).look()
+        """Ends all training; how far it came is kept."""
+        if self._is_open and self.reached is None:
+            self.reached = self.progress.look()
         self._open.close()
-        if self._session is not None:
-            self._session.trainers.end()
+        if self._is_open:
+            self.session.trainers.end()
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """A context in which SIGTERM ends the session as Ctrl-C does, with a report."""
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise KeyboardInterrupt("it was ended by SIGTERM")
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -16,8 +16,8 @@ from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions, untraced
 from embinit.runs.measures import MEASURES
+from embinit.runs.reasons import failure_reason
 from embinit.runs.results import moment, versions
-from embinit.runs.session import failure_reason
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE
 

@@ -19,7 +19,7 @@ from embinit.specs import R, RunSpec
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunResult
-    from embinit.runs.session import Session
+    from embinit.runs.store_view import StoreView
 
 MOST_RUNS = 16
 """The most runs of a cohort, where nothing else limits it."""
@@ -58,6 +58,23 @@ class Cohort(Generic[R]):
         """Checks that the runs can be stacked; else InputError."""
         if len({run.cohort_key for run in self.runs}) != 1:
             raise InputError("a cohort's runs must share data, model and training settings")
+
+
+@dataclass(frozen=True)
+class Making:
+    """Something that runs read and that is made before them, such as a data draw's table.
+
+    ``maker`` makes it by its name in a trainer, unless it is there. ``cost`` is as a run's.
+    """
+
+    name: str
+    maker: Callable[[str], None]
+    cost: float = SECOND
+
+    @property
+    def cohort_key(self) -> object:
+        """A key of its own: it is stacked with nothing."""
+        return self
 
 
 class Kind(Generic[R]):
@@ -99,6 +116,10 @@ class Kind(Generic[R]):
         """A digest of what the run reads besides its spec, for its key; else InputError."""
         raise NotImplementedError
 
+    def lacks(self, run: RunSpec[R]) -> Sequence[Making]:
+        """What the run reads and must be made first; until then it has no fingerprint."""
+        return ()
+
     def check(self, run: RunSpec[R], data_dir: Path | None) -> None:
         """Reads all that the run will read, before anything trains; InputError where it can't."""
 
@@ -138,11 +159,11 @@ class Kind(Generic[R]):
         """Makes the cohort's runs, and returns their results in the cohort's order."""
         raise NotImplementedError
 
-    def sealed(self, result: RunResult, session: Session) -> tuple[str, RunResult]:
+    def sealed(self, result: RunResult, session: StoreView) -> tuple[str, RunResult]:
         """For a traced kind: a digest of what a result was made from, and the result to keep."""
         raise NotImplementedError
 
-    def holds(self, result: RunResult, session: Session) -> bool:
+    def holds(self, result: RunResult, session: StoreView) -> bool:
         """For a traced kind: whether what a stored result was made from is as it was."""
         raise NotImplementedError
 

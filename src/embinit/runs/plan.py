@@ -1,15 +1,70 @@
-"""Plans of training: runs grouped into cohorts, each trained as one stacked model."""
+"""Plans of training: the runs that wait, in order, stacked as they are taken."""
 
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from embinit.runs.kinds import MOST_RUNS, Cohort
+from embinit.runs.kinds import MOST_RUNS, Cohort, Making
 from embinit.specs import RunSpec
 
 FEW_ARMS = 4
 """A seed with fewer arms is stacked with other seeds: that gains more than sharing masks does."""
+
+
+class Plan:
+    """What waits for a trainer: runs, and what they read and is made first, in order.
+
+    A run is taken in its turn, stacked with those that wait and have its ``cohort_key``; ``most``
+    gives the most runs of its cohort. Each step takes time for one run's group alone.
+    """
+
+    def __init__(self, most: Callable[[RunSpec], int] = lambda _: MOST_RUNS) -> None:
+        self._most = most
+        self._order: deque[RunSpec | Making] = deque()
+        self._waiting: dict[object, dict[RunSpec | Making, None]] = {}
+        self._count = 0
+
+    def __contains__(self, each: RunSpec | Making) -> bool:
+        """Whether it waits."""
+        return each in self._waiting.get(each.cohort_key, ())
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return self._count
+
+    def add(self, more: Sequence[RunSpec | Making], first: bool = False) -> None:
+        """Lets more wait, in their order, behind the others or with ``first`` before them."""
+        for each in more:
+            group = self._waiting.setdefault(each.cohort_key, {})
+            self._count += each not in group
+            group[each] = None
+        if first:  # where one waited before is passed over once it is taken
+            self._order.extendleft(reversed(more))
+        else:
+            self._order.extend(more)
+
+    def take(self) -> Cohort | Making | None:
+        """The first that waits, a run with its cohort, which wait no more; None where none does."""
+        while self._order:
+            first = self._order.popleft()
+            group = self._waiting.get(first.cohort_key, {})
+            if first not in group:
+                continue
+            if isinstance(first, Making):
+                del self._waiting[first.cohort_key]
+                self._count -= 1
+                return first
+            cohort: Cohort = Cohort((first,))
+            if (most := self._most(first)) > 1:
+                runs = [run for run in group if isinstance(run, RunSpec)]
+                cohort = next(each for each in plan(runs, lambda _: most) if first in each.runs)
+            for run in cohort.runs:
+                del group[run]
+            self._count -= len(cohort.runs)
+            return cohort
+        return None
 
 
 def plan(
@@ -18,8 +73,7 @@ def plan(
     """Groups runs into cohorts, those that are wanted first in front.
 
     A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
-    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. Which runs join up depends on their set
-    alone, so that every worker finds the same cohorts. ``most`` gives the most runs of a cohort.
+    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. ``most`` gives the most of a cohort.
     """
     wanted = {run: place for place, run in enumerate(dict.fromkeys(runs))}
     groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
-from embinit.errors import InputError, OutputError, is_unwritable
+from embinit.errors import InputError, OutputError, is_unwritable, lacking_models
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
-from embinit.runs.kinds import versions_behind
+from embinit.runs.kinds import kind_of, own_code, versions_behind
 from embinit.runs.records import result_of
 from embinit.runs.results import RunName, RunResult, moment
 from embinit.specs import RunSpec, canonical
@@ -71,6 +71,15 @@ def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = Non
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
+def key_of(run: RunSpec, data_dir: Path | None) -> str:
+    """The run's key, given the data that it reads and the code that makes it here."""
+    try:
+        read, code = kind_of(run).fingerprint(run, data_dir), own_code(run)
+    except ModuleNotFoundError as error:
+        raise (lacking_models(error) or error) from None
+    return run_key(run, f"{read}/code {code}" if code else read)
+
+
 class Store:
     """A directory of run records, shared by the workers of one machine."""
 
@@ -85,7 +94,7 @@ class Store:
         try:
             self._check_format()
             if write:
-                for name in ("runs", "locks", "sessions", "failures"):
+                for name in ("runs", "locks", "failures"):
                     (self.root / name).mkdir(parents=True, exist_ok=True)
                 if not (self.root / FORMAT).exists():
                     write_atomically(self.root / FORMAT, f"{FORMAT_VERSION}\n")

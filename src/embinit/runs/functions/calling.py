@@ -28,8 +28,8 @@ from embinit.runs.trainers.serving import NoNumber, Seeds, Told
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.session import Session
     from embinit.runs.store import Store
+    from embinit.runs.store_view import StoreView
 
 LARGEST = 1e150
 """A measure beyond it has no square, and so no spread."""
@@ -147,7 +147,7 @@ class FunctionKind(Kind[FunctionRecipe]):
         """Calls the function for one run after the other."""
         return [make(run, context) for run in cohort.runs]
 
-    def sealed(self, result: RunResult, session: Session) -> tuple[str, RunResult]:
+    def sealed(self, result: RunResult, session: StoreView) -> tuple[str, RunResult]:
         """The digest of what a result was made from, and the result as the store keeps it."""
         inputs = sealed(
             result.provenance[INPUTS],
@@ -158,7 +158,7 @@ class FunctionKind(Kind[FunctionRecipe]):
         about = {**result.provenance, INPUTS: inputs}
         return digest_of_inputs(inputs), replace(result, provenance=about)
 
-    def holds(self, result: RunResult, session: Session) -> bool:
+    def holds(self, result: RunResult, session: StoreView) -> bool:
         """Whether what a stored result was made from is as it was."""
         known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
         inputs = result.provenance.get(INPUTS)

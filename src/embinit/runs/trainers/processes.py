@@ -1,13 +1,15 @@
-"""Trainers: processes that import a function's module, and nothing of pytest's, and train there."""
+"""Processes that train: one for a function's module, or one for cohorts of the lab's runs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,11 +21,10 @@ from embinit.errors import InputError
 from embinit.runs.modules import Home
 
 CODE = """
-import ast, sys
-path, argv, home, channel, parent = ast.literal_eval(sys.argv[1])
+import ast, importlib, sys
+module, path, *told = ast.literal_eval(sys.argv[1])
 sys.path[:] = path
-from embinit.runs.trainers.serving import serve
-serve(channel, path, argv, home, parent)
+importlib.import_module(module).serve(path, *told)
 """
 POLL_SECONDS = 0.5
 LONGEST_POLL = 1.0
@@ -37,6 +38,14 @@ MOST_TRAINERS = 4
 
 class RunFailed(InputError):
     """A run that gave no numbers. The text says why, in one line."""
+
+
+class TrainerEnded(RunFailed):
+    """The process that trained a run ended, of itself or killed."""
+
+
+class NotStarted(OSError):
+    """No process can be started that trains."""
 
 
 class Answer(NamedTuple):
@@ -57,64 +66,48 @@ class Surroundings:
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-class Trainer:
-    """A process that trains the functions of one module, run after run."""
+class Served:
+    """A process that answers what it is sent, and ends with the process that started it."""
 
-    def __init__(self, home: Home, surroundings: Surroundings, device: str) -> None:
-        """Starts the process; OSError where it can't."""
-        self.home = home
-        self.states: dict[str, dict[str, str]] | None = None
+    def __init__(self, module: str, told: Sequence[Any], around: Surroundings, device: str) -> None:
+        """Starts ``module.serve`` with the path, what is told, a channel and this process's id."""
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
-        told = (surroundings.path, surroundings.argv, home, theirs.fileno(), os.getpid())
+        given = (module, around.path, *told, theirs.fileno(), os.getpid())
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, *flags, "-c", CODE, repr(told)],
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                env={**surroundings.environ, **threads},
-                cwd=surroundings.directory,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
+        try:
+            with theirs:
+                self.process = subprocess.Popen(
+                    [sys.executable, *flags, "-c", CODE, repr(given)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=subprocess.STDOUT,
+                    env={**around.environ, **threads},
+                    cwd=around.directory,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self._connection.close()
+            self._output.close()
+            raise NotStarted(f"no process can be started that trains: {error}") from error
 
-    def load(self) -> dict[str, dict[str, str]]:
-        """The globals of the project's modules, once loaded; RunFailed where they can't be."""
-        if self.states is None:
-            self.states = self._receive(self.home[0], lambda share: None, None)[1]
-        return self.states
-
-    def state(self, module: str) -> dict[str, str]:
-        """The globals of one of the project's modules, as it is once it is imported."""
-        if module not in self.load():
-            self._connection.send(module)
-            self.states = self._receive(module, lambda share: None, None)[1]
-        return self.load().get(module, {})
-
-    def call(
+    def ask(
         self,
         name: str,
-        qualname: str,
-        arguments: str,
-        seed: int,
-        device: str,
-        taken: Sequence[str],
-        progress: Callable[[float], None],
-        timeout: float | None,
-    ) -> Answer:
-        """Calls a function; RunFailed where it gives no answer, with what it printed as a note."""
-        self.load()
+        request: Any,
+        progress: Callable[[float], None] = lambda share: None,
+        timeout: float | None = None,
+    ) -> tuple[Any, ...]:
+        """The answer to a request; RunFailed without one, with what was printed as a note."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._output.fileno(), 0)
             os.lseek(self._output.fileno(), 0, os.SEEK_SET)
         with contextlib.suppress(OSError):  # it has ended, which receiving says
-            self._connection.send((name, qualname, arguments, seed, device, taken))
-        _, *answer = self._receive(name, progress, timeout)
-        return Answer(*answer)
+            self._connection.send(request)
+        return self._receive(name, progress, timeout)
 
     def _receive(
         self, name: str, progress: Callable[[float], None], timeout: float | None
@@ -150,7 +143,7 @@ class Trainer:
         printed = last.decode(errors="replace").strip()
         if ended and printed:
             reason += f": {printed.splitlines()[-1][:300]}"
-        error = RunFailed(reason)
+        error = TrainerEnded(reason) if ended else RunFailed(reason)
         for note in (details, printed and f"its last output:\n{printed}"):
             if note:
                 error.add_note(note)
@@ -165,38 +158,100 @@ class Trainer:
         self._output.close()
 
 
+class Trainer(Served):
+    """A process that trains the functions of one module, run after run."""
+
+    def __init__(self, home: Home, surroundings: Surroundings, device: str) -> None:
+        """Starts the process; NotStarted where it can't be."""
+        self.home = home
+        self.states: dict[str, dict[str, str]] | None = None
+        super().__init__(
+            "embinit.runs.trainers.serving", (surroundings.argv, home), surroundings, device
+        )
+
+    def load(self) -> dict[str, dict[str, str]]:
+        """The globals of the project's modules, once loaded; RunFailed where they can't be."""
+        if self.states is None:
+            self.states = self._receive(self.home[0], lambda share: None, None)[1]
+        return self.states
+
+    def state(self, module: str) -> dict[str, str]:
+        """The globals of one of the project's modules, as it is once it is imported."""
+        if module not in self.load():
+            self.states = self.ask(module, module)[1]
+        return self.load().get(module, {})
+
+    def call(
+        self,
+        name: str,
+        qualname: str,
+        arguments: str,
+        seed: int,
+        device: str,
+        taken: Sequence[str],
+        progress: Callable[[float], None],
+        timeout: float | None,
+    ) -> Answer:
+        """Calls a function; RunFailed where it gives no answer, with what it printed as a note."""
+        self.load()
+        request = (name, qualname, arguments, seed, device, taken)
+        _, *answer = self.ask(name, request, progress, timeout)
+        return Answer(*answer)
+
+
 class Trainers:
-    """The trainers of a process, by module, each started when it is first needed."""
+    """The trainers of functions, by module, each started when it is first needed."""
 
     def __init__(self, surroundings: Surroundings | None = None) -> None:
         self.surroundings = surroundings or Surroundings()
         self.volatile: dict[tuple[str, str], bool] = {}  # names that each import gives anew
-        self._running: dict[tuple[Home, str], Trainer] = {}
+        self._running: dict[object, Trainer] = {}
+        self._lock, self._ended = threading.Lock(), False
         weakref.finalize(self, _end, self._running)
 
     def of(self, home: Home, device: str = "cpu", alone: bool = False) -> Trainer:
         """The trainer of a module: the one that is there, or with ``alone`` a new one."""
-        if alone:
-            return Trainer(home, self.surroundings, device)
-        known = self._running.pop((home, device), None)
-        if known is None or known.process.poll() is not None:
-            while len(self._running) >= MOST_TRAINERS:
-                self._running.pop(next(iter(self._running))).end()
-            known = Trainer(home, self.surroundings, device)
-        self._running[home, device] = known
-        return known
+        with self._lock:
+            if self._ended:
+                raise TrainerEnded("the session has ended")
+            key = object() if alone else (home, device)
+            known = self._running.pop(key, None)
+            if known is None or known.process.poll() is not None:
+                while len(self._running) >= MOST_TRAINERS:
+                    self._running.pop(next(iter(self._running))).end()
+                known = Trainer(home, self.surroundings, device)
+            self._running[key] = known
+            return known
 
     def drop(self, trainer: Trainer) -> None:
         """Ends a trainer, which another one will replace."""
         for key in [key for key, each in self._running.items() if each is trainer]:
-            del self._running[key]
+            self._running.pop(key, None)
         trainer.end()
 
     def end(self) -> None:
-        """Ends all of them."""
-        _end(self._running)
+        """Ends all of them, and starts no others."""
+        with self._lock:
+            self._ended = True
+            _end(self._running)
 
 
-def _end(running: dict[tuple[Home, str], Trainer]) -> None:
+def _end(running: dict[object, Trainer]) -> None:
     while running:
         running.popitem()[1].end()
+
+
+class TaskProcess(Served):
+    """A process that makes the tasks that it is sent."""
+
+    def __init__(self, surroundings: Surroundings, device: str) -> None:
+        """Starts the process; NotStarted where it can't be."""
+        super().__init__("embinit.runs.trainers.tasks", (), surroundings, device)
+
+    def make(self, task: Any, progress: Callable[[float], None]) -> Any:
+        """What a task gives; what it raises is raised here."""
+        whole = task.modules, pickle.dumps(task)  # which may need the modules
+        word, answer = self.ask("a trainer", whole, progress)
+        if word == "raised":
+            raise answer
+        return answer

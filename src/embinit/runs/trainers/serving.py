@@ -96,7 +96,7 @@ class Seeds:
 
 
 def serve(
-    channel: int, path: list[str], argv: list[str], home: tuple[str, str], parent: int
+    path: list[str], argv: list[str], home: tuple[str, str], channel: int, parent: int
 ) -> None:
     """Loads a module and answers calls of its functions, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
@@ -188,7 +188,7 @@ def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., 
 
 
 def _reason(name: str, error: BaseException) -> str:
-    from embinit.runs.session import failure_reason
+    from embinit.runs.reasons import failure_reason
 
     if isinstance(error, SystemExit):
         return f"{name} called sys.exit({error.code!r})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
@@ -21,6 +21,7 @@ from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
 from embinit.lab.draws import at_world, split_world
+from embinit.runs.kinds import SECOND, Making
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class MicrocosmSource:
     @property
     def table(self) -> TrainedTable:
         """The words, their vectors and their training; InputError as in ``load_world_table``."""
-        return _table(self.name, _path(self.name))
+        return _table(self.name, table_path(self.name))
 
     def fingerprint(self) -> str:
         """A digest of words and vectors."""
-        return _fingerprint(self.name, _path(self.name))
+        return _fingerprint(self.name, table_path(self.name))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, in their order. ``language`` is ignored."""
@@ -73,20 +74,24 @@ def table_path(name: str) -> Path:
     return shipped if shipped.exists() else worlds_directory() / file
 
 
-def make_missing(maker: Callable[[str], None] | None) -> None:
-    """Has a source's missing table of a world made by ``maker``; None refuses it instead."""
+def make_missing(maker: Callable[[str], None] | None, seconds: Mapping[str, int]) -> None:
+    """Has missing tables of worlds made by ``maker``, in about so many seconds; None refuses."""
     global _maker
     _maker = maker
+    _seconds.update(seconds)
 
 
 _maker: Callable[[str], None] | None = None
+_seconds: dict[str, int] = {}
 
 
-def _path(name: str) -> Path:
-    path = table_path(name)
-    if _maker is not None and split_world(name)[1] and not path.exists():
-        _maker(name)
-    return path
+def lacking_table(name: str) -> Making | None:
+    """A source's table that must be made first; None where it is there, or nobody makes it."""
+    base, world = split_world(name)
+    table = base.removeprefix(PREFIX)
+    if _maker is None or not world or table not in _seconds or table_path(name).exists():
+        return None
+    return Making(name, _maker, _seconds[table] * SECOND)
 
 
 def load_world_table(name: str, path: Path) -> TrainedTable:

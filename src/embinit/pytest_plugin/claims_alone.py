@@ -1,0 +1,82 @@
+"""Whether a session asks for claims alone, by the paths that it names: then xdist has no workers.
+
+With ``-n 4`` one process then plans and judges, and four train. Other tests go to pytest-xdist's
+workers, as in any project. It is decided before anything is collected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import importlib.util
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embinit.options import REGISTER
+
+TRAINERS: pytest.StashKey[int] = pytest.StashKey()
+"""How many trainers ``-n`` asks for, in a session of claims alone."""
+
+FOLDER, LOCK = "claims", "claims.lock"
+
+
+def take_over(config: pytest.Config) -> None:
+    """Takes ``-n`` from pytest-xdist where a session asks for claims alone."""
+    option = config.option
+    if asks_for_claims_alone(config):
+        config.stash[TRAINERS] = min(option.numprocesses, option.maxprocesses or 10**6)
+        option.numprocesses, option.dist, option.tx = None, "no", []
+
+
+def asks_for_claims_alone(config: pytest.Config) -> bool:
+    """Whether every path that is asked for is in a folder of claims, or ``embinit register`` asks.
+
+    That is a folder called ``claims``, or one with a ``claims.lock`` all of whose test files
+    mention embinit.
+    """
+    if config.getini(REGISTER):
+        return True
+    return bool(config.args) and all(_is_of_claims(config, each) for each in config.args)
+
+
+def _is_of_claims(config: pytest.Config, given: str) -> bool:
+    name = given.partition("::")[0]
+    path = Path(os.path.abspath(config.invocation_params.dir / name))
+    if config.option.pyargs and not path.exists():
+        spec = None
+        with contextlib.suppress(ImportError, ValueError):
+            spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            return False
+        path = Path(spec.origin)
+        folder = path.parent
+    else:
+        folder = path if path.is_dir() else path.parent
+        root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
+        if FOLDER in (folder.name, *folder.relative_to(root).parts):
+            return True
+    files = [*_tests(folder, config.getini("python_files"))]
+    locked = any((each / LOCK).exists() for each in {folder, *(file.parent for file in files)})
+    return locked and all(map(_mentions_embinit, files))
+
+
+def _tests(folder: Path, patterns: list[str]) -> Iterator[Path]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = [
+            each
+            for each in folders
+            if not each.startswith(".") and not (Path(at, each) / "pyvenv.cfg").exists()
+        ]
+        for name in names:
+            if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+                yield Path(at, name)
+
+
+def _mentions_embinit(file: Path) -> bool:
+    try:
+        return "embinit" in file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False

@@ -1,0 +1,170 @@
+"""What a process knows of a store: its runs, what they gave, and why others gave nothing."""
+
+from __future__ import annotations
+
+import traceback
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from embinit.errors import InputError
+from embinit.runs.kinds import Making, kind_of
+from embinit.runs.reasons import failure_reason
+from embinit.runs.results import RunName, RunResult
+from embinit.runs.store import Store, key_of
+from embinit.runs.trainers.processes import Trainers
+from embinit.specs import RunSpec
+
+SEEDS_NAMED = 3
+"""How many seeds of an arm are named where more have failed for the same reason."""
+
+
+class StoreView:
+    """A process's view of a store; ``trained`` counts what it kept there.
+
+    ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
+    """
+
+    def __init__(self, store: Store, data_dir: Path | None, may_train: bool) -> None:
+        self.store, self.data_dir, self.may_train = store, data_dir, may_train
+        self.name = uuid.uuid4().hex
+        self.trainers = Trainers()
+        self.trained = 0
+        self._keys: dict[RunSpec, str] = {}
+        self._names: dict[str, str] = {}
+        self._stale: set[str] = set()
+        self._results: dict[str, RunResult] = {}
+        self._checked: dict[object, str | None] = {}
+        self._failures: dict[RunSpec, str] = {}
+        self._unmade: dict[Making, str] = {}
+
+    def problem(self, run: RunSpec) -> str | None:
+        """Why the run can't be made here, such as missing data; None where it can, or is stored.
+
+        Text and vectors are read, so that a problem shows before anything trains.
+        """
+        try:
+            if (failure := self.failure(run)) is not None:
+                return failure
+            if self.is_stored(run):
+                return None
+        except InputError as error:
+            return str(error)
+        if not self.may_train:
+            return (
+                f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
+                "trained"
+            )
+        if lacking := self._lacks(run):  # it is made first, and read then
+            return next(filter(None, map(self._unmade.get, lacking)), None)
+        kind = kind_of(run)
+        # One data draw is like another: to read the texts of all takes minutes.
+        check_key = (run.kind, kind.check_key(run.without_seed()))
+        if check_key not in self._checked:
+            try:
+                kind.check(run, self.data_dir)
+                self._checked[check_key] = None
+            except InputError as error:
+                self._checked[check_key] = str(error)
+        return self._checked[check_key]
+
+    def failure(self, run: RunSpec) -> str | None:
+        """Why the run, or its record, failed here; None where it was not tried, or was made."""
+        return self._failures.get(run)
+
+    def failures(self, runs: Iterable[RunSpec]) -> list[str]:
+        """Why runs could not be made in this session, a line a reason, with arms and seeds."""
+        failed: dict[str, dict[str, list[int]]] = {}
+        for run in dict.fromkeys(runs):
+            if (reason := self.failure(run)) is not None:
+                failed.setdefault(reason, {}).setdefault(RunName.of(run).arm, []).append(run.seed)
+        return sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
+
+    def key(self, run: RunSpec) -> str:
+        """The run's key in the store; InputError where a file that it reads is missing."""
+        if run not in self._keys:
+            self._keys[run] = key_of(run, self.data_dir)
+        return self._keys[run]
+
+    def name_of(self, run: RunSpec) -> str:
+        """The name of the run's record: its key, with what it was made from if that was traced."""
+        key = self.key(run)
+        if not kind_of(run).traced:
+            return key
+        if key not in self._names:
+            for name in self.store.names(key):
+                if name not in self._stale and self._holds(name, run):
+                    self._names[key] = name
+                    break
+        return self._names.get(key, key)
+
+    def _holds(self, name: str, run: RunSpec) -> bool:
+        """Whether a record is still the run's; it is looked at once a session."""
+        try:
+            stored = self.store.get(name, run)
+        except InputError as error:
+            self._failures[run] = str(error)
+            return False
+        holds = stored is not None and kind_of(run).holds(stored, self)
+        if not holds:
+            self._stale.add(name)
+        return holds
+
+    def is_stored(self, run: RunSpec) -> bool:
+        """Whether the store has a record of the run, which holds."""
+        return not self._lacks(run) and self.name_of(run) in self.store
+
+    def keep(self, key: str, result: RunResult) -> None:
+        """Stores a result, which holds in this session."""
+        kind, name = kind_of(result.spec), key
+        if kind.traced:
+            digest, result = kind.sealed(result, self)
+            name = f"{key}.{digest}"
+        self.store.put(name, result)
+        self._names[key] = name
+        self.trained += 1
+
+    def result(self, run: RunSpec) -> RunResult | None:
+        """The run's result, read from the store once; None while it is not stored."""
+        if (known := self._results.get(self._keys.get(run, ""))) is not None:
+            return known
+        if self.problem(run) is not None or self._lacks(run):
+            return None
+        key = self.key(run)
+        if key not in self._results:
+            try:
+                stored = self.store.get(self.name_of(run), run)
+            except InputError as error:
+                self._failures[run] = str(error)
+                return None
+            if stored is None:
+                self._names.pop(key, None)
+                return None
+            self._results[key] = stored
+        return self._results[key]
+
+    def is_missing(self, run: RunSpec) -> bool:
+        """Whether the run is neither stored nor has failed."""
+        return self.result(run) is None and self.failure(run) is None
+
+    def _is_left(self, run: RunSpec) -> bool:
+        return run not in self._failures and not self.is_stored(run)
+
+    def _lacks(self, run: RunSpec) -> Sequence[Making]:
+        return () if run in self._keys else kind_of(run).lacks(run)
+
+    def _fail(self, run: RunSpec, error: Exception) -> None:
+        self._failures[run] = reason = failure_reason(error)
+        details = "".join(traceback.format_exception(error))
+        self.store.tell_failure(self.key(run), self.name, reason, details, run)
+
+
+def _named(arms: Mapping[str, Sequence[int]]) -> str:
+    """Runs in words, such as ``arm 'low', seeds 0, 1, 2 and 5 more, and arm 'high', seed 3``."""
+    told = []
+    for arm, seeds in arms.items():
+        numbers = ", ".join(map(str, seeds[:SEEDS_NAMED]))
+        more = f" and {len(seeds) - SEEDS_NAMED} more" if len(seeds) > SEEDS_NAMED else ""
+        named = f"arm {arm!r}, " if arm else ""  # a call without arguments has no name
+        told.append(f"{named}seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
+    return ", and ".join(told)

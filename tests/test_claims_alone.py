@@ -1,0 +1,114 @@
+"""Whether ``-n`` counts trainers or pytest-xdist's workers: by the paths that are named alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from builders import set_apart
+from embinit.options import REGISTER
+from embinit.pytest_plugin.claims_alone import asks_for_claims_alone
+from embinit.runs.functions import TRAININGS
+
+OURS, THEIRS = "from embinit import claim\n", "def test_theirs():\n    pass\n"
+
+
+@pytest.fixture
+def asks(tmp_path):
+    """Whether claims alone are asked for, in a project that has tests too."""
+    for name, text in {
+        "claims/test_a.py": OURS,
+        "claims/deep/test_b.py": THEIRS,
+        "tests/test_a.py": THEIRS,
+        "studies/mine/test_a.py": OURS,
+        "studies/mine/claims.lock": "",
+        "both/test_a.py": OURS,
+        "both/test_b.py": THEIRS,
+        "both/claims.lock": "",
+        "both/.venv/test_c.py": THEIRS,
+        "unlocked/test_a.py": OURS,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def ask(*paths, pyargs=False, register=""):
+        settings = {REGISTER: register, "python_files": ["test_*.py"]}
+        config = SimpleNamespace(
+            args=paths,
+            option=SimpleNamespace(pyargs=pyargs),
+            rootpath=tmp_path,
+            invocation_params=SimpleNamespace(dir=tmp_path),
+            getini=settings.get,
+        )
+        return asks_for_claims_alone(config)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("paths", "alone"),
+    [
+        (["claims"], True),
+        (["claims/deep/test_b.py::test_theirs"], True),
+        (["studies"], True),
+        (["studies/mine/test_a.py::test_a", "claims"], True),
+        (["tests"], False),
+        (["claims", "tests"], False),
+        (["both"], False),
+        (["unlocked"], False),
+        (["."], False),
+        ([], False),
+        (["nowhere"], False),
+    ],
+)
+def test_paths_say_whether_claims_alone_are_asked_for(asks, paths, alone):
+    """A folder of tests that has a lock, too, keeps pytest-xdist's workers."""
+    assert asks(*paths) is alone
+
+
+def test_installed_claims_and_registering_are_claims_alone(asks):
+    assert asks("embinit_papers.kim2024", pyargs=True)
+    assert not asks("json", pyargs=True)
+    assert not asks("no.such.module", pyargs=True)
+    assert asks("tests", register="10")
+
+
+CLAIM = """
+import random
+
+from embinit import Family, claim, experiment, training
+
+@training(measures=["score"])
+def fit(seed, arm):
+    return {"low": 1, "high": 9}[arm] + random.Random(f"{seed} {arm}").random()
+
+ON = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)
+
+@claim("mine/f/a", says="High is above low", family=Family("mine/f", size=1), on=ON)
+def test_a(arms):
+    assert arms["high"] > arms["low"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("-n", "100"), "embinit: tier micro, device cpu (-n 100, but there is room for 2)"),
+        (("-n", "2"), "embinit: tier micro, device cpu"),
+        (("-n", "auto", "--dist", "loadfile"), "embinit: tier micro, device cpu"),
+        (("-n", "0"), "embinit: tier micro, device cpu"),
+        (("-p", "no:xdist"), "embinit: tier micro, device cpu"),
+    ],
+)
+def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, told):
+    """However many are asked for, as many as there are cores train, and one process judges."""
+    monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    pytester.makeini("[pytest]\nembinit_short_options = all\nfilterwarnings = error\n")
+    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIM)
+    done = pytester.runpytest_inprocess("claims", *given)
+    done.assert_outcomes(passed=1)
+    assert told in done.outlines
+    assert "bringing up" not in done.stdout.str()
