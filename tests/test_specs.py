@@ -144,7 +144,7 @@ def run_of(tier, name, init):
         ),
         (
             lambda: run_of("paper", "bert-sst2", "xavier"),
-            "ad5dea64b26574dfe6fb87a28c6d4811b59fbbfb9b4d2ad8f5683640399497c5",
+            "41972350e88b85f27f5e5f7c6f8e49613a2f0dbb6409791989f1674f507155c7",
         ),
         (
             lambda: (
@@ -155,11 +155,11 @@ def run_of(tier, name, init):
                 .with_layers(2)
                 .run("pretrained", 0)
             ),
-            "f18c1118fd168bb7522fce64486e97817909d800e36db3d8b8cefe1da657d8a5",
+            "f31baa5b4bff04c92f1a9bd8afb2d4b0b25fb2ea061f6afe9ff014c54db80925",
         ),
         (
             lambda: probes("micro")[0].run("pretrained", 3),
-            "abd19659c07a26acc341220661ec854e7241e2798e2b1f657400c2dde85816d1",
+            "4da21e5612f106f516137e22e1a9859279ec3a8674f5aa0b890b5879d18d059a",
         ),
         (
             lambda: pretrainings("micro")[0].run("pretrained", 3),

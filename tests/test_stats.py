@@ -15,7 +15,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from embinit.errors import InputError
 from embinit.stats.power import power, seeds_for, smallest_effect, unknown_after
-from embinit.stats.rule import chance_to_decide, chance_to_support, compare, rank_correlation
+from embinit.stats.rule import chance_to_decide, chance_to_support, compare
 from embinit.stats.statements import RULE, Outcome, Pairing, RegisteredSd, Relation, Verdict
 
 SCORES = st.floats(-50, 50).map(lambda score: round(score, 6))
@@ -378,11 +378,6 @@ def test_chances_are_the_power_at_what_was_seen(mean, n, relation):
     assert support == pytest.approx(power(inside / outcome.sd, n, 0.05), abs=0.01)
     decide = chance_to_decide(outcome, relation, n, 0.05)
     assert decide == pytest.approx(power(deepest / outcome.sd, n, 0.05), abs=0.01)
-
-
-def test_rank_correlation_is_scipys_and_0_for_a_constant():
-    assert rank_correlation([1, 2, 3], [2.0, 9.0, 7.0]) == pytest.approx(0.5)
-    assert rank_correlation([1, 1, 1], [2.0, 9.0, 7.0]) == 0.0
 
 
 def test_the_docs_state_the_rule_that_documents_carry():

@@ -113,7 +113,7 @@ def against_print(comparison: Mapping[str, Any]) -> str:
 def allows_print(entry: Mapping[str, Any]) -> bool:
     """Whether a claim has NO EFFECT within a margin larger than each printed difference."""
     shown = deciding(entry)
-    if shown is None or entry["verdict"] != Verdict.NO_EFFECT or not shown["printed"]:
+    if shown is None or entry["verdict"] != Verdict.NO_EFFECT or not shown.get("printed"):
         return False
     return all(abs(row["difference"]) < shown["margin"] for row in shown["printed"])
 

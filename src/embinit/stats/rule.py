@@ -288,12 +288,3 @@ def _chance(outcome: Outcome, inner: float, n: float, alpha: float, samples: int
         return 0.0
     registered = 0 if outcome.spread is None else outcome.spread.degrees
     return power(inner / outcome.sd, n, alpha, registered, samples)
-
-
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's rho; 0 where one of the two is constant, since a constant has no ranks."""
-    from scipy import stats
-
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        return 0.0
-    return float(stats.spearmanr(first, second).statistic)
