@@ -12,7 +12,6 @@ import pytest
 from builders import set_apart
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
-from embinit.lab.data.sources import SOURCES
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.summary import summarise
@@ -506,19 +505,17 @@ VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
 
 
 @pytest.fixture
-def probed(pytester, monkeypatch):
+def probed(pytester):
     """Judges a claim on analogies with vectors of a file."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
     questions = pytester.mkdir("analogies") / "questions-words.txt"
     questions.write_text(": family\nman woman king queen\n")
 
     def run(path, *arguments):
-        with monkeypatch.context() as patch:
-            set_apart(patch, SOURCES)
-            given = ("--embinit-data-dir", ".", "--embinit-source", f"glove={path}")
-            return pytester.runpytest_inprocess(
-                "claims", "--embinit-tier", "sample", *given, *arguments
-            )
+        given = ("--embinit-data-dir", ".", "--embinit-source", f"glove={path}")
+        return pytester.runpytest_subprocess(
+            "claims", "--embinit-tier", "sample", *given, *arguments
+        )
 
     return run
 
