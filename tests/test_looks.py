@@ -24,6 +24,7 @@ from embinit.claims.pending_looks import (
     pending_look,
 )
 from embinit.errors import InputError
+from embinit.runs.kinds import SECOND, Making
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.stats.interim import Look, boundaries, pocock_spending, schedule
@@ -228,6 +229,15 @@ def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
     assert following.costs.keys() == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
     assert 0 < following.chance < 1
+
+
+def test_a_look_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
+    """Each table once, however many of its runs read it: else a look seems cheap that isn't."""
+    case, session = stated_over("pretrained"), Session(Store(tmp_path), None, "cpu")
+    before = pending_look(case, session).seconds
+    tables = {seed: Making(f"table of {seed}", print, 100 * SECOND) for seed in range(3)}
+    monkeypatch.setattr(session, "lacks", lambda run: [tables[run.seed]])
+    assert pending_look(case, session).seconds == pytest.approx(before + 3 * 100)
 
 
 RUNS = [replace(ONE["xavier"].runs()[0], seed=seed) for seed in range(6)]

@@ -36,7 +36,8 @@ OWN_COUNTS = 4
 class PendingLook:
     """The look that an open claim would take next.
 
-    ``costs`` has the runs that are not stored, with seconds of one core each. ``chance`` is that of
+    ``costs`` has the runs that are not stored, with seconds of one core each, and their shares of
+    what is made before them. ``chance`` is that of
     deciding the claim. ``expected`` has the runs of the first look that decides nine times in ten,
     were means and spreads true, or else of its last. ``is_owed``: it is taken in any case, as a
     first look or a control's.
@@ -131,13 +132,19 @@ def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
 def _costs(
     new: Iterable[RunSpec], others: Iterable[RunSpec], session: Session
 ) -> dict[RunSpec, float]:
-    """The seconds of each new run: as many as the stored ones of its arm took, else by its cost."""
+    """The seconds of each new run: as many as the stored ones of its arm took, else by its cost.
+
+    Those of what is made first are shared by the runs that wait for it.
+    """
+    new = [*new]
+    waiting = Counter(making for run in new for making in session.lacks(run))
     took: dict[RunSpec, list[float]] = {}
     for run in others:
         if (result := session.result(run)) is not None and result.seconds:
             took.setdefault(run.without_seed(), []).append(result.seconds)
     return {
         run: statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
+        + math.fsum(each.cost / SECOND / waiting[each] for each in session.lacks(run))
         for run in new
     }
 

@@ -142,7 +142,7 @@ class Session(StoreView):
                 if self.is_stored(run):
                     self._end(run)
                     continue
-                if not (lacking := self._lacks(run)):
+                if not (lacking := self.lacks(run)):
                     waiting[run] = None
                 for making in lacking:
                     self._join(making)

@@ -55,7 +55,7 @@ class StoreView:
                 f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
                 "trained"
             )
-        if lacking := self._lacks(run):  # it is made first, and read then
+        if lacking := self.lacks(run):  # it is made first, and read then
             return next(filter(None, map(self._unmade.get, lacking)), None)
         kind = kind_of(run)
         # One data draw is like another: to read the texts of all takes minutes.
@@ -112,7 +112,7 @@ class StoreView:
 
     def is_stored(self, run: RunSpec) -> bool:
         """Whether the store has a record of the run, which holds."""
-        return not self._lacks(run) and self.name_of(run) in self.store
+        return not self.lacks(run) and self.name_of(run) in self.store
 
     def keep(self, key: str, result: RunResult) -> None:
         """Stores a result, which holds in this session."""
@@ -128,7 +128,7 @@ class StoreView:
         """The run's result, read from the store once; None while it is not stored."""
         if (known := self._results.get(self._keys.get(run, ""))) is not None:
             return known
-        if self.problem(run) is not None or self._lacks(run):
+        if self.problem(run) is not None or self.lacks(run):
             return None
         key = self.key(run)
         if key not in self._results:
@@ -150,7 +150,8 @@ class StoreView:
     def _is_left(self, run: RunSpec) -> bool:
         return run not in self._failures and not self.is_stored(run)
 
-    def _lacks(self, run: RunSpec) -> Sequence[Making]:
+    def lacks(self, run: RunSpec) -> Sequence[Making]:
+        """What the run reads and is made before it, such as a data draw's embedding table."""
         return () if run in self._keys else kind_of(run).lacks(run)
 
     def _fail(self, run: RunSpec, error: Exception) -> None:
