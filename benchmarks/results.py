@@ -57,7 +57,7 @@ is in English.
 def page(documents: Sequence[Document]) -> str:
     """The page of some verdicts documents, one a tier, in Markdown."""
     sections = [HEAD]
-    sections += ["## Findings\n", findings_as_markdown(documents)]
+    sections += ["## Findings\n", findings_as_markdown(documents), earlier(documents)]
     for document in documents:
         claims = document["claims"]
         shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
@@ -212,12 +212,26 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
         )
         for each in entries
     ]
-    told = ", ".join(f"{counts[how]} {how}" for how in HOW)
+    summary = ", ".join(f"{counts[how]} {how}" for how in HOW)
     return (
         "# The paper's statements\n\n"
         "`make results` writes this page from `statements.toml` and the blessed reports. "
-        f"Of {len(entries)} statements: {told}. A dash is a claim that a tier doesn't have.\n\n"
+        f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of all experiments "
+        "that the named claims have on a tier; a dash says that none was judged there. "
+        f"{earlier(documents)}\n"
         + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
+    )
+
+
+def earlier(documents: Sequence[Document]) -> str:
+    """What to know of verdicts that were decided before today's rule; "" where there are none."""
+    tiers = [f"`{each['session']['tier']}`" for each in documents if "rule" not in each]
+    if not tiers:
+        return ""
+    whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {', '.join(tiers)}"
+    return (
+        f"{whose} were decided by an earlier rule, on earlier statements. Today's statements are "
+        "registered and not judged yet: `make claims` judges them on new data draws.\n"
     )
 
 
@@ -254,7 +268,8 @@ def readme(documents: Sequence[Document], text: str) -> str:
     """
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    return f"{before}{BEGIN}{findings_as_markdown(documents, short=True)}\n{END}{after}"
+    table = findings_as_markdown(documents, short=True)
+    return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 
 def main() -> None:
