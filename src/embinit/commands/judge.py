@@ -81,6 +81,9 @@ def _judge(parsed: argparse.Namespace) -> int:
     base = judged[0].baseline
     if not parsed.baseline and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
+    seeded = any(score.seed for each in arms.scores.values() for score in each)
+    if seeded and not any(each.paired for each in judged):
+        notes.append("seeds pair nothing: every run needs one, and two arms two in common")
     if parsed.lower is None and not lower:
         notes.append("higher is taken to be better; --lower says otherwise")
     form = telling.as_json if parsed.json else telling.lines
