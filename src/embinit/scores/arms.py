@@ -57,11 +57,15 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Arms:
-    """The scores of several arms by name; bare numbers have an empty metric."""
+    """The scores of several arms by name; bare numbers have an empty metric.
+
+    Those ``of_noise`` have a standard deviation, and a mean of 0 that nobody measured.
+    """
 
     scores: Mapping[str, tuple[Score, ...]]
     metric: str = ""
     notes: tuple[str, ...] = ()
+    of_noise: bool = False
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""

@@ -11,6 +11,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
 """What the plain name of a column has that pairs runs."""
 
 MEAN, SD, N = "mean|avg|average", "sd|std|stdev|stddev", "n|runs|seeds|nseeds|nruns|count"
+RUNS = N.split("|")
 SCORE = re.compile(
     "accuracy|acc|score|f1|bleu|reward|return|auc|auroc|map|rouge|success|passed|metric|result"
 )
@@ -99,6 +101,7 @@ def read(
     found = arms_of(named or _scores(roles), score, notes)
     if not found.scores:
         raise InputError(f"{path} has no row; give one a run")
+    found = replace(found, of_noise=is_spread(score))
     return found if paired else found.unpaired()
 
 
@@ -194,25 +197,35 @@ def _curves(roles: _Roles, step: str) -> list[Curve]:
 
 
 def _summary(roles: _Roles) -> list[tuple[Key, Score]] | None:
-    """Runs that have the mean and standard deviation of each row; None of another table."""
-    table, score, arms, *_ = roles
+    """Runs that have the mean and standard deviation of each row; None of another table.
+
+    Their mean is 0 where the table has only standard deviations.
+    """
+    table, score, arms, seeds, _ = roles
     stem = re.sub(MEAN, "", plain(score))
     sd = roles.called("|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
-    n = roles.called(N)
-    if not sd or not (n or stem != plain(score)):
+    sd, n, alone = sd or score, roles.called(N), is_spread(score)
+    if seeds or not (alone or (sd != score and (n or stem != plain(score)))):
         return None
     if not n:
         raise InputError(f"{table.path} has means and {sd}; add a column n, how many runs each has")
-    made = []
+    made: dict[Key, list[Score]] = {}
     for place, (texts, key) in table.rows([score, sd, n], arms):
         mean, spread, runs = (cell(text, place).value for text in texts)
         count = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
-        if not count or math.isnan(mean) or (count > 1 and not spread >= 0):
-            raise InputError(f"{place} has no mean, sd and n from 1 to {MOST_SEEDS}; mend the row")
+        if not count or math.isnan(mean) or (count > 1 and not spread >= 0) or key in made:
+            mend = f"give one row an arm, with mean, sd, and n from 1 to {MOST_SEEDS}"
+            raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
-        unit = spread / statistics.stdev(range(count)) if count > 1 else 0.0
-        made += [(key, Score(mean + unit * (i - (count - 1) / 2), place)) for i in range(count)]
-    return made
+        unit, mean = spread / statistics.stdev(range(max(count, 2))), 0.0 if alone else mean
+        around = (unit * (i - (count - 1) / 2) for i in range(count))
+        made[key] = [Score(mean + (each if count > 1 else 0.0), place) for each in around]
+    return [(key, score) for key, each in made.items() for score in each]
+
+
+def is_spread(name: str) -> bool:
+    """Whether a column is called like a standard deviation."""
+    return plain(name) in SD.split("|")
 
 
 def _metric(table: Table, metric: str | None) -> str:
@@ -227,13 +240,16 @@ def _metric(table: Table, metric: str | None) -> str:
         known += [name] if score or plain(name) == "mean" else []
     if len(known) == 1:
         return known[0]
+    if not known and {*RUNS} & {*map(plain, table.columns)} and any(map(is_spread, table.columns)):
+        return next(filter(is_spread, table.columns))
     there = listed(known or table.columns)
     raise InputError(f"{table.path}: name the column that is judged by --metric; there are {there}")
 
 
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
-    called = {plain(name): name for name in table.columns[::-1] if name != score}
+    known = {score, *(name for name in table.columns if is_spread(name) or plain(name) in RUNS)}
+    called = {plain(name): name for name in table.columns[::-1] if name not in known}
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
         there = f"there are {listed(table.columns)}"
