@@ -186,21 +186,16 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Makes a failed test of a module of claims that can't be imported, where claims are run."""
+    """Has others run where a module of claims can't be imported, which alone would end pytest."""
     report = yield
-    if (
-        report.failed
-        and isinstance(collector, pytest.Module)
-        and not collector.config.option.collectonly
-    ):
-        from embinit.pytest_plugin.unloadable import Unloadable
+    option = collector.config.option
+    if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
+        from embinit.pytest_plugin.unloadable import explain
 
-        failing = Unloadable.of(report, collector)
-        if failing is not None:
+        if explain(report, collector):
             claim_session(collector.config)
-            made = pytest.CollectReport(report.nodeid, "passed", None, [failing])
-            made.sections = report.sections
-            return made
+            option.continue_on_collection_errors = True
+            setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
     if "embinit.claims.statements" in sys.modules and report.passed:
         collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report
@@ -227,6 +222,11 @@ class Controller:
         if self._unusable is not None:
             raise pytest.UsageError(self._unusable)
         return result
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Loads the session when a module of claims can't be imported."""
+        if hasattr(report, RESULT) and not self._config.pluginmanager.has_plugin(NAME):
+            claim_session(self._config).collect_error(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""

@@ -36,7 +36,6 @@ from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.pytest_plugin.unloadable import Unloadable
 from embinit.registry import nearest
 from embinit.runs.functions import Surroundings
 from embinit.runs.machine import SESSION_ROOM, require_room
@@ -61,7 +60,6 @@ class Collection:
         self._without: set[object] = set()
         self._absent = 0
         self._unmatched = ""
-        self._unloadable: list[str] = []
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """Parametrises a claim over its experiments on the tier."""
@@ -106,7 +104,6 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        unloadable = [item for item in items if isinstance(item, Unloadable)]
         folders: list[Folder] = []
         known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
 
@@ -117,9 +114,6 @@ class Collection:
 
         self._or_unusable(items, select)
         yield
-        # Any selection may ask for a claim that such a module has.
-        items[:0] = [item for item in unloadable if folders and item not in items]
-        self._unloadable = [item.line for item in unloadable]
         if folders:
             self._or_unusable(items, lambda: self._read_all(items, folders[0]))
         if known and not items and (keyword := self._options.config.option.keyword):
@@ -221,12 +215,10 @@ class Collection:
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
         verbosity = self._options.config.get_verbosity()
-        # Told before anything trains, since the test that fails comes in its turn.
-        broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
-        broken += [self._unmatched] if self._unmatched else []
+        unmatched = [self._unmatched] if self._unmatched else []
         if verbosity < 0 or self._state.registering.is_asked_for:
-            return broken
-        lines = [*broken, *power_summary.session_lines(self._state.cases)]
+            return unmatched
+        lines = [*unmatched, *power_summary.session_lines(self._state.cases)]
         lines += power_summary.doubts(self._state.cases)
         lines += filter(None, [self._training.forecast(), self._looks.longer_than_budget()])
         if self._absent:

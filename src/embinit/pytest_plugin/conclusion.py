@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
-from embinit.pytest_plugin import PHASES
+from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
@@ -61,6 +61,7 @@ class Conclusion:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed:
+            self._state.reported |= hasattr(report, RESULT)
             _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
         blessed = self._options.blessed or {"claims": ()}
         if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
