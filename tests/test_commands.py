@@ -151,7 +151,7 @@ def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
     """The list printed a key that the command then did not know."""
     store = Store(tmp_path)
     run = kept_function(seed=3).spec
-    store.tell_failure("ab12", "s", "no room", 'Traceback\n  File "f.py"\nnone', run)
+    store.tell_failure("ab12", "no room", 'Traceback\n  File "f.py"\nnone', run)
     store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
     _, lines = runs()
     assert [line.split("  ")[2:] for line in lines[:-1]] == [

@@ -32,7 +32,6 @@ CONTROL = "control"
 """The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
-UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
@@ -208,20 +207,6 @@ class Controller:
         """Waits in the session of ``config``."""
         self._config = config
         self._crashes: list[pytest.TestReport] = []
-        self._unusable: str | None = None
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Keeps what a worker could not use."""
-        self._unusable = getattr(node, "workeroutput", {}).get(UNUSABLE, self._unusable)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Raises the usage error that a worker met, as one process would."""
-        result = yield
-        if self._unusable is not None:
-            raise pytest.UsageError(self._unusable)
-        return result
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Loads the session when a module of claims can't be imported."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,7 +14,7 @@ from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
 from embinit.errors import InputError, printable
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import UNUSABLE, power_summary
+from embinit.pytest_plugin import power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
@@ -104,33 +102,14 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        folders: list[Folder] = []
         known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
-
-        def select() -> None:
-            if not is_tier(self._options.tier):  # experiments may name tiers of their own
-                raise pytest.UsageError(str(unknown_tier(self._options.tier)))
-            folders.append(Folder.of(items, self._count))
-
-        self._or_unusable(items, select)
+        if not is_tier(self._options.tier):  # experiments may name tiers of their own
+            raise pytest.UsageError(str(unknown_tier(self._options.tier)))
+        folder = Folder.of(items, self._count)
         yield
-        if folders:
-            self._or_unusable(items, lambda: self._read_all(items, folders[0]))
+        self._read_all(items, folder)
         if known and not items and (keyword := self._options.config.option.keyword):
             self._unmatched = _nothing_fits(keyword, known)
-
-    def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
-        """Does a step; a worker sends a usage error to its controller, and runs no test.
-
-        pytest-xdist would take the error for a crash of the worker.
-        """
-        try:
-            step()
-        except pytest.UsageError as error:
-            if not self._options.is_worker:
-                raise
-            getattr(self._options.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
-            items.clear()
 
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that can't be told."""
@@ -193,8 +172,6 @@ class Collection:
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )
-        if self._state.cases and self._options.is_worker and self._options.is_first:
-            self._tell_of_worker()
         if any(wanted) and not self._options.option("debug"):
             session = self._training.session
             if self._state.registering.is_asked_for:
@@ -231,13 +208,6 @@ class Collection:
     def pytest_report_collectionfinish(self) -> list[str]:
         """Tells what the claims can see before anything trains."""
         return self._lines()
-
-    def _tell_of_worker(self) -> None:
-        """Has the first worker of pytest-xdist tell what claims can see, on the terminal itself."""
-        capture = self._options.config.pluginmanager.get_plugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            for line in self._lines():
-                print(printable(line), file=sys.stderr, flush=True)
 
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""

@@ -241,10 +241,7 @@ class Session(StoreView):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False
-                # Another process may have tried it, or stored it, before its lock was free.
-                if (reason := self.store.failure(self.key(run), self.name)) is not None:
-                    self._failures[run] = reason
-                if self._is_left(run):
+                if self._is_left(run):  # another process may have stored it meanwhile
                     return True
         except InputError as error:  # it can't be locked, or what it reads is gone
             self._unkept[run] = error

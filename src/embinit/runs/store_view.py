@@ -157,7 +157,7 @@ class StoreView:
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self._failures[run] = reason = failure_reason(error)
         details = "".join(traceback.format_exception(error))
-        self.store.tell_failure(self.key(run), self.name, reason, details, run)
+        self.store.tell_failure(self.key(run), reason, details, run)
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
