@@ -15,12 +15,11 @@ import time
 import traceback
 from argparse import ArgumentError
 from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import CONCLUDED, OPTIONS, SETTINGS
+from embinit.options import OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -71,23 +70,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             ) from None
 
 
-def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Has pytest name the whole option where it doesn't know one that lacks its prefix."""
-    given = {each.partition("=")[0] for each in args}
-    meant = [f"--embinit-{n}" for n in OPTIONS if f"--{n}" in given and n != "debug"]
-    if meant:
-        parser.extra_info["did you mean"] = (
-            f"{', '.join(meant)}? {SHORT_OPTIONS} in pytest's configuration lets the short names do"
-        )
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     config.addinivalue_line(
         "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
     )
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+    if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
         take_over(config)
@@ -101,14 +90,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Ends a session of claims with a status of its own where an exception would end it.
 
-    Python would end with 1, as though a claim was refuted. For a process that waits for this one a
-    file says that it came to its end: code of a claim may end the process with any status.
+    Python would end with 1, as though a claim was refuted.
     """
-    concluded = os.environ.pop(CONCLUDED, None)  # no process that is started from here makes it
     try:
         result = yield
-        if concluded is not None:
-            Path(concluded).touch()
         if config.pluginmanager.has_plugin(NAME):
             sys.stdout.flush()
         return result
@@ -131,11 +116,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
 
 
 def _distributes(config: pytest.Config) -> bool:
-    """Whether this is a controller of pytest-xdist, started with ``-n`` or with ``--tx``."""
-    if hasattr(config, "workerinput"):
-        return False
-    by_tx = bool(config.getoption("tx", None)) and config.getoption("dist", "no") != "no"
-    return bool(config.getoption("numprocesses", None)) or by_tx
+    """Whether this is a controller of pytest-xdist."""
+    return not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no"
 
 
 def _is_asked_for(config: pytest.Config) -> bool:

@@ -48,7 +48,6 @@ class Conclusion:
         module, file = result.home
         self._state.modules[module, file] = None
         self._state.results[result.named["nodeid"]] = result
-        self._state.registering.collect(result)
         self._state.unwritten |= result.unwritten
         decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.

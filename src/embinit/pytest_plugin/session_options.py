@@ -12,7 +12,7 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
-from embinit.options import GPU_SHARE, REGISTER
+from embinit.options import REGISTER
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN, STARTED, STRICT
 from embinit.pytest_plugin.claims_alone import TRAINERS
@@ -81,11 +81,6 @@ class SessionOptions:
     def cluster(self) -> str | None:
         """The address of the cluster that trains; None for a new one."""
         return self.option("engine").partition(":")[2] or None
-
-    @property
-    def gpu_share(self) -> float:
-        """How much of a GPU a cohort takes on a cluster."""
-        return float(self.config.getini(GPU_SHARE) or 1)
 
     @property
     def registered_seeds(self) -> int | None:
@@ -194,8 +189,6 @@ class SessionOptions:
             raise InputError(
                 f"--embinit-engine {self.option('engine')}: it is local, ray or ray:ADDRESS"
             )
-        if not 0 < self.gpu_share <= 1:
-            raise InputError(f"{GPU_SHARE} {self.gpu_share}: it is above 0 and up to 1")
         if self.baseline_path is not None:
             try:
                 self.blessed = read(self.baseline_path, BY_BLESS)

@@ -106,7 +106,7 @@ class Training:
         if self.cluster is not None:
             from embinit.runs.ray_engine import RayEngine
 
-            engine = RayEngine(self._options.option("device"), self._options.gpu_share)
+            engine = RayEngine(self._options.option("device"))
             engine.watch()
             return engine
         devices = self._options.devices
