@@ -186,7 +186,31 @@ class Store:
 
         FileNotFoundError: there is no record. RecordError: there is one without a result to give.
         """
-        return _read(self.path(key), run)
+        path = self.path(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RecordError(
+                f"run record {path} can't be read ({error.strerror or error}); it may be whole: "
+                "try again, or move it away to have its run trained again"
+            ) from error
+        try:
+            envelope = parse_json(content)
+            record = envelope["record"]
+            if envelope["checksum"] != _checksum(record):
+                raise ValueError("its checksum does not match")
+            if envelope["key"] != path.stem:
+                raise ValueError(f"it is the record of run {envelope['key']}")
+            result = result_of(record)
+            if run is not None and not _same(result.spec, run):
+                raise ValueError("it is the record of another run")
+        except InputError as error:
+            raise RecordError(f"run record {path} can't be used here: {error}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise RecordError(f"run record {path} is damaged ({error})") from error
+        return result
 
     def verify(self) -> Iterator[tuple[Path, str]]:
         """Each file that is no whole record, and what is wrong with it; nothing is changed."""
@@ -197,12 +221,12 @@ class Store:
                 yield path, "is no record; a write may have been interrupted"
             else:
                 try:
-                    _read(path)
-                except RecordError as error:
+                    self.read(path.stem)
+                except (RecordError, FileNotFoundError) as error:
                     yield path, str(error).removeprefix(f"run record {path} ")
 
-    def put(self, key: str, result: RunResult) -> None:
-        """Keeps ``result``; a reader sees all of it or nothing.
+    def put(self, key: str, result: RunResult) -> RunResult:
+        """Keeps ``result``, and returns it as it will be read; a reader sees all of it or nothing.
 
         InputError: the store was opened to be read. OutputError: the result can't be written.
         ValueError: it is not finite, or could not be read back.
@@ -213,7 +237,8 @@ class Store:
         envelope = {"key": key, "checksum": _checksum(record), "record": record}
         text = json.dumps(envelope, allow_nan=False)
         # What can't be read back would be trained again and again.
-        if not _same(result_of(json.loads(text)["record"]).spec, result.spec):
+        kept = result_of(json.loads(text)["record"])
+        if not _same(kept.spec, result.spec):
             raise ValueError("its spec is another one when it is read back")
         path = self.path(key)
         try:
@@ -225,6 +250,7 @@ class Store:
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
                 f"was stored before is safe: make room, or {ELSEWHERE}"
             ) from error
+        return kept
 
     def tell_failure(self, key: str, reason: str, details: str, run: RunSpec) -> None:
         """Keeps why a run could not be made, for people; a later session tries again."""
@@ -297,34 +323,6 @@ class Store:
             yield True
         finally:
             lock.release()
-
-
-def _read(path: Path, run: RunSpec | None = None) -> RunResult:
-    """The result of a record's file. ``Store.read`` has what it raises."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise RecordError(
-            f"run record {path} can't be read ({error.strerror or error}); it may be whole: try "
-            "again, or move it away to have its run trained again"
-        ) from error
-    try:
-        envelope = parse_json(content)
-        record = envelope["record"]
-        if envelope["checksum"] != _checksum(record):
-            raise ValueError("its checksum does not match")
-        if envelope["key"] != path.stem:
-            raise ValueError(f"it is the record of run {envelope['key']}")
-        result = result_of(record)
-        if run is not None and not _same(result.spec, run):
-            raise ValueError("it is the record of another run")
-    except InputError as error:
-        raise RecordError(f"run record {path} can't be used here: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise RecordError(f"run record {path} is damaged ({error})") from error
-    return result
 
 
 def _failure_in(path: Path) -> Failure | None:
