@@ -69,29 +69,6 @@ def test_equation_1_gives_xaviers_sigma(made: Table) -> None:
 
 
 @modest
-@given(tables(), means, scales)
-def test_standardising_twice_is_standardising_once(made: Table, mean: float, sigma: float) -> None:
-    """A table that has the wanted mean and sigma is shifted by 0 and scaled by 1."""
-    table, special = made
-    once = standardise(table, special, mean, sigma)
-    torch.testing.assert_close(standardise(once, special, mean, sigma), once, rtol=1e-5, atol=1e-5)
-
-
-@modest
-@given(tables(), scales, means)
-def test_standardising_forgets_affine_maps(made: Table, factor: float, shift: float) -> None:
-    """(a x + b - mean) / sigma has a and b in both parts, and they cancel for a > 0."""
-    table, special = made
-    mapped = table.double() * factor + shift
-    torch.testing.assert_close(
-        standardise(mapped, special, 0.0, 1.0),
-        standardise(table, special, 0.0, 1.0),
-        rtol=1e-5,
-        atol=1e-5,
-    )
-
-
-@modest
 @given(tables())
 def test_standardising_keeps_order_and_angles(made: Table) -> None:
     """An increasing map keeps order; a row minus its own mean is only scaled, so angles stay."""
@@ -121,17 +98,6 @@ def test_special_rows_stay_zero_and_out_of_statistics(made: Table, seed: int, na
     result = INITS[name](shape, special, generator(seed), table)
     assert bool((result[special] == 0).all())
     assert torch.equal(result, INITS[name](shape, special, generator(seed), loud))
-
-
-@modest
-@given(tables(), seeds)
-def test_equation_4_undoes_equation_1(made: Table, seed: int) -> None:
-    """Both are the one increasing affine map between two means and sigmas, there and back."""
-    table, special = made
-    there = pretrained_xavier(table, special, generator(seed))
-    back = standardise(there, special, *moments(table, special))
-    atol = 1e-5 * table.abs().max().item()
-    torch.testing.assert_close(back[~special], table[~special], rtol=0, atol=atol)
 
 
 @modest
