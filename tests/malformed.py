@@ -179,11 +179,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def outcome(reader: Reader, folder: Path, which: int, changes: Sequence[Mutation]) -> str:
-    """Spoils one file of a reader's (``which``) in an empty folder, reads it, and says how it went.
-
-    Returns:
-        ``right``, the line that refuses it, or ``set aside``, as a store does with a warning.
-    """
+    """Spoils one file of a reader's: ``right``, the line that refuses it, or ``set aside``."""
     files = reader.files()
     name = sorted(files)[which % len(files)]
     files[name] = functools.reduce(spoil, changes, files[name])
