@@ -113,15 +113,6 @@ def test_xavier_pretrained_is_xavier_with_the_vectors_moments(made: Table, seed:
     assert torch.corrcoef(pair)[0, 1].item() == pytest.approx(1, abs=1e-6)
 
 
-@modest
-@given(st.integers(1, 300), st.integers(1, 60), seeds)
-def test_xavier_stays_within_its_bound(n: int, d: int, seed: int) -> None:
-    """It is uniform on the bound's interval, whose sigma is the bound over sqrt(3)."""
-    table = xavier((n, d), torch.zeros(n, dtype=torch.bool), generator(seed))
-    assert table.abs().max().item() <= xavier_bound(n, d) * (1 + 1e-6)
-    assert xavier_sigma(n, d) == pytest.approx(math.sqrt(2 / (n + d)))
-
-
 def test_xavier_is_uniform() -> None:
     """120,000 values against scipy's uniform distribution, by Kolmogorov and Smirnov."""
     table = xavier((1200, 100), torch.zeros(1200, dtype=torch.bool), generator(1))
