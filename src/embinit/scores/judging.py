@@ -131,7 +131,8 @@ def judge(
     elif base not in names:
         raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
     if not (others := [name for name in names if name != base]):
-        raise InputError(f"{base!r} is the only arm; give another one to compare, or --noise FILE")
+        mend = "the baseline's runs" if known.before else "another one to compare, or --noise FILE"
+        raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
     return [_judged(arms, arm, base, plan, share, known) for arm in others]
 
