@@ -7,7 +7,7 @@ noise of runs of the baseline, with runs added as it says.
 
     python benchmarks/nights.py [--nights 100]
 
-It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/first-claim.md``.
+It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/numbers.md``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ RULES: dict[str, Rule] = {
 
 
 def table(rules: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """The table of ``docs/first-claim.md``.
+    """The table of ``docs/numbers.md``.
 
     Args:
         rules: Of each rule and effect, what ``main`` writes.
