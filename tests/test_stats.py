@@ -385,7 +385,7 @@ def test_chances_are_the_power_at_what_was_seen(mean, n, relation):
 
 def test_the_docs_state_the_rule_that_documents_carry():
     assert len(RULE) <= 8
-    page = (Path(__file__).parents[1] / "docs/statistics.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs/verdicts.md").read_text("utf-8")
     assert "\n".join(f"{number}. {line}" for number, line in enumerate(RULE, 1)) in page
 
 
