@@ -184,8 +184,8 @@ def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(e
     embinit("register", "--seeds", "4", "-k", "above")
     [second] = lock_of(project)["differences"].values()
     line = lock_of(project)["claims"][key]
-    more = f"better > plain: spread {second['sd']:g} over 4 seeds, registered was {first['sd']:g}"
-    assert line["afterwards"] == f"{told}; {more} over 3 seeds"
+    measured = f"better > plain: standard deviation {second['sd']:g} over 4 seeds"
+    assert line["afterwards"] == f"{told}; {measured}, registered was {first['sd']:g} over 3 seeds"
     _, _, claims = judged(embinit, project, "-k", "above")
     assert claims["above"]["registration"]["state"] == "afterwards"
 

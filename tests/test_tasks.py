@@ -405,23 +405,6 @@ def test_paragraphs_of_both_wikipedias(tmp_path, monkeypatch):
         TASKS["wikipedia"].fingerprint(tmp_path)
 
 
-def test_the_related_language_has_the_same_meaning_in_half_other_words():
-    """Grammar and function words alike; labels are those of the same examples in the source."""
-    ours, other = TASKS["micro-sentiment-across"], TASKS["micro-two-languages"]
-    assert ours.load(None, Cut()).train != ours.load(None, Cut()).test
-    pairs = [(one.text.split(), one.target.split()) for one in other.load(None, Cut()).test]
-    assert all(len(first) == len(second) for first, second in pairs)
-    shared = [a == b for first, second in pairs for a, b in zip(first, second, strict=True)]
-    assert 0.4 < sum(shared) / len(shared) < 0.8
-    known = {word for one in other.load(None, Cut()).train for word in one.text.split()}
-    for task in ("micro-sentiment-across", "micro-inference-across"):
-        splits = TASKS[task].load(None, Cut())
-        words = [word for one in splits.test for word in one.text.split()]
-        assert 0.4 < sum(word in known for word in words) / len(words) < 0.95
-        labels = Counter(one.label for one in splits.test)
-        assert min(labels.values()) > 100
-
-
 def test_text_to_pre_train_on_holds_no_task_s_examples():
     """Shares keep those in the source language apart, by which they are dealt out."""
     text = TASKS["micro-two-languages"].load(None, Cut())

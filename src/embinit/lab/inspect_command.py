@@ -19,7 +19,6 @@ def add_inspect(commands: Any) -> None:
         help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
     )
     inspect.add_argument("--tensor", help="the input table's name, if it is not found")
-    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
     inspect.add_argument(
         "--repair",
         type=Path,
@@ -40,12 +39,11 @@ def _inspect(parsed: argparse.Namespace) -> int:
     from embinit.lab.inspection import inspect
     from embinit.lab.inspection.repair import repair
 
-    options = {name: getattr(parsed, name) for name in ("tensor", "lr")}
-    inspection = inspect(parsed.path, **options)
+    inspection = inspect(parsed.path, tensor=parsed.tensor)
     print(inspection.as_text())
     if parsed.repair:
         made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor)
         print(f"\n{printable(made.as_text())}\n")
-        inspection = inspect(parsed.repair, **options)
+        inspection = inspect(parsed.repair, tensor=parsed.tensor)
         print(inspection.as_text())
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0
