@@ -642,7 +642,7 @@ def micro(tier):
 def test_a_statement_that_stands_somewhere_is_somebodys():
     """A citation without an author would be read as the paper's."""
     stated = claim("mine/f/a", says="It", where="Table 1", family=MINE, on=micro)
-    with pytest.raises(InputError, match=r"stands in 'Table 1'.*give it an origin, paper, abstr"):
+    with pytest.raises(InputError, match=r"is from 'Table 1'.*give it an origin, paper, abstr"):
         claim_of(stated(micro))
     with pytest.raises(InputError, match=r"there is no origin 'papers': did you mean 'paper'"):
         Family("mine/f", 1, origin="papers")
@@ -699,7 +699,7 @@ def test_a_margin_that_noise_covers_tells_nothing(tmp_path):
     assert reads(alike).obstacle is None
     lock.write({"differences": {key: {"sd": 3.0, "seeds": 10}}})
     assert re.match(
-        r"too coarse to tell: its margin is 1 % accuracy, and the smallest that 20 seeds resolve "
+        r"underpowered: its margin is 1 % accuracy, and the smallest that 20 seeds resolve "
         r"is [12]\.\d+$",
         reads(alike).obstacle,
     )

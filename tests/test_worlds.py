@@ -94,14 +94,14 @@ def test_a_name_carries_its_world(name, world):
 def test_what_is_no_world_is_told(known, world):
     """One world has one name, so that a run has one key."""
     base = {id(TASKS): "micro-verb", id(SOURCES): "micro-t5"}.get(id(known), "micro-neighbours")
-    with pytest.raises(InputError, match=rf"{base}.*has no world '.*': a world is a number from 1"):
+    with pytest.raises(InputError, match=rf"{base}.*has no data draw '.*': give a number from 1"):
         known[f"{base}@{world}"]
 
 
 def test_only_what_is_made_has_worlds():
     """A world of real text would silently be the same text again."""
     for known, name in ((TASKS, "sst2"), (SOURCES, "glove"), (EVALUATIONS, "analogies")):
-        with pytest.raises(InputError, match=f"{name!r} has no world '3': it has no worlds"):
+        with pytest.raises(InputError, match=f"{name!r} has no data draw '3': it has none"):
             known[f"{name}@3"]  # type: ignore[index]
     with pytest.raises(InputError, match="'micro-verbs@3': did you mean 'micro-verb'"):
         TASKS["micro-verbs@3"]
@@ -219,7 +219,7 @@ def test_a_table_of_another_world_is_refused(worlds_folder):
     make("glove")
     path = worlds_folder / f"micro-glove@{FREE}.safetensors"
     path.rename(worlds_folder / "micro-glove@9004.safetensors")
-    with pytest.raises(InputError, match="another language than world 9004's"):
+    with pytest.raises(InputError, match="another language than data draw 9004's"):
         source("micro-glove@9004").fingerprint()
     make("glove")
     experiment = in_world(make_experiment(), "glove", FREE)

@@ -11,26 +11,26 @@ from embinit.errors import printable
 
 def add_inspect(commands: Any) -> None:
     """Adds the command to the parser's."""
-    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
+    inspect = commands.add_parser(
+        "inspect", help="check the embeddings of a model or a file of vectors"
+    )
     inspect.add_argument(
         "path",
         help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
     )
-    inspect.add_argument(
-        "--tensor", help="the input table's name, where it can't be found by itself"
-    )
+    inspect.add_argument("--tensor", help="the input table's name, if it is not found")
     inspect.add_argument(
         "--repair",
         type=Path,
         metavar="DIR",
-        help="write a copy of the model there, with rows made anew that are zero, nearly so, not "
-        "finite or copies",
+        help="write a copy of the model there, with new rows for those that are zero, nearly "
+        "zero, not finite or copies",
     )
     inspect.add_argument(
         "--fail-on",
         choices=("note", "warning", "error"),
-        help="end with status 1 where a finding is as grave as this, or graver (with --repair: one "
-        "of the copy)",
+        help="end with status 1 for a finding of this severity or more (with --repair: in the "
+        "copy)",
     )
     inspect.set_defaults(run=_inspect)
 
