@@ -7,7 +7,7 @@ noise of runs of the baseline, with runs added as it says.
 
     python benchmarks/nights.py [--nights 100]
 
-It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/first-claim.md``.
+It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/numbers.md``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ RULES: dict[str, Rule] = {
 
 
 def table(rules: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """The table of ``docs/first-claim.md``, of what ``main`` writes of each rule and effect."""
+    """The table of ``docs/numbers.md``, of what ``main`` writes of each rule and effect."""
     lines = []
     for name, effects in rules.items():
         cells = [f"{100 * e['kept']:.1f} %, {e['runs_a_trial']:.1f}" for e in effects.values()]

@@ -91,8 +91,6 @@ Verdicts = dict[str, Any]
 def load() -> None:
     """Loads what a session takes longest to load, so that those that are forked have it."""
     import scipy.stats  # noqa: F401
-    import statsmodels.stats.multitest
-    import statsmodels.stats.power  # noqa: F401
 
     os.environ.update(PLUGINS)
 

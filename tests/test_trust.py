@@ -1,4 +1,4 @@
-"""What docs/trust.md says: claims are code, everything else is data."""
+"""What the section Security of docs/options.md says: claims are code, everything else is data."""
 
 from __future__ import annotations
 

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-CONCLUDED = "EMBINIT_CONCLUDED"
-"""The variable that names a file: a session that came to its end makes it."""
-
-REGISTER, WORLDS, GPU_SHARE = "embinit_register", "embinit_worlds", "embinit_gpu_share"
+REGISTER, WORLDS = "embinit_register", "embinit_worlds"
 
 SETTINGS = {
     REGISTER: "judge nothing: embinit register sets it, to the seeds that it measures on",
     WORLDS: "test claims that draw a world for each seed on other worlds than the registered ones, "
     "FIRST or FIRST-LAST, such as 9000-9019; their tables are trained first",
-    GPU_SHARE: "how much of a GPU a cohort takes on a Ray cluster, above 0 to 1 (default: 1)",
 }
 """The settings that are no options."""
 

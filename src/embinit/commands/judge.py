@@ -34,7 +34,7 @@ def add_judge(commands: Any) -> None:
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
     add("--margin", type=float, default=0.0, help="a difference shown to be within it is no effect")
-    noise = "runs made before, best ten or more: a number a line, or a table; alone it is printed"
+    noise = "runs made before, a number a line or a table, or their sd and n; alone it is printed"
     add("--noise", type=Path, metavar="FILE", help=noise)
     crashed = (
         "a run that crashed or ended early gets the worst score, or is left out, or its score is "
@@ -64,6 +64,8 @@ def _judge(parsed: argparse.Namespace) -> int:
 
     arms = _arms(parsed)
     earlier = _read(parsed, parsed.noise) if parsed.noise else None
+    if arms is not None and arms.of_noise:
+        arms, earlier = None, arms
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     falls = lower_is_better(known.metric or (earlier or known).metric)
@@ -81,6 +83,9 @@ def _judge(parsed: argparse.Namespace) -> int:
     base = judged[0].baseline
     if not parsed.baseline and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
+    seeded = any(score.seed for each in arms.scores.values() for score in each)
+    if seeded and not any(each.paired for each in judged):
+        notes.append("seeds pair nothing: every run needs one, and two arms two in common")
     if parsed.lower is None and not lower:
         notes.append("higher is taken to be better; --lower says otherwise")
     form = telling.as_json if parsed.json else telling.lines
