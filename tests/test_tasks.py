@@ -364,10 +364,9 @@ def test_paragraphs_stand_beside_pairs_to_retrieve(wikipedia, monkeypatch):
     cut = task.load(wikipedia, Cut(train=2)).train
     assert len(cut) == 2
     assert cut == task.load(wikipedia, Cut(train=2)).train
-    for name in ("wikipedia/train.en", "iwslt2017/validation.de"):
+    for name in ("wikipedia/train.de.gz", "iwslt2017/validation.de.gz"):
         before = task.fingerprint(wikipedia)
-        (wikipedia / name).write_text("anders\n" * 5)
-        (wikipedia / "iwslt2017/validation.en").write_text("other\n" * 5)
+        (wikipedia / name).write_bytes(gzip.compress(b"anders\n" * 5))
         assert task.fingerprint(wikipedia) != before
     (wikipedia / "wikipedia/train.de.gz").unlink()
     with pytest.raises(InputError, match=r"Wikipedia \(de\)"):
