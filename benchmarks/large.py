@@ -65,7 +65,6 @@ def made(folder: Path, records: int, claims: int) -> None:
     draw, root = random.Random(5000), folder / ".embinit/store"
     for name in ("locks", "failures"):
         (root / name).mkdir(parents=True)
-    (root / "format").write_text("1\n")
 
     def put(key: str, record: dict[str, object]) -> None:
         target = root / "runs" / key[:2] / f"{key}.json"

@@ -151,7 +151,7 @@ def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
     """The list printed a key that the command then did not know."""
     store = Store(tmp_path)
     run = kept_function(seed=3).spec
-    store.tell_failure("ab12", "s", "no room", 'Traceback\n  File "f.py"\nnone', run)
+    store.tell_failure("ab12", "no room", 'Traceback\n  File "f.py"\nnone', run)
     store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
     _, lines = runs()
     assert [line.split("  ")[2:] for line in lines[:-1]] == [
@@ -248,23 +248,8 @@ def test_an_end_of_the_command_is_the_end_of_its_child(run_in):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-@pytest.mark.parametrize("text", ["{}", "def test_it():\n    {}"], ids=["import", "test"])
-def test_a_session_that_never_ends_is_no_success(run_in, capfd, text):
-    """Any code of a claim may end the process, and with status 0."""
-    assert run_in("import os\n\n" + text.format("os._exit(0)\n")) == Status.BROKEN
-    [line] = capfd.readouterr().err.splitlines()
-    assert line.startswith("embinit: pytest ended with status 0 before its session came to its end")
-
-
 def test_what_pytest_prints_without_a_session_is_a_success(run_in):
     assert run_in("", "--markers") == Status.IN_ORDER
-
-
-def test_pytest_names_the_whole_option(pytester):
-    """In most projects the short names are not there, and the documents use them."""
-    done = pytester.runpytest_inprocess("--seeds=10", "-p", "no:cacheprovider")
-    assert done.ret == Status.UNUSABLE
-    done.stderr.fnmatch_lines(["*unrecognized arguments: --seeds=10*", "*--embinit-seeds*"])
 
 
 def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_path, monkeypatch):

@@ -167,14 +167,6 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     assert [seen["first"], seen["last"]] == [effects[0], effects[-1]]
 
 
-def test_a_worker_tells_what_claims_can_see(pytester):
-    """The controller of pytest-xdist reads no claim itself."""
-    (pytester.mkdir("mixed") / "test_mine.py").write_text(CLAIMS)
-    result = pytester.runpytest_subprocess("mixed", "-n", "2", "--embinit-no-train")
-    told = [line for line in result.errlines if "claims and" in line]
-    assert told == ["embinit: 5 claims and 2 controls, seeds: 6"]
-
-
 def blessed(suite, **verdicts):
     """A baseline from the suite's own report, with other verdicts for some statements."""
     main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
@@ -338,7 +330,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     assert document["claims"][0]["comparisons"][0]["n"] == 6
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
     result.stderr.fnmatch_lines(
-        ["*--embinit-max-seeds: at most 3 seeds, but the first look takes 6*"]
+        ["*--embinit-max-seeds: at most 3 seeds, but the first interim analysis takes 6*"]
     )
 
 

@@ -169,17 +169,12 @@ def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
     assert "sst2/train.tsv.gz" in str(error)
 
 
-@pytest.mark.parametrize(("share", "places"), [(1.0, 8), (0.5, 16)])
-def test_a_gpu_trains_as_many_cohorts_as_its_shares(share, places):
+def test_a_cohort_takes_a_core_or_a_gpu():
     """Ray keeps to what a task says that it needs."""
-    engine = RayEngine("cuda", share)
-    engine._resources = {"CPU": 64.0, "GPU": 8.0}
-    assert engine.places == places
-    assert engine._needs()["num_gpus"] == share
-    on_cpu = RayEngine("cpu")
-    on_cpu._resources = engine._resources
-    assert on_cpu.places == 64
-    assert "num_gpus" not in on_cpu._needs()
+    for device, places, gpus in (("cuda", 8, 1), ("cpu", 64, None)):
+        engine = RayEngine(device)
+        engine._resources = {"CPU": 64.0, "GPU": 8.0}
+        assert (engine.places, engine._needs().get("num_gpus")) == (places, gpus)
 
 
 def test_without_ray_its_name_is_told(pytester, monkeypatch):

@@ -139,17 +139,23 @@ def test_any_number_of_trainers_comes_to_the_same_verdicts(suite, monkeypatch):
 
 
 def test_progress_is_told_while_models_train(suite):
-    """Into a file as on a terminal, though pytest captures what tests print."""
-    often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.TELL_SECONDS = 0.05\n"
+    """Though pytest captures what tests print."""
+    often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.SECONDS = 0.05\n"
     suite.makeconftest(often)
     done = subprocess.run(
         command("claims", "-k", "test_b", "-n", "1"),
         cwd=suite.path,
+        env={**os.environ, "CI": ""},
         capture_output=True,
         text=True,
     )
-    told = r"embinit: \d+ of \d+ runs stored, (estimating|(about \d+ min|under a minute) left)"
-    assert re.search(told, done.stdout)
+    left = r"(estimating|(about \d+ min|under a minute) left)"
+    lines = re.findall(
+        rf"embinit: (\d) of (\d) claims judged, \d+ of \d+ runs stored, {left}", done.stdout
+    )
+    judged = [int(line[0]) for line in lines]
+    assert judged == sorted(judged)
+    assert (judged[0], {line[1] for line in lines}) == (0, {"2"})
 
 
 def test_collecting_trains_nothing(suite):

@@ -23,7 +23,7 @@ from embinit.commands.main import main
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.results import RunName, RunResult
-from embinit.runs.store import FORMAT, DamagedWarning, RecordError, Store
+from embinit.runs.store import DamagedWarning, RecordError, Store
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 RUN = make_experiment().run("xavier", 0)
@@ -104,18 +104,6 @@ def test_a_record_of_an_unknown_kind_is_passed_over(store):
     with pytest.warns(DamagedWarning, match="can't be used here: .*unheard-of.*passed over"):
         assert store.get("ab12") is None
     assert names(store) == ["ab12.json"]
-
-
-def test_a_record_of_older_code_is_read(store):
-    """It had a second checksum, or no key: stores keep their worth."""
-    path = store.path("ab12")
-    envelope = json.loads(path.read_text())
-    for older in ({"key_checksum": "abc", **envelope}, {**envelope, "key": "ab12"}):
-        path.write_text(json.dumps(older))
-        assert store.get("ab12", RUN) == scored(bleu=31.5)
-    del envelope["key"]
-    path.write_text(json.dumps(envelope))
-    assert store.get("ab12", RUN) == scored(bleu=31.5)
 
 
 def test_a_record_that_cant_be_read_now_stays(store, monkeypatch):
@@ -209,15 +197,12 @@ def test_a_full_disk_is_one_clear_error(store, monkeypatch):
 
 
 def test_a_store_that_cannot_be_used_says_so(tmp_path):
-    """A file in the directory's place, none to read, and one of a newer embinit."""
+    """A file in the directory's place, or none to read."""
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"can't be written.*--embinit-store"):
         Store(tmp_path / "file" / "store")
     with pytest.raises(InputError, match="no store of runs"):
         Store(tmp_path / "nowhere", write=False)
-    (Store(tmp_path / "newer").root / FORMAT).write_text("2\n")
-    with pytest.raises(InputError, match=r"has the format '2'.* update embinit"):
-        Store(tmp_path / "newer")
 
 
 def test_a_store_that_is_only_read_is_left_as_it_is(store):
@@ -305,7 +290,7 @@ def test_old_runs_are_pruned(store):
     """And failures, and what was set aside."""
     store.put("cd34", scored(bleu=1.0))
     os.utime(store.path("cd34"), (1, 1))
-    store.tell_failure("ef56", "s", "no")
+    store.tell_failure("ef56", "no", "", RUN)
     store.path("ab12").with_suffix(".damaged").write_text("")
     assert store.prune(2.0) == (1, 2)
     assert [*store] == ["ab12"]
@@ -313,15 +298,11 @@ def test_old_runs_are_pruned(store):
 
 
 def test_a_failure_is_kept_with_its_run(tmp_path):
-    """Its arm and seed, its traceback, and when it was; an older version's has its reason alone."""
+    """Its arm and seed, its traceback, and when it was; a damaged one is passed over."""
     store = Store(tmp_path)
-    store.tell_failure("ab12", "s", "no", "Traceback", RUN)
-    (tmp_path / "failures/ab34.json").write_text('{"session": "s", "reason": "old"}')
+    store.tell_failure("ab12", "no", "Traceback", RUN)
     (tmp_path / "failures/ab56.json").write_text("[")
-    new, old = store.failures()
-    assert new[:4] == ("ab12", "s", "no", "Traceback")
-    assert new.when
-    assert new.run == RunName.of(RUN)
-    assert (old.reason, old.details, old.run) == ("old", "", None)
-    assert store.failure("ab12", "s") == "no"
-    assert store.failure("ab12", "t") is None
+    [failure] = store.failures()
+    assert failure[:3] == ("ab12", "no", "Traceback")
+    assert failure.when
+    assert failure.run == RunName.of(RUN)

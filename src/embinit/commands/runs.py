@@ -24,11 +24,13 @@ SHOWN = 12
 
 def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
-    runs = commands.add_parser("runs", help="what a store has: list, show, verify or prune it")
-    runs.add_argument("key", nargs="?", help="show the runs whose keys begin so, failed ones too")
+    runs = commands.add_parser("runs", help="list, show, verify or prune the runs of a store")
+    runs.add_argument(
+        "key", nargs="?", help="show the runs whose key begins like this, also failed ones"
+    )
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
     what = runs.add_mutually_exclusive_group()
-    what.add_argument("--verify", action="store_true", help="is every record whole?")
+    what.add_argument("--verify", action="store_true", help="check every record")
     what.add_argument(
         "--prune",
         type=finite,

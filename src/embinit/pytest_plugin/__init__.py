@@ -15,12 +15,11 @@ import time
 import traceback
 from argparse import ArgumentError
 from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import CONCLUDED, OPTIONS, SETTINGS
+from embinit.options import OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -32,7 +31,6 @@ CONTROL = "control"
 """The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
-UNUSABLE = "embinit.unusable"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
 STARTED: pytest.StashKey[float] = pytest.StashKey()
@@ -72,23 +70,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             ) from None
 
 
-def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Has pytest name the whole option where it doesn't know one that lacks its prefix."""
-    given = {each.partition("=")[0] for each in args}
-    meant = [f"--embinit-{n}" for n in OPTIONS if f"--{n}" in given and n != "debug"]
-    if meant:
-        parser.extra_info["did you mean"] = (
-            f"{', '.join(meant)}? {SHORT_OPTIONS} in pytest's configuration lets the short names do"
-        )
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
     config.addinivalue_line(
         "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
     )
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+    if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
         take_over(config)
@@ -102,14 +90,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     """Ends a session of claims with a status of its own where an exception would end it.
 
-    Python would end with 1, as though a claim was refuted. For a process that waits for this one a
-    file says that it came to its end: code of a claim may end the process with any status.
+    Python would end with 1, as though a claim was refuted.
     """
-    concluded = os.environ.pop(CONCLUDED, None)  # no process that is started from here makes it
     try:
         result = yield
-        if concluded is not None:
-            Path(concluded).touch()
         if config.pluginmanager.has_plugin(NAME):
             sys.stdout.flush()
         return result
@@ -132,11 +116,8 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
 
 
 def _distributes(config: pytest.Config) -> bool:
-    """Whether this is a controller of pytest-xdist, started with ``-n`` or with ``--tx``."""
-    if hasattr(config, "workerinput"):
-        return False
-    by_tx = bool(config.getoption("tx", None)) and config.getoption("dist", "no") != "no"
-    return bool(config.getoption("numprocesses", None)) or by_tx
+    """Whether this is a controller of pytest-xdist."""
+    return not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no"
 
 
 def _is_asked_for(config: pytest.Config) -> bool:
@@ -186,21 +167,16 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Makes a failed test of a module of claims that can't be imported, where claims are run."""
+    """Has others run where a module of claims can't be imported, which alone would end pytest."""
     report = yield
-    if (
-        report.failed
-        and isinstance(collector, pytest.Module)
-        and not collector.config.option.collectonly
-    ):
-        from embinit.pytest_plugin.unloadable import Unloadable
+    option = collector.config.option
+    if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
+        from embinit.pytest_plugin.unloadable import explain
 
-        failing = Unloadable.of(report, collector)
-        if failing is not None:
+        if explain(report, collector):
             claim_session(collector.config)
-            made = pytest.CollectReport(report.nodeid, "passed", None, [failing])
-            made.sections = report.sections
-            return made
+            option.continue_on_collection_errors = True
+            setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
     if "embinit.claims.statements" in sys.modules and report.passed:
         collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report
@@ -213,20 +189,11 @@ class Controller:
         """Waits in the session of ``config``."""
         self._config = config
         self._crashes: list[pytest.TestReport] = []
-        self._unusable: str | None = None
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Keeps what a worker could not use."""
-        self._unusable = getattr(node, "workeroutput", {}).get(UNUSABLE, self._unusable)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, Any, Any]:
-        """Raises the usage error that a worker met, as one process would."""
-        result = yield
-        if self._unusable is not None:
-            raise pytest.UsageError(self._unusable)
-        return result
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Loads the session when a module of claims can't be imported."""
+        if hasattr(report, RESULT) and not self._config.pluginmanager.has_plugin(NAME):
+            claim_session(self._config).collect_error(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""

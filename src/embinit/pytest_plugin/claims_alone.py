@@ -24,10 +24,10 @@ FOLDER, LOCK = "claims", "claims.lock"
 
 
 def take_over(config: pytest.Config) -> None:
-    """Takes ``-n`` from pytest-xdist where a session asks for claims alone."""
+    """Takes the workers from pytest-xdist where a session asks for claims alone."""
     option = config.option
     if asks_for_claims_alone(config):
-        config.stash[TRAINERS] = min(option.numprocesses, option.maxprocesses or 10**6)
+        config.stash[TRAINERS] = len(option.tx)
         option.numprocesses, option.dist, option.tx = None, "no", []
 
 

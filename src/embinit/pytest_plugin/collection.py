@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,14 +12,13 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
 from embinit.claims.lock import lock_beside
 from embinit.claims.statements import Statement
-from embinit.errors import InputError, printable
+from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import UNUSABLE, power_summary
+from embinit.pytest_plugin import power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
     ITEM_RESULT,
-    NO_CLAIM,
     ItemResult,
     Unreadable,
     argument,
@@ -29,20 +26,14 @@ from embinit.pytest_plugin.items import (
     ends_session,
     experiments_name,
     ids_of,
-    lacks_its_claim,
     read_item,
 )
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
-from embinit.pytest_plugin.unloadable import Unloadable
-from embinit.registry import nearest
 from embinit.runs.functions import Surroundings
-from embinit.runs.machine import SESSION_ROOM, require_room
 from embinit.specs import RunSpec
-
-MOST_NAMED = 5
 
 
 class Collection:
@@ -60,8 +51,6 @@ class Collection:
         self._training, self._looks = training, looks
         self._without: set[object] = set()
         self._absent = 0
-        self._unmatched = ""
-        self._unloadable: list[str] = []
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """Parametrises a claim over its experiments on the tier."""
@@ -106,37 +95,11 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        unloadable = [item for item in items if isinstance(item, Unloadable)]
-        folders: list[Folder] = []
-        known = {item.name.partition("[")[0]: ids_of(item)[0] for item in items if ids_of(item)}
-
-        def select() -> None:
-            if not is_tier(self._options.tier):  # experiments may name tiers of their own
-                raise pytest.UsageError(str(unknown_tier(self._options.tier)))
-            folders.append(Folder.of(items, self._count))
-
-        self._or_unusable(items, select)
+        if not is_tier(self._options.tier):  # experiments may name tiers of their own
+            raise pytest.UsageError(str(unknown_tier(self._options.tier)))
+        folder = Folder.of(items, self._count)
         yield
-        # Any selection may ask for a claim that such a module has.
-        items[:0] = [item for item in unloadable if folders and item not in items]
-        self._unloadable = [item.line for item in unloadable]
-        if folders:
-            self._or_unusable(items, lambda: self._read_all(items, folders[0]))
-        if known and not items and (keyword := self._options.config.option.keyword):
-            self._unmatched = _nothing_fits(keyword, known)
-
-    def _or_unusable(self, items: list[pytest.Item], step: Callable[[], None]) -> None:
-        """Does a step; a worker sends a usage error to its controller, and runs no test.
-
-        pytest-xdist would take the error for a crash of the worker.
-        """
-        try:
-            step()
-        except pytest.UsageError as error:
-            if not self._options.is_worker:
-                raise
-            getattr(self._options.config, "workeroutput")[UNUSABLE] = str(error)  # noqa: B009
-            items.clear()
+        self._read_all(items, folder)
 
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that can't be told."""
@@ -152,10 +115,6 @@ class Collection:
 
         A claim without an experiment here is deselected. An unreadable one fails in its turn.
         """
-        try:
-            require_room(SESSION_ROOM)
-        except InputError as error:
-            raise pytest.UsageError(str(error)) from None
         absent = [item for item in items if getattr(item, "function", None) in self._without]
         if absent:
             self._absent = len(absent)
@@ -168,8 +127,6 @@ class Collection:
                 continue
             stated = Statement.of(item.function)
             if stated is None:
-                if lacks_its_claim(item):
-                    cannot_be_read(item, InputError(NO_CLAIM))
                 continue
             home = (item.module.__name__, str(item.path))
             self._state.modules[home] = None
@@ -199,8 +156,6 @@ class Collection:
                 wanted=[run for runs in wanted for run in runs],
                 problem=lambda run: self._training.session.problem(run),
             )
-        if self._state.cases and self._options.is_worker and self._options.is_first:
-            self._tell_of_worker()
         if any(wanted) and not self._options.option("debug"):
             session = self._training.session
             if self._state.registering.is_asked_for:
@@ -221,12 +176,9 @@ class Collection:
     def _lines(self) -> list[str]:
         """What the claims can see, in lines; none where pytest is to be quiet."""
         verbosity = self._options.config.get_verbosity()
-        # Told before anything trains, since the test that fails comes in its turn.
-        broken = [f"embinit: its claims are not run: {line}" for line in self._unloadable]
-        broken += [self._unmatched] if self._unmatched else []
         if verbosity < 0 or self._state.registering.is_asked_for:
-            return broken
-        lines = [*broken, *power_summary.session_lines(self._state.cases)]
+            return []
+        lines = power_summary.session_lines(self._state.cases)
         lines += power_summary.doubts(self._state.cases)
         lines += filter(None, [self._training.forecast(), self._looks.longer_than_budget()])
         if self._absent:
@@ -239,13 +191,6 @@ class Collection:
     def pytest_report_collectionfinish(self) -> list[str]:
         """Tells what the claims can see before anything trains."""
         return self._lines()
-
-    def _tell_of_worker(self) -> None:
-        """Has the first worker of pytest-xdist tell what claims can see, on the terminal itself."""
-        capture = self._options.config.pluginmanager.get_plugin("capturemanager")
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            for line in self._lines():
-                print(printable(line), file=sys.stderr, flush=True)
 
     def _first_runs(self, case: Case) -> list[RunSpec]:
         """The runs that a claim's first look takes, or those that are measured beforehand."""
@@ -268,14 +213,3 @@ def _check_lock(item: pytest.Function) -> None:
         _ = lock_beside(item.path).document
     except InputError as error:
         raise pytest.UsageError(str(error)) from None
-
-
-def _nothing_fits(keyword: str, known: Mapping[str, str]) -> str:
-    """A line on a ``-k`` that selects none of the claims."""
-    named = [f"{name} ({known[name]})" for name in sorted(known)]
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    near = nearest(keyword, [*known, *known.values()])
-    return printable(
-        f"embinit: -k {keyword!r} selects no claim: {near}it takes names of tests: "
-        f"{', '.join(named[:MOST_NAMED])}{more}"
-    )

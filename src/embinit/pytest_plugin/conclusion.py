@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
-from embinit.pytest_plugin import PHASES
+from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
@@ -48,7 +48,6 @@ class Conclusion:
         module, file = result.home
         self._state.modules[module, file] = None
         self._state.results[result.named["nodeid"]] = result
-        self._state.registering.collect(result)
         self._state.unwritten |= result.unwritten
         decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
@@ -61,6 +60,7 @@ class Conclusion:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed:
+            self._state.reported |= hasattr(report, RESULT)
             _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
         blessed = self._options.blessed or {"claims": ()}
         if report.skipped and report.nodeid in map(file_of, blessed["claims"]):

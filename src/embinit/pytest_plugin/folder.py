@@ -19,7 +19,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.pytest_plugin import COLLECTED
-from embinit.pytest_plugin.unloadable import Unloadable, decorated
+from embinit.pytest_plugin.unloadable import decorated
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Folder:
         items = list(items)
         functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
-        broken = {item.path: item.claims for item in items if isinstance(item, Unloadable)}
+        broken: dict[Path, int] = {}
         unread = 0
         counts: dict[str, int] = defaultdict(int)
         homes: dict[str, list[str]] = defaultdict(list)

@@ -8,13 +8,13 @@ import json
 import traceback
 import unittest
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from embinit.claims.definitions import Claim, Family, argument_of, claim
+from embinit.claims.definitions import Family, argument_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
@@ -37,7 +37,7 @@ class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
     ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
-    entries of the document. ``sections`` are a lock's entries, by section and key.
+    entries of the document.
     """
 
     home: Home
@@ -47,8 +47,6 @@ class ItemResult:
     failure: str = ""
     unwritten: bool = False
     registered: bool = False
-    lock: str = ""
-    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> ItemResult | None:
@@ -153,22 +151,6 @@ def read_item(item: pytest.Function, family: Family, most_seeds: int | None = No
     ):
         require_models()
     return case
-
-
-NO_CLAIM = "it takes an experiment and is no claim; decorate it: @claim(id, says=…, family=…, on=…)"
-
-
-def lacks_its_claim(item: pytest.Function) -> bool:
-    """Whether a test beside claims takes an experiment that nothing gives it."""
-    if not any(each is claim or each is Claim for each in vars(item.module).values()):
-        return False
-    known = item._fixtureinfo.name2fixturedefs
-    params = getattr(getattr(item, "callspec", None), "params", {})
-    taken = inspect.signature(item.function).parameters
-    return any(
-        name in taken and name not in known and name not in params
-        for name in ("experiment", "arms")
-    )
 
 
 def cannot_be_read(item: pytest.Function, error: BaseException) -> None:

@@ -18,7 +18,6 @@ from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import call_here, difference
-from embinit.runs.machine import require_room
 from embinit.specs import FunctionRecipe, RunSpec
 from embinit.stats.statements import Verdict
 
@@ -92,7 +91,6 @@ class Judging:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
         try:
-            require_room()
             session = self._training.session
             self._looks.wait(case)
             judgement = judge(

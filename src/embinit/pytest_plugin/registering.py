@@ -1,7 +1,6 @@
 """Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``embinit register`` measures noise floors and spreads. Workers send what they measured with the
-reports of their tests; the process that collects these writes ``claims.lock`` once, at the end.
+``embinit register`` measures noise floors and spreads, and writes ``claims.lock`` once, at the end.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from embinit.claims.pilot import (
 from embinit.claims.registration_status import named, registered
 from embinit.errors import InputError, counted, printable
 from embinit.papers import NoiseFloor, paper
-from embinit.pytest_plugin.items import ITEM_RESULT, ItemResult
+from embinit.pytest_plugin.items import ITEM_RESULT
 from embinit.runs.measures import Measure
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.statements import RegisteredSd
 
-LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
+LOCK_WORDS = {"noise_floors": "baseline", "differences": "standard deviation", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""
 
 
@@ -114,13 +113,11 @@ class Registering:
             pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
         if self._seeds:
             case = self._measure_noise_floors(item, case, session, self._seeds)
-            case = self._measure_spreads(item, case, session, self._seeds)
-        self._freeze_claim(item, case, session)
+            case = self._measure_spreads(case, session, self._seeds)
+        self._freeze_claim(case, session)
         item.stash[ITEM_RESULT].registered = True
 
-    def _measure_spreads(
-        self, item: pytest.Function, case: Case, session: Session, seeds: int
-    ) -> Case:
+    def _measure_spreads(self, case: Case, session: Session, seeds: int) -> Case:
         """Measures the spreads of a claim's differences."""
         comparisons = []
         for comparison in case.comparisons:
@@ -136,7 +133,7 @@ class Registering:
                         "sd": spread.sd,
                         "seeds": spread.seeds,
                     }
-                    _tell_lock(item, case, "differences", spread_key(comparison), entry)
+                    self._note(case, "differences", spread_key(comparison), entry)
             comparisons.append(replace(comparison, spread=spread))
         return replace(case, comparisons=tuple(comparisons))
 
@@ -151,26 +148,28 @@ class Registering:
                 entry = measure_noise_floor(floor.experiment, metric, seeds, session.result)
             except InputError as error:
                 pytest.fail(str(error), pytrace=False)
-            _tell_lock(item, case, "noise_floors", key, entry)
+            self._note(case, "noise_floors", key, entry)
             if isinstance(experiment, FunctionExperiment):
                 settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
                 case = read(item.obj, settled, case.claim.family, case.lock)
         return case
 
-    def _freeze_claim(self, item: pytest.Function, case: Case, session: Session) -> None:
+    def _freeze_claim(self, case: Case, session: Session) -> None:
         """Freezes what a claim states, unless its margin isn't known yet."""
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
-            pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
+            pytest.skip(
+                case.unmeasured or f"the baseline noise of {experiment.name} isn't measured"
+            )
         runs = [run for run in case.runs() if session.problem(run) is None]
         seen = any(map(session.is_stored, runs))
         entry = registered(case, case.looks(), seen)
-        _tell_lock(item, case, "claims", case.key, dict(entry))
+        self._note(case, "claims", case.key, dict(entry))
 
-    def collect(self, result: ItemResult) -> None:
-        """Takes a claim's entries for its lock."""
-        for section, entries in result.sections.items():
-            self.locks.setdefault(result.lock, {}).setdefault(section, {}).update(entries)
+    def _note(self, case: Case, section: str, key: str, entry: dict[str, Any]) -> None:
+        """Has an entry written to a claim's lock at the session's end."""
+        sections = self.locks.setdefault(str(_lock(case).path), {})
+        sections.setdefault(section, {})[key] = entry
 
     def write(self, terminalreporter: Any) -> None:
         """Writes what was measured and frozen to its locks, and tells what is marked there."""
@@ -182,7 +181,7 @@ class Registering:
             lock.write(sections)
             for key, entry in sorted(sections.get("noise_floors", {}).items()):
                 told = (
-                    f"noise floor of {key.rpartition(' ')[0]}: {entry['metric']}, sd "
+                    f"baseline noise of {key.rpartition(' ')[0]}: {entry['metric']}, sd "
                     f"{entry['sd']:.3g} {entry['unit']} over {entry['seeds']} seeds, margin "
                     f"{entry['margin']:g}"
                 )
@@ -192,7 +191,7 @@ class Registering:
                 if entry.get("afterwards"):
                     afterwards.setdefault(entry["afterwards"], []).append(key)
             for reason, keys in afterwards.items():
-                told = f"registered afterwards: {named(keys)}: {reason}"
+                told = f"post hoc: {named(keys)}: {reason}"
                 terminalreporter.write_line(printable(told))
             counts = ", ".join(
                 counted(len(lock.document[section]), word)
@@ -206,12 +205,3 @@ def _lock(case: Case) -> Lock:
     """The lock of a claim that pytest collected from a file."""
     assert case.lock is not None
     return case.lock
-
-
-def _tell_lock(
-    item: pytest.Function, case: Case, section: str, key: str, entry: dict[str, Any]
-) -> None:
-    """Has an entry written to a claim's lock at the session's end, by who collects the reports."""
-    result = item.stash[ITEM_RESULT]
-    result.lock = str(_lock(case).path)
-    result.sections.setdefault(section, {})[key] = entry

@@ -44,3 +44,4 @@ class ClaimSession:
             config.pluginmanager.register(plugin)
         self.parametrise = collection.parametrise
         self.collect_report = conclusion.pytest_runtest_logreport
+        self.collect_error = conclusion.pytest_collectreport

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
-from embinit.options import GPU_SHARE, REGISTER
+from embinit.options import REGISTER
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN, STARTED, STRICT
 from embinit.pytest_plugin.claims_alone import TRAINERS
@@ -23,12 +22,8 @@ from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
 from embinit.stats.interim import seeds_of_looks
 
-GIVEN = "embinit.options"
-CLUSTER = "cluster"
 SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
 """pytest's options that leave out some of the tests in the files that are named."""
-FIRST_WORKER = "gw0"
-"""pytest-xdist's name for the worker that tells what all of them could tell."""
 
 
 class SessionOptions:
@@ -38,8 +33,6 @@ class SessionOptions:
         """Checks the options; pytest.UsageError where one of them can't be used."""
         self.config = config
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
-        # What a worker has from its controller in place of the options of these names.
-        self.given: Mapping[str, Any] = self._worker.get(GIVEN, {})
         self.started = config.stash[STARTED]
         self.blessed: Document | None = None
         try:
@@ -60,11 +53,6 @@ class SessionOptions:
     def is_worker(self) -> bool:
         """Whether this process is a worker of pytest-xdist."""
         return bool(self._worker)
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process tells what all workers could: the first of them, or no worker."""
-        return bool(self._worker.get("workerid", FIRST_WORKER) == FIRST_WORKER)
 
     @property
     def devices(self) -> list[str]:
@@ -92,12 +80,7 @@ class SessionOptions:
     @property
     def cluster(self) -> str | None:
         """The address of the cluster that trains; None for a new one."""
-        return self.given.get(CLUSTER) or self.option("engine").partition(":")[2] or None
-
-    @property
-    def gpu_share(self) -> float:
-        """How much of a GPU a cohort takes on a cluster."""
-        return float(self.config.getini(GPU_SHARE) or 1)
+        return self.option("engine").partition(":")[2] or None
 
     @property
     def registered_seeds(self) -> int | None:
@@ -105,19 +88,12 @@ class SessionOptions:
         given = self.config.getini(REGISTER)
         return int(given) if given else None
 
-    @property
-    def name(self) -> str:
-        """The session's name, which workers share with their controller."""
-        return str(self._worker.get("testrunuid") or uuid.uuid4().hex)
-
     def path(self, name: str) -> Path:
         """The path that an option names.
 
         It is relative to where pytest was called if the command line names it, and else to pytest's
         root directory. InputError: it begins with the home of a user whom the machine doesn't know.
         """
-        if name in self.given:
-            return Path(self.given[name])
         try:
             given = Path(self.option(name)).expanduser()
         except RuntimeError as error:
@@ -206,15 +182,13 @@ class SessionOptions:
             registered < 0 or registered == 1
         ):
             raise InputError(
-                f"{REGISTER} {registered}: a spread needs at least 2 seeds, and 10 are "
+                f"{REGISTER} {registered}: a standard deviation needs 2 seeds, and 10 are "
                 "usual; 0 measures nothing"
             )
         if self.option("engine") != "local" and not self.on_ray:
             raise InputError(
                 f"--embinit-engine {self.option('engine')}: it is local, ray or ray:ADDRESS"
             )
-        if not 0 < self.gpu_share <= 1:
-            raise InputError(f"{GPU_SHARE} {self.gpu_share}: it is above 0 and up to 1")
         if self.baseline_path is not None:
             try:
                 self.blessed = read(self.baseline_path, BY_BLESS)
@@ -226,7 +200,8 @@ class SessionOptions:
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
         self.definitions()
-        self.path("store")  # refuses the home of a user whom the machine doesn't know
+        for name in ("store", "report-dir"):  # absolute, for workers of pytest-xdist too
+            setattr(self.config.option, f"embinit_{name.replace('-', '_')}", str(self.path(name)))
         if not self.is_worker:
             _check_folder(self.path("report-dir"))
         if not self.on_ray and self.option("device") != "cpu":

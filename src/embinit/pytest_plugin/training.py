@@ -7,13 +7,12 @@ import functools
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pytest
 
 from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
-from embinit.pytest_plugin.session_options import CLUSTER, GIVEN, SessionOptions
+from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.state import SessionState
 from embinit.runs.engines import Engine, Processes
 from embinit.runs.functions import Surroundings, Trainers
@@ -48,6 +47,7 @@ class Training:
         if self._options.config.option.collectonly or self._options.option("no-train"):
             return
         self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
+        self._options.config.option.embinit_engine = f"ray:{self.cluster}"  # for workers too
 
     def pytest_unconfigure(self) -> None:
         """Leaves the Ray cluster."""
@@ -55,12 +55,6 @@ class Training:
             from embinit.runs import ray_engine
 
             ray_engine.disconnect()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Gives a worker the same paths, and the cluster that trains."""
-        paths = {name: str(self._options.path(name)) for name in ("store", "report-dir")}
-        node.workerinput[GIVEN] = {**paths, CLUSTER: self.cluster}
 
     def _store(self) -> Store:
         """The store; a session that trains nothing only reads it, from read-only media too."""
@@ -80,7 +74,7 @@ class Training:
         device = options.devices[0] if options.is_worker else options.option("device")
         may_train = not options.option("no-train")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
-        made.name, made.places = options.name, len(options.devices)
+        made.places = len(options.devices)
         made.modules = tuple(self._state.modules)
         made.trainers = Trainers(self.surroundings)
         return made
@@ -112,7 +106,7 @@ class Training:
         if self.cluster is not None:
             from embinit.runs.ray_engine import RayEngine
 
-            engine = RayEngine(self._options.option("device"), self._options.gpu_share)
+            engine = RayEngine(self._options.option("device"))
             engine.watch()
             return engine
         devices = self._options.devices

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
-from embinit.runs.machine import keep_freed_memory, limit_threads, require_room, sharers
+from embinit.runs.machine import keep_freed_memory, limit_threads, sharers
 from embinit.runs.modules import Home
 from embinit.runs.results import RunResult
 from embinit.runs.store import key_of
@@ -53,7 +53,6 @@ class Task:
             self.what.maker(self.what.name)
             return []
         kind = kind_of(self.what.runs[0])
-        require_room()
         limit_threads(load=kind.needs_models)
         keep_freed_memory()
         sharing = self.sharing or sharers(self.device)

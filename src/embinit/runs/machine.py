@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
-import mmap
 import os
 import signal
 import sys
 import threading
 import time
-
-from embinit.errors import InputError
 
 
 def cores() -> int:
@@ -53,27 +50,6 @@ def limit_threads(load: bool) -> None:
     torch = importlib.import_module("torch") if load else sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
-
-
-SCIPY_ROOM, SESSION_ROOM = 192 * 2**20, 512 * 2**20
-"""Bytes of memory that are mapped at least: when scipy is loaded, and by a session in all."""
-
-
-def require_room(size: int = SCIPY_ROOM) -> None:
-    """Refuses to load scipy where there may be too little memory for it, with an InputError.
-
-    Its OpenBLAS asks for memory in a loop of its own that no exception and no Ctrl-C ends.
-    """
-    if "scipy.special" in sys.modules:
-        return
-    try:
-        mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE).close()
-    except (OSError, MemoryError):
-        raise InputError(
-            f"process {os.getpid()} can't have {size // 2**20} MiB of memory more, which the "
-            "libraries that judge claims take; raise its limit (ulimit -v), or train in fewer "
-            "processes"
-        ) from None
 
 
 LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30

@@ -26,10 +26,6 @@ class Plan:
         self._waiting: dict[object, dict[RunSpec | Making, None]] = {}
         self._count = 0
 
-    def __contains__(self, each: RunSpec | Making) -> bool:
-        """Whether it waits."""
-        return each in self._waiting.get(each.cohort_key, ())
-
     def __len__(self) -> int:
         """How many wait."""
         return self._count

@@ -128,11 +128,10 @@ def work(modules: Sequence[Home], task: bytes) -> list[RunResult] | InputError:
 
 
 class RayEngine:
-    """An engine of a cluster's nodes; a cohort takes ``gpu_share`` of a GPU."""
+    """An engine of a cluster's nodes; a cohort takes a core, or a GPU of its own."""
 
-    def __init__(self, device: str, gpu_share: float = 1.0) -> None:
+    def __init__(self, device: str) -> None:
         self._device = "cpu" if device == "cpu" else "cuda"  # a task sees its own GPU alone
-        self._gpu_share = gpu_share
         self._resources: dict[str, float] = {}
         self._answered = time.monotonic()
         self._closed = threading.Event()
@@ -159,9 +158,7 @@ class RayEngine:
     @property
     def places(self) -> int:
         """How many cohorts the cluster trains at once, as large as it is now."""
-        has = self._resources
-        gpus = has.get("GPU", 0) / self._gpu_share
-        return max(1, int(has.get("CPU", 0) if self._device == "cpu" else gpus))
+        return max(1, int(self._resources.get("CPU" if self._device == "cpu" else "GPU", 0)))
 
     def trainer(self, number: int) -> RayEngine:
         """The cluster, which is one for all."""
@@ -181,7 +178,7 @@ class RayEngine:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
             return self._here.make(task, progress)
-        sharing = None if self._device == "cpu" else max(1, int(1 / self._gpu_share + 1e-9))
+        sharing = None if self._device == "cpu" else 1
         task, ray = replace(task, device=self._device, sharing=sharing), _ray()
         reference = self._work.remote(task.modules, pickle.dumps(task))
         while True:
@@ -199,7 +196,7 @@ class RayEngine:
             except ray.exceptions.RayError as error:
                 reason = next(iter(str(error).splitlines()), type(error).__name__)
                 raise InputError(
-                    f"a cohort was lost {RETRIES + 1} times with its node: {reason}"
+                    f"a stack was lost {RETRIES + 1} times with its node: {reason}"
                 ) from error
         if isinstance(results, InputError):
             raise results
@@ -213,7 +210,7 @@ class RayEngine:
 
     def _needs(self) -> dict[str, Any]:
         """The resources that a task takes of its node, and how often it is begun again."""
-        gpus = {} if self._device == "cpu" else {"num_gpus": self._gpu_share}
+        gpus = {} if self._device == "cpu" else {"num_gpus": 1}
         return {"num_cpus": 1, **gpus, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
     def close(self) -> None:

@@ -46,9 +46,8 @@ class Work:
     locks: contextlib.ExitStack
     share: float = 0.0
     began: float = field(default_factory=time.monotonic)
+    told: float = 0.0  # when the share was told
     ended: int = 0  # trainers that ended while they trained it
-    first: tuple[float, float] | None = None  # when a share was told first, and which
-    told: float = 0.0
 
     @property
     def runs(self) -> tuple[RunSpec, ...]:
@@ -58,14 +57,11 @@ class Work:
     def progress(self, share: float) -> None:
         """Takes over the share that is done."""
         self.share, self.told = share, time.monotonic()
-        self.first = self.first or (self.told, share)
 
     @property
     def measured(self) -> tuple[float, float]:
-        """The seconds that a part of it took, and the part: without the start of its trainer."""
-        since, before = self.first or (0.0, 0.0)
-        part = self.share - before
-        return (self.told - since, part) if self.first and part > ENOUGH_SHARE else (0.0, 0.0)
+        """The seconds that a part of it took, and the part."""
+        return (self.told - self.began, self.share) if self.share > ENOUGH_SHARE else (0.0, 0.0)
 
     @property
     def bill(self) -> tuple[str, float]:
@@ -88,7 +84,7 @@ class Session(StoreView):
 
     ``definitions`` are called first, here and in every process that trains; ``modules`` are those
     of its claims, which trainers load. ``joined`` has what joined the plan, ``ended`` the runs that
-    left it, both as they did; ``over`` what is stored, made or failed. ``paces`` has the seconds
+    left it, in their order; ``over`` what is stored, made or failed. ``paces`` has the seconds
     and the cost of what was trained, by group. ``troubles`` says how trainers ended. ``news`` is
     locked while the plan changes.
     """
@@ -108,8 +104,7 @@ class Session(StoreView):
         self.modules: Sequence[Home] = ()
         self.places = 1  # how many will train, before they are there
         self.wanted: dict[RunSpec, None] = {}
-        self._known: set[RunSpec | Making] = set()
-        self.joined: list[RunSpec | Making] = []
+        self.joined: dict[RunSpec | Making, None] = {}
         self.ended: list[RunSpec] = []
         self.over: set[RunSpec | Making] = set()
         self.paces: dict[str, tuple[float, float]] = {}
@@ -138,23 +133,18 @@ class Session(StoreView):
             for run in runs:
                 if run in begun or run in self._elsewhere or self.problem(run) is not None:
                     continue
-                self._join(run)
+                self.joined[run] = None
                 if self.is_stored(run):
                     self._end(run)
                     continue
                 if not (lacking := self.lacks(run)):
                     waiting[run] = None
                 for making in lacking:
-                    self._join(making)
+                    self.joined[making] = None
                     self._blocked.setdefault(making, {})[run] = None
                     waiting[making] = None
             self._plan.add([each for each in waiting if each not in begun], first)
             self.news.notify_all()
-
-    def _join(self, each: RunSpec | Making) -> None:
-        if each not in self._known:
-            self._known.add(each)
-            self.joined.append(each)
 
     def _end(self, run: RunSpec) -> None:
         """Notes that a run has left the plan, and whether it is over."""
@@ -251,10 +241,7 @@ class Session(StoreView):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False
-                # Another process may have tried it, or stored it, before its lock was free.
-                if (reason := self.store.failure(self.key(run), self.name)) is not None:
-                    self._failures[run] = reason
-                if self._is_left(run):
+                if self._is_left(run):  # another process may have stored it meanwhile
                     return True
         except InputError as error:  # it can't be locked, or what it reads is gone
             self._unkept[run] = error

@@ -33,9 +33,6 @@ from embinit.specs import RunSpec, canonical
 RESULTS_VERSION = 1
 """A part of every key. It is raised when a change of the code changes the runs' results."""
 
-FORMAT, FORMAT_VERSION = "format", 1
-"""The file that says how a store's records are written, and the version that is known here."""
-
 ELSEWHERE = "name another directory with --embinit-store"
 
 
@@ -51,14 +48,13 @@ class RecordError(InputError):
 
 
 class Failure(NamedTuple):
-    """Why a run could not be made, with the traceback and the time in ISO 8601 where kept."""
+    """Why a run could not be made, with the traceback and the time in ISO 8601."""
 
     key: str
-    session: str
     reason: str
     details: str
     when: str
-    run: RunName | None
+    run: RunName
 
 
 def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
@@ -86,18 +82,15 @@ class Store:
     def __init__(self, root: Path, write: bool = True) -> None:
         """Opens the store at ``root``, made if need be; with ``write=False`` nothing is changed.
 
-        InputError: it can't be written, is no store to read, or a newer embinit wrote it.
+        InputError: it can't be written, or is no store to read.
         """
         self.root = root.absolute()
         self._write = write
         self._runs, self._failures = self.root / "runs", self.root / "failures"
         try:
-            self._check_format()
             if write:
                 for name in ("runs", "locks", "failures"):
                     (self.root / name).mkdir(parents=True, exist_ok=True)
-                if not (self.root / FORMAT).exists():
-                    write_atomically(self.root / FORMAT, f"{FORMAT_VERSION}\n")
                 if not os.access(self._runs, os.W_OK):
                     raise PermissionError(0, "its directory runs is not writable")
         except OSError as error:
@@ -108,18 +101,6 @@ class Store:
             ) from error
         if not self._runs.is_dir():
             raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
-
-    def _check_format(self) -> None:
-        """Refuses a store of a newer version, whose records would look damaged here."""
-        try:
-            text = (self.root / FORMAT).read_text(errors="replace").strip()
-        except (FileNotFoundError, NotADirectoryError):
-            return  # one that is new, or older than the file
-        if text != str(FORMAT_VERSION):
-            raise InputError(
-                f"the store {self.root} has the format {text[:20]!r}, and this embinit knows "
-                f"{FORMAT_VERSION}; update embinit, or {ELSEWHERE}"
-            )
 
     def path(self, key: str) -> Path:
         """The path of the record of ``key``, whether it exists or not."""
@@ -205,7 +186,31 @@ class Store:
 
         FileNotFoundError: there is no record. RecordError: there is one without a result to give.
         """
-        return _read(self.path(key), run)
+        path = self.path(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RecordError(
+                f"run record {path} can't be read ({error.strerror or error}); it may be whole: "
+                "try again, or move it away to have its run trained again"
+            ) from error
+        try:
+            envelope = parse_json(content)
+            record = envelope["record"]
+            if envelope["checksum"] != _checksum(record):
+                raise ValueError("its checksum does not match")
+            if envelope["key"] != path.stem:
+                raise ValueError(f"it is the record of run {envelope['key']}")
+            result = result_of(record)
+            if run is not None and not _same(result.spec, run):
+                raise ValueError("it is the record of another run")
+        except InputError as error:
+            raise RecordError(f"run record {path} can't be used here: {error}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise RecordError(f"run record {path} is damaged ({error})") from error
+        return result
 
     def verify(self) -> Iterator[tuple[Path, str]]:
         """Each file that is no whole record, and what is wrong with it; nothing is changed."""
@@ -216,12 +221,12 @@ class Store:
                 yield path, "is no record; a write may have been interrupted"
             else:
                 try:
-                    _read(path)
-                except RecordError as error:
+                    self.read(path.stem)
+                except (RecordError, FileNotFoundError) as error:
                     yield path, str(error).removeprefix(f"run record {path} ")
 
-    def put(self, key: str, result: RunResult) -> None:
-        """Keeps ``result``; a reader sees all of it or nothing.
+    def put(self, key: str, result: RunResult) -> RunResult:
+        """Keeps ``result``, and returns it as it will be read; a reader sees all of it or nothing.
 
         InputError: the store was opened to be read. OutputError: the result can't be written.
         ValueError: it is not finite, or could not be read back.
@@ -232,7 +237,8 @@ class Store:
         envelope = {"key": key, "checksum": _checksum(record), "record": record}
         text = json.dumps(envelope, allow_nan=False)
         # What can't be read back would be trained again and again.
-        if not _same(result_of(json.loads(text)["record"]).spec, result.spec):
+        kept = result_of(json.loads(text)["record"])
+        if not _same(kept.spec, result.spec):
             raise ValueError("its spec is another one when it is read back")
         path = self.path(key)
         try:
@@ -244,28 +250,18 @@ class Store:
                 f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
                 f"was stored before is safe: make room, or {ELSEWHERE}"
             ) from error
+        return kept
 
-    def tell_failure(
-        self, key: str, session: str, reason: str, details: str = "", run: RunSpec | None = None
-    ) -> None:
-        """Keeps why a run could not be made, for the other workers of a session and for people.
-
-        A later session tries again: what failed may have been the machine's fault.
-        """
+    def tell_failure(self, key: str, reason: str, details: str, run: RunSpec) -> None:
+        """Keeps why a run could not be made, for people; a later session tries again."""
         failure = {
-            "session": session,
             "reason": reason,
             "details": details,
             "when": moment(time.time(), "seconds"),
-            "run": None if run is None else RunName.of(run)._asdict(),
+            "run": RunName.of(run)._asdict(),
         }
         with contextlib.suppress(OSError):
             write_atomically(self._failure(key), json.dumps(failure))
-
-    def failure(self, key: str, session: str | None = None) -> str | None:
-        """Why a run could not be made in a session (None: in any); None where it was not tried."""
-        known = _failure_in(self._failure(key))
-        return None if known is None or session not in (None, known.session) else known.reason
 
     def failures(self) -> list[Failure]:
         """Why runs could not be made, by key."""
@@ -329,44 +325,12 @@ class Store:
             lock.release()
 
 
-def _read(path: Path, run: RunSpec | None = None) -> RunResult:
-    """The result of a record's file. ``Store.read`` has what it raises."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise RecordError(
-            f"run record {path} can't be read ({error.strerror or error}); it may be whole: try "
-            "again, or move it away to have its run trained again"
-        ) from error
-    try:
-        envelope = parse_json(content)
-        record = envelope["record"]
-        if envelope["checksum"] != _checksum(record):
-            raise ValueError("its checksum does not match")
-        if envelope.get("key", path.stem) != path.stem:
-            raise ValueError(f"it is the record of run {envelope['key']}")
-        result = result_of(record)
-        if run is not None and not _same(result.spec, run):
-            raise ValueError("it is the record of another run")
-    except InputError as error:
-        raise RecordError(f"run record {path} can't be used here: {error}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise RecordError(f"run record {path} is damaged ({error})") from error
-    return result
-
-
 def _failure_in(path: Path) -> Failure | None:
     """What a file of ``Store.tell_failure`` says; None where it can't be read."""
     try:
         known = parse_json(path.read_bytes())
-        run = RunName(**known["run"]) if known.get("run") else None
-        session, reason, details, when = (
-            str(known.get(name, "")) for name in ("session", "reason", "details", "when")
-        )
-        return Failure(path.stem, session, reason, details, when, run)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Failure(path.stem, **(known | {"run": RunName(**known["run"])}))
+    except (OSError, ValueError, LookupError, TypeError):
         return None
 
 

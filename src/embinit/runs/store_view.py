@@ -33,6 +33,7 @@ class StoreView:
         self._keys: dict[RunSpec, str] = {}
         self._names: dict[str, str] = {}
         self._stale: set[str] = set()
+        self._stored: set[RunSpec] = set()
         self._results: dict[str, RunResult] = {}
         self._checked: dict[object, str | None] = {}
         self._failures: dict[RunSpec, str] = {}
@@ -112,7 +113,9 @@ class StoreView:
 
     def is_stored(self, run: RunSpec) -> bool:
         """Whether the store has a record of the run, which holds."""
-        return not self.lacks(run) and self.name_of(run) in self.store
+        if run not in self._stored and not self.lacks(run) and self.name_of(run) in self.store:
+            self._stored.add(run)
+        return run in self._stored
 
     def keep(self, key: str, result: RunResult) -> None:
         """Stores a result, which holds in this session."""
@@ -120,7 +123,7 @@ class StoreView:
         if kind.traced:
             digest, result = kind.sealed(result, self)
             name = f"{key}.{digest}"
-        self.store.put(name, result)
+        self._results[key] = self.store.put(name, result)
         self._names[key] = name
         self.trained += 1
 
@@ -139,6 +142,7 @@ class StoreView:
                 return None
             if stored is None:
                 self._names.pop(key, None)
+                self._stored.discard(run)
                 return None
             self._results[key] = stored
         return self._results[key]
@@ -157,7 +161,7 @@ class StoreView:
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self._failures[run] = reason = failure_reason(error)
         details = "".join(traceback.format_exception(error))
-        self.store.tell_failure(self.key(run), self.name, reason, details, run)
+        self.store.tell_failure(self.key(run), reason, details, run)
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
