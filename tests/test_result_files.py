@@ -63,8 +63,9 @@ FEW = [(f"x{k}", s, 3 + math.sin(9 * k + s * s) / 99) for k in range(14) for s i
 FEW += [(a, s, v) for a, s, v in RUNS if s < 2]
 SHIFTS = [
     (f"x{k}", s, v)
-    for k, s, v in ((k, s, k + s + math.sin(k * s)) for k in range(6) for s in range(4))
+    for k, s, v in ((k, s, k + s + 1 + math.sin(k * s)) for k in range(6) for s in range(4))
 ] + [(a, s, s + d) for a, d in (("base", 1), ("new", 9)) for s in range(4)]
+LOSSES = [3 + math.exp(-n / 4) + math.sin(n * n) / 99 for n in range(20)]
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
 FAR = {"base": HIGH, "new": LOW}
 PAIRED = ["--by", "arm", "--metric", "loss"]
@@ -189,8 +190,8 @@ CASES = [
         ("arm,logged,loss", "{arm},{step},{score}", "logged rises in each arm as steps"),
         ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}", "file rises in each arm"),
         )),
-    ("steps of no name", "h.csv", steps("arm,loss", "{arm},{score}", {"new": HIGH[:3]}, every=1),
-     [], REFUSED, "h.csv:2: scores depend on their order"),
+    ("steps of no name", "h.csv", two(LOSSES, [v - 1 for v in LOSSES]), [], REFUSED,
+     "h.csv:2: scores depend on their order"),
     ("one run's steps", "h.csv", steps("arm,at,loss", "{arm},{step},{score}", {"new": HIGH[:1]}),
      [], REFUSED, "at rises in each arm"),
     ("sizes", "r.csv", rows("arm,width,loss", "{arm},{seed}0,{score}"), [], REFUSED, "width rises"),

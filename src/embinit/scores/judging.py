@@ -172,10 +172,9 @@ def _judged(
         still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
         robust = outcome.hangs_on is None
         reason = "" if robust else "not robust: it changes without one of its runs"
-        apart = (
-            [a - b for a, b in zip(values, against, strict=False)] if len(pairs) > 2 else [0.0, 1.0]
-        )
-        if still or outcome.sd <= 0 or max(apart) - min(apart) <= 1e-12 * max(map(abs, apart)):
+        apart = [a - b for a, b in zip(values, against, strict=True)] if len(pairs) > 2 else []
+        constant = apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
+        if still or constant or outcome.sd <= 0:
             what = f"scores of {' and '.join(still)}" if still else "differences"
             reason = f"the {what} don't vary: does the seed reach the training?"
             outcome, hope = None, 1.0
