@@ -174,7 +174,7 @@ def _judged(
         reason = "" if robust else "not robust: it changes without one of its runs"
         apart = [a - b for a, b in zip(values, against, strict=True)] if len(pairs) > 2 else []
         constant = apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
-        if (still and spread is None) or outcome.sd <= 0:
+        if still or constant or outcome.sd <= 0:
             what = f"scores of {' and '.join(still)}" if still else "differences"
             reason = f"the {what} don't vary: does the seed reach the training?"
             outcome, hope = None, 1.0
