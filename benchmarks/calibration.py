@@ -7,7 +7,7 @@ each is, and applies its choice.
     python benchmarks/calibration.py --page
 
 The first writes ``benchmarks/results/calibration.json``; the file of public runs has columns
-``config`` and ``val_loss``. The second simulates nothing and writes ``docs/calibration.md``.
+``config`` and ``val_loss``. The second prints the tables of ``docs/verdicts.md`` from it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from embinit.runs.results import versions
 from embinit.stats.interim import schedule
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "benchmarks/results/calibration.json", ROOT / "docs/calibration.md"
+RESULTS = ROOT / "benchmarks/results/calibration.json"
 SIZE, SHARED, REGISTERED, SEED = 20, 4, 10, 20261127
 ALPHA = 0.05
 LOOKS = schedule(3, 20, ALPHA / SIZE)
@@ -270,40 +270,6 @@ def chosen(document: Mapping[str, Any]) -> str:
 
 
 BEFORE = "FMSALX"
-TEXT = """# Calibration: how often a verdict errs
-
-The rule was chosen by a protocol, `benchmarks/rule_protocol.md`, that was committed before its
-simulations ran and before any stored verdict was decided anew. It names the candidates, the
-scenarios and the limits. `python benchmarks/calibration.py` simulated {families:,} families of 20
-claims ({versions}). All figures are in
-`benchmarks/results/calibration.json`.
-
-Each rate is the share of families in which at least one claim is shown on the wrong side of its
-true mean, at 3, 6, 12 or 20 seeds. Nominal is 5 %. Rates over their limit are **bold**.
-"Registered" pools the variance with one of ten preregistered seeds; "own" has the claim's own
-seeds alone.
-
-{errors}
-
-Rows marked *assumed* name the assumption: not every claim of a family has an arm that now and then
-fails or succeeds by ten standard deviations. Where it does not hold, the rule errs as often as the
-table says. Real scores are this suite's stored scores and public language-model runs, centred and
-resampled.
-
-How often a true effect is shown by 3, 6, 12 and 20 seeds, in percent. Effects are in standard
-deviations of the paired difference; "no effect" is shown to lie within 1.41 of them:
-
-{power}
-
-## What was chosen, and what lost
-
-Of 65 candidates {admitted} keep to every limit. The chosen rule has two devices on top of a plain
-paired t with a pooled variance: {chosen}.
-What others cost or gain, as mean power in percent:
-
-{candidates}
-"""
-
 NAMES = {
     "": "plain paired t, pooled variance",
     OWN: "paired t, own variance alone",
@@ -328,64 +294,44 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
-def page(document: Mapping[str, Any]) -> str:
-    """The page, from the results."""
-    compared = [BEFORE, document["chosen"], ""]
-    told = [
-        f"{rule}, {source}"
-        for rule in ("former", "chosen", "plain")
-        for source in ("registered", "own")
-    ]
+def tables(document: Mapping[str, Any]) -> list[str]:
+    """Error rates and power of the chosen rule and a plain paired t, and what each device costs."""
+    compared = {"chosen": document["chosen"], "plain": ""}
+    columns = [f"{rule}, {source}" for rule in compared for source in ("registered", "own")]
     errors, powers = [], []
     for scenario, limit in document["limits"].items():
-        found = [of_candidate(document["rates"][scenario], each) for each in compared]
-        cells = [f"{100 * rate:.1f}" for each in found for rate in each.values()]
-        over = [excess(document, each) for each in compared]
-        marks = [f"{scenario}, {source}" in each for each in over for source in DEVICES]
-        cells = [f"**{cell}**" if mark else cell for cell, mark in zip(cells, marks, strict=True)]
+        cells = []
+        for rule in compared.values():
+            over = excess(document, rule)
+            for source, rate in of_candidate(document["rates"][scenario], rule).items():
+                cell = f"{100 * rate:.1f}"
+                cells.append(f"**{cell}**" if f"{scenario}, {source}" in over else cell)
         errors.append([scenario, "assumed" if limit is None else f"{limit:.0%}", *cells])
     for effect in (*EFFECTS, "none"):
-        found = [of_candidate(document["power"], each) for each in compared]
-        cells = [each[effect] for by_source in found for each in by_source.values()]
-        percents = [", ".join(f"{100 * each:.0f}" for each in cell) for cell in cells]
+        found = [of_candidate(document["power"], rule) for rule in compared.values()]
+        cells = [by_effect[effect] for by_source in found for by_effect in by_source.values()]
+        percents = [", ".join(f"{100 * share:.0f}" for share in cell) for cell in cells]
         powers.append(["no effect" if effect == "none" else effect, *percents])
-    every = [*subsets("FMSALX"), OWN]
-    admitted = [each for each in every if not excess(document, each)]
-    shown = [
-        "",
-        *"FMSALX",
-        OWN,
-        "SL",
-        *[each for each in admitted if len(each) == 2 and each != "SL"],
-        BEFORE,
-    ]
     candidates = []
-    for each in shown:
-        over = excess(document, each)
-        worst = max(over, key=lambda name: over[name], default="")
-        power_of = f"{mean_power(of_candidate(document['power'], each)):.1f}"
-        beyond = f"{len(over)}, worst: {worst} by {over[worst]:.1f} points" if over else "none"
-        candidates.append([named(each), power_of, beyond])
-    return TEXT.format(
-        families=document["families"],
-        versions=", ".join(f"{name} {version}" for name, version in document["versions"].items()),
-        errors=table(["scenario", "limit", *told], errors),
-        power=table(["effect", *told], powers),
-        admitted=len(admitted),
-        chosen=named(document["chosen"]),
-        candidates=table(["candidate", "power", "limits exceeded"], candidates),
-    )
+    for rule in ("", *"FMSALX", OWN, document["chosen"], BEFORE):
+        power_of = f"{mean_power(of_candidate(document['power'], rule)):.1f}"
+        candidates.append([named(rule), power_of, str(len(excess(document, rule)))])
+    return [
+        table(["scenario", "limit", *columns], errors),
+        table(["effect", *columns], powers),
+        table(["candidate", "mean power", "limits exceeded"], candidates),
+    ]
 
 
 def main() -> None:
-    """Simulates, prints the candidates, writes the results; or writes the page from them."""
+    """Simulates, prints the candidates, writes the results; or prints their tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--public", type=Path, help="a table of public runs")
     parser.add_argument("--families", type=int, default=4000)
-    parser.add_argument("--page", action="store_true", help="write the page from the results")
+    parser.add_argument("--page", action="store_true", help="print the tables of the results")
     given = parser.parse_args()
     if given.page:
-        PAGE.write_text(page(json.loads(RESULTS.read_text("utf-8"))), encoding="utf-8")
+        print("\n\n".join(tables(json.loads(RESULTS.read_text("utf-8")))))
         return
     document: dict[str, Any] = {
         "families": given.families,

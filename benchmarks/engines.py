@@ -407,11 +407,7 @@ def taking_turns(
 ) -> dict[str, Outcome]:
     """What each engine made of all seeds: each in a process of its own, one seed after the other.
 
-    Args:
-        names: The engines.
-        work: The experiment, where its data is, and how many runs a cohort has.
-        seeds: The seeds that each trains.
-        device: ``cpu`` or ``cuda``.
+    ``work`` is the experiment, where its data is, and how many runs a cohort has.
     """
     of_engines: dict[str, list[Outcome]] = {name: [] for name in names}
     with contextlib.ExitStack() as stack:

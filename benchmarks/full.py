@@ -99,21 +99,13 @@ PRINTED = ("xavier", "xavier_pretrained")
 
 @dataclass(frozen=True)
 class Part:
-    """Runs of one setting, in the order in which they are trained.
+    """Runs of one setting, in the order in which they are trained."""
 
-    Attributes:
-        unit: What is asked for by itself: a slot's number, with a letter where it has several.
-        runs: The runs.
-        run_seconds: The estimate for a run on an H200.
-        stack_seconds: The estimate for what each stack costs beside its runs.
-        registering: Whether no claim uses their seeds.
-    """
-
-    unit: str
+    unit: str  # what is asked for by itself: a slot's number, with a letter where it has several
     runs: tuple[RunSpec, ...]
-    run_seconds: float
-    stack_seconds: float
-    registering: bool = False
+    run_seconds: float  # the estimate for a run on an H200
+    stack_seconds: float  # what each stack costs besides its runs
+    registering: bool = False  # no claim uses their seeds
 
     @property
     def seconds(self) -> float:
@@ -332,8 +324,7 @@ def fitting(left: float, each: Part, pace: float) -> int:
 def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: Trained) -> float:
     """Trains a part, stack by stack, and stores each stack as it ends.
 
-    Returns:
-        The measured seconds over those that were estimated, of the last stack.
+    Returned are the measured seconds over those that were estimated, of the last stack.
     """
     import torch
 

@@ -7,7 +7,7 @@ noise of runs of the baseline, with runs added as it says.
 
     python benchmarks/nights.py [--nights 100]
 
-It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/first-claim.md``.
+It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/numbers.md``.
 """
 
 from __future__ import annotations
@@ -45,11 +45,9 @@ def two_baselines(rng: np.random.Generator, effect: float) -> tuple[int, int]:
 
 
 def judged(trials: int, measured: int = 10) -> Rule:
-    """``embinit judge`` against measured noise.
+    """``embinit judge`` against noise that ``measured`` runs of the baseline show.
 
-    Args:
-        trials: How many trials share alpha; 0 lets each have all of it.
-        measured: How many runs of the baseline the noise is measured on.
+    So many ``trials`` share alpha; 0 lets each have all of it.
     """
 
     def play(rng: np.random.Generator, effect: float) -> tuple[int, int]:
@@ -79,11 +77,7 @@ RULES: dict[str, Rule] = {
 
 
 def table(rules: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """The table of ``docs/first-claim.md``.
-
-    Args:
-        rules: Of each rule and effect, what ``main`` writes.
-    """
+    """The table of ``docs/numbers.md``, of what ``main`` writes of each rule and effect."""
     lines = []
     for name, effects in rules.items():
         cells = [f"{100 * e['kept']:.1f} %, {e['runs_a_trial']:.1f}" for e in effects.values()]

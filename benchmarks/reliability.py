@@ -91,8 +91,6 @@ Verdicts = dict[str, Any]
 def load() -> None:
     """Loads what a session takes longest to load, so that those that are forked have it."""
     import scipy.stats  # noqa: F401
-    import statsmodels.stats.multitest
-    import statsmodels.stats.power  # noqa: F401
 
     os.environ.update(PLUGINS)
 
@@ -109,9 +107,7 @@ def new_folder(root: Path) -> Path:
 def start(folder: Path, *arguments: str) -> int:
     """Starts a session in a process forked from this one, which has all imported; its id.
 
-    Args:
-        folder: The project, whose ``log.txt`` has the session's output.
-        *arguments: Further arguments of pytest.
+    Its output goes to ``log.txt`` in the project's folder.
     """
     sys.stdout.flush()
     if child := os.fork():
@@ -183,8 +179,7 @@ def kill(leader: int, draw: random.Random) -> str:
 def wait(leader: int, folder: Path) -> int:
     """Waits until every process of a session is gone, its trainers too: its status.
 
-    Raises:
-        TimeoutError: Some were left after ``SECONDS``, and were killed.
+    TimeoutError if some were left after ``SECONDS``, and were killed.
     """
     began, status = time.monotonic(), None
     while True:
@@ -227,11 +222,7 @@ def verdicts(report: Path) -> Verdicts:
 
 
 def undisturbed(folder: Path) -> Verdicts:
-    """Runs a session to its end: its claims by id.
-
-    Raises:
-        AssertionError: It did not come to its end.
-    """
+    """Runs a session to its end: its claims by id."""
     status = wait(start(folder), folder)
     found = verdicts(folder / REPORT)
     if status != Status.NOT_IN_ORDER or not found:
@@ -241,13 +232,7 @@ def undisturbed(folder: Path) -> Verdicts:
 
 
 def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[str]:
-    """What was lost or is wrong in a folder.
-
-    Args:
-        folder: The session's folder.
-        before: The records that it had before.
-        whole: The verdicts of the undisturbed session, by claim.
-    """
+    """What was lost or is wrong in a folder that had records ``before``; ``whole`` is right."""
     now = contents(folder)
     faults = [f"record {name} was lost or changed" for name in before if before[name] != now[name]]
     if (folder / STORE / "runs").is_dir():
@@ -282,11 +267,7 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
 def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> Counter[str]:
     """Kills sessions: the outcomes, by signal and victim, and ``WRONG``.
 
-    Args:
-        count: How many times.
-        draw: Decides moments, signals and victims.
-        root: A folder for projects.
-        workers: The share of sessions that ask for two trainers by pytest-xdist's ``-n``.
+    A share ``workers`` of them asks for two trainers by pytest-xdist's ``-n``.
     """
     counts = Counter[str]()
     undisturbed(new_folder(root))  # the first session takes longer

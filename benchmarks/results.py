@@ -242,11 +242,7 @@ def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:
 
 
 def documents_of() -> list[Document]:
-    """The verdicts of the references, each of which has its tier's name.
-
-    Raises:
-        InputError: They are of another tier.
-    """
+    """The verdicts of the references; InputError for one that has not its folder's tier."""
     found = []
     for tier in TIERS:
         path = ROOT / REFERENCES / tier / "verdicts.json"
@@ -260,12 +256,7 @@ def documents_of() -> list[Document]:
 
 
 def readme(documents: Sequence[Document], text: str) -> str:
-    """The README with its table of findings written anew.
-
-    Args:
-        documents: The papers' verdicts documents.
-        text: The README.
-    """
+    """The README with its table of findings written anew."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = findings_as_markdown(documents, short=True)

@@ -1,31 +1,21 @@
-"""What a training step costs, and what the whole of the paper's Tables 1 and 7 would cost.
+"""What training the first paper's Tables 1 and 7 would cost, from the seconds of a step.
 
-Speed does not need the text, so ids are random. On a CPU each measurement runs in a process of its
-own, which tells its peak memory.
+For each of the twelve settings of Table 5 a step of a whole cohort (all arms of a seed), at its
+vocabularies, widths, layers and batch, times its steps, epochs and seeds. Table 5's own minutes per
+epoch come to 197 GPU-hours. Lengths are the mean words of a side as the tier's tokenizers cut it;
+vocabulary, training pairs, epochs and batch are Table 5's.
 
-``growth``: seconds and memory of a step as one of runs per cohort, vocabulary, length and batch
-grows, the others held at Multi30k's.
+Speed does not need the text, so ids are random. On a CPU each setting runs in a process of its own,
+which tells its peak memory.
 
-``bill``: for each of the twelve settings of the paper's Table 5 a step of a whole cohort (all arms
-of a seed), at its vocabularies, widths, layers and batch, times its steps, epochs and seeds.
-Table 5's own minutes per epoch come to 197 GPU-hours. Lengths are the mean words of a side as the
-tier's tokenizers cut it; vocabulary, training pairs, epochs and batch are Table 5's.
-
-``share``: achieved FLOP/s of micro's and of those twelve settings' steps, over what the machine
-does in a large product, and where the time goes by a profile.
-
-    python benchmarks/steps.py growth [--device cpu] [--json FILE]
-    python benchmarks/steps.py share [--device cpu] [--runs 1] [--json FILE]
-    python benchmarks/steps.py bill --device cuda [--json FILE]
+    python benchmarks/steps.py [--device cuda] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import functools
 import json
-import math
 import multiprocessing
 import resource
 import sys
@@ -34,18 +24,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode
 
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, cuda_graphs
-from embinit.lab.models.layers import PRECISIONS, SeedDropout
+from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.memory import WidestBatch, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
@@ -78,17 +66,6 @@ class Work:
     target: int
     batch: int
     precision: str = "float32"
-
-
-BASE = Work(5, 300, 10, 3, 512, 7_800, 5_900, 0, 15, 14, 64)
-MICRO_WORK = Work(1, 64, 2, 1, 128, 740, 117, 0, 8, 9, 32)
-"""micro's translation: its vocabularies and mean lengths."""
-SWEEPS: dict[str, Sequence[int]] = {
-    "runs": (1, 2, 4, 8, 16, 32, 64),
-    "vocabulary": (5_000, 15_000, 40_000, 120_000),
-    "length": (8, 16, 32, 64, 128),
-    "batch": (16, 32, 64, 128),
-}
 
 
 def shape_of(work: Work) -> ModelShape:
@@ -172,74 +149,6 @@ def seconds_of_a_step(work: Work, device: str) -> float:
     return sorted(times[WARM:])[STEPS // 2]
 
 
-PARTS = {
-    "products": ("bmm", "addmm", "mm"),
-    "attention": ("scaled_dot_product", "flash", "efficient_attention", "fmha"),
-    "optimiser": ("adam", "foreach"),
-    "LayerNorm": ("layer_norm",),
-    "dropout": ("bernoulli",),
-}
-"""What the profile's names mean; whatever none of them is in is the rest."""
-
-
-def share_of_peak(work: Work, device: str) -> dict[str, Any]:
-    """A step's achieved FLOP/s beside the machine's rate, and its time by kind, from a profile."""
-    step, _ = step_of(work, device)
-    batch = torch.arange(work.batch, device=device)[None]
-    with FlopCounterMode(display=False) as counter:
-        step(batch, work.source, work.target)
-    flops = counter.get_total_flops()
-    seconds = seconds_of_a_step(work, device)
-    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device != "cpu" else [])]
-    with profile(activities=kinds) as profiled:
-        step(batch, work.source, work.target)
-        _wait(device)
-    times: dict[str, float] = dict.fromkeys([*PARTS, "rest"], 0.0)
-    for one in profiled.key_averages():
-        name = one.key.lower()
-        kind = next((part for part, of in PARTS.items() if any(x in name for x in of)), "rest")
-        times[kind] += one.self_cpu_time_total if device == "cpu" else one.self_device_time_total
-    peak = matrix_rate(device, work.precision)
-    return {
-        "seconds": round(seconds, 5),
-        "gflop": float(f"{flops / 1e9:.6g}"),
-        "gflop_per_second": round(flops / seconds / 1e9, 1),
-        "share_of_peak": round(flops / seconds / peak, 3),
-        "time": {kind: round(one / sum(times.values()), 3) for kind, one in times.items()},
-    }
-
-
-@functools.cache
-def matrix_rate(device: str, precision: str, size: int | None = None) -> float:
-    """FLOP/s of a large square product: what this device does at best."""
-    size = size or (2048 if device == "cpu" else 8192)
-    left, right = (torch.randn(size, size, device=device).to(PRECISIONS[precision]) for _ in "ab")
-    best = math.inf
-    for _ in range(5):
-        _wait(device)
-        started = time.perf_counter()
-        torch.mm(left, right)
-        _wait(device)
-        best = min(best, time.perf_counter() - started)
-    return 2 * size**3 / best
-
-
-def shares(device: str, precision: str, runs: int | None) -> dict[str, Any]:
-    """micro's translation alone and in a cohort of 15, and the paper's settings with ``runs``."""
-    works = {f"micro, {count}": replace(MICRO_WORK, runs=count) for count in (1, 15)}
-    works |= {one.name: replace(one.work, runs=runs or one.work.runs) for one in settings()}
-    torch.set_num_threads(1)
-    peak = matrix_rate(device, precision)
-    print(f"a large product: {peak / 1e9:.0f} GFLOP/s in {precision}", flush=True)
-    rows = {}
-    for name, work in works.items():
-        rows[name] = share_of_peak(replace(work, precision=precision), device)
-        said = ", ".join(f"{kind} {100 * one:.0f} %" for kind, one in rows[name]["time"].items())
-        share = 100 * rows[name]["share_of_peak"]
-        print(f"{name:<18} {1000 * rows[name]['seconds']:9.1f} ms, {share:3.0f} % of it; {said}")
-    return {"gflop_per_second_at_best": round(peak / 1e9, 1), "settings": rows}
-
-
 def _wait(device: str) -> None:
     if device != "cpu":
         torch.cuda.synchronize()
@@ -275,31 +184,6 @@ def _measure(work: Work, device: str) -> dict[str, Any]:
         "memory_gib": round(memory, 2),
         "estimated_gib": round(estimate / 2**30, 2),
     }
-
-
-def grown(what: str, value: int) -> Work:
-    """The base with one thing changed."""
-    if what == "vocabulary":
-        return replace(BASE, encoder_words=value, decoder_words=value)
-    if what == "length":
-        return replace(BASE, source=value, target=value)
-    return replace(BASE, **{what: value})
-
-
-def growth(device: str, most_gib: float) -> dict[str, Any]:
-    """Each sweep, until one no longer fits."""
-    found: dict[str, Any] = {"base": asdict(BASE)}
-    for what, values in SWEEPS.items():
-        rows = []
-        for value in values:
-            row = measured(grown(what, value), device)
-            rows.append({what: value, **row})
-            print(f"{what:<11} {value:>7}: {_said(row)}", flush=True)
-            # The next step at least doubles it.
-            if "failed" in row or 2 * row["memory_gib"] > most_gib:
-                break
-        found[what] = rows
-    return found
 
 
 def _said(row: dict[str, Any]) -> str:
@@ -373,26 +257,15 @@ def bill(device: str, precision: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, print, write JSON."""
-    parser = argparse.ArgumentParser(description="what a training step costs")
-    parser.add_argument("what", choices=("growth", "bill", "share"))
+    parser = argparse.ArgumentParser(description="what training Tables 1 and 7 would cost")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
-    parser.add_argument("--most-gib", type=float, default=12.0, help="memory that may be used")
-    parser.add_argument(
-        "--runs", type=int, help="share: runs a cohort (default: all arms of a seed)"
-    )
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    if arguments.what == "growth":
-        found = growth(arguments.device, arguments.most_gib)
-    elif arguments.what == "share":
-        found = shares(arguments.device, arguments.precision, arguments.runs)
-    else:
-        found = bill(arguments.device, arguments.precision)
+    found = bill(arguments.device, arguments.precision)
     if arguments.json:
         document = {
-            "command": f"python benchmarks/steps.py {arguments.what} --device {arguments.device}",
-            "runs": arguments.runs,
+            "command": f"python benchmarks/steps.py --device {arguments.device}",
             "date": datetime.date.today().isoformat(),
             "device": device_name(arguments.device),
             "versions": versions(),

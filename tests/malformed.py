@@ -71,19 +71,6 @@ def binary() -> bytes:
     return f"{len(WORDS)} {DIM}\n".encode() + b"".join(body)
 
 
-@functools.cache
-def fasttext() -> bytes:
-    from gensim.models import FastText
-    from gensim.models.fasttext import save_facebook_model
-
-    model = FastText(
-        [list(WORDS)] * 3, vector_size=DIM, min_count=1, epochs=1, workers=1, bucket=9, seed=3
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        save_facebook_model(model, f"{folder}/v.bin")
-        return Path(folder, "v.bin").read_bytes()
-
-
 def zipped() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -182,7 +169,6 @@ READERS: Mapping[str, Reader] = {
     "text in gzip": _vectors("v.txt.gz", lambda: gzip.compress(text(True), mtime=0)),
     "text in zip": _vectors("v.zip", zipped),
     "word2vec binary": _vectors("v.bin", binary),
-    "fastText binary": _vectors("v.bin", fasttext),
     "NumPy arrays": _vectors("v.npz", arrays),
     "model, safetensors": Reader(model, look_up),
     "model, PyTorch": Reader(lambda: model("bin"), look_up),
@@ -193,11 +179,7 @@ READERS: Mapping[str, Reader] = {
 
 
 def outcome(reader: Reader, folder: Path, which: int, changes: Sequence[Mutation]) -> str:
-    """Spoils one file of a reader's (``which``) in an empty folder, reads it, and says how it went.
-
-    Returns:
-        ``right``, the line that refuses it, or ``set aside``, as a store does with a warning.
-    """
+    """Spoils one file of a reader's: ``right``, the line that refuses it, or ``set aside``."""
     files = reader.files()
     name = sorted(files)[which % len(files)]
     files[name] = functools.reduce(spoil, changes, files[name])

@@ -149,3 +149,19 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     ended, summary, _ = job(tmp_path, -9.0, arguments=arguments, refuted="accept")
     assert (ended, "❌ REFUTED" in summary) == (0, True)
     assert step("In order", tmp_path, outputs_of(tmp_path), python=sys.executable) == 1
+
+
+def test_a_weakened_finding_fails_where_the_job_is_strict(tmp_path: Path) -> None:
+    """Each of the last steps gives the command what the job was given."""
+    called = tmp_path / "called"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" >> {called}\n', encoding="utf-8")
+    python.chmod(0o755)
+    (tmp_path / "verdicts.json").touch()
+    given = {"python": str(python), "report": ".", "baseline": "old.json", "fail-on": "moved=2"}
+    for strict in ("false", "true"):
+        for name in ("Write the summary", "In order"):
+            assert step(name, tmp_path, {"status": "0"}, strict=strict, **given) == 0
+    lines = called.read_text(encoding="utf-8").splitlines()
+    assert all("--baseline old.json --fail-on=moved=2" in line for line in lines)
+    assert ["--strict" in line for line in lines] == [False, False, True, True]

@@ -112,7 +112,6 @@ def test_bad_arguments_are_named(tmp_path, capsys):
     for thing, options, message in (
         (tmp_path / "nothing", {}, "doesn't exist; name a model's directory"),
         (directory, {"tensor": "x"}, "no tensor 'x'"),
-        (directory, {"lr": 0.0}, "above zero"),
         (torch.zeros(3), {}, "rows and columns"),
         (torch.zeros(3, 4, dtype=torch.int8), {}, "so it is quantised"),
     ):

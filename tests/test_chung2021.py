@@ -1,4 +1,4 @@
-"""The second paper's experiments, settings and tables."""
+"""The second paper's experiments and settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from builders import make_result
 from embinit.errors import InputError
 from embinit.lab.measures import task_transfer
 from embinit.papers import PAPERS
@@ -22,7 +21,6 @@ from embinit_papers.chung2021 import (
     experiments,
     numbers,
     over_output_widths,
-    pretrained_for,
     reinvested,
     transfer,
     transferring,
@@ -88,56 +86,3 @@ def test_the_papers_two_models_are_printed_where_they_meet():
         over_output_widths(arm) > 0,
     ):
         assert CHUNG.printed(other) == []
-
-
-def made(quantity, seed, **measures):
-    """The result of a run of an arm, with its counts and a curve over the layers."""
-    counts = {"pretraining_parameters": 1200.0, "finetuning_parameters": 900.0}
-    return make_result(
-        quantity.terms[0].run(seed),
-        curves={"probe_by_layer": (50.0, 60.0, 40.0 + seed)},
-        **counts,
-        **measures,
-    )
-
-
-def test_arms_stand_in_words_with_their_counts_and_scores():
-    arm = arms()
-    quantities = [
-        pretrained_for(arm, 0)[USUAL],
-        arm["pretrained"],
-        with_output_width(arm, 256)[USUAL],
-        coupled(wider(arm))[USUAL],
-        arm[USUAL],
-        reinvested(arm)[USUAL],
-    ]
-    results = [
-        made(one, seed, inference_accuracy=70.0 + seed) for one in quantities for seed in (0, 1)
-    ]
-    results.append(made(arm[USUAL].on_other_seeds(), 0, inference_accuracy=0.0))
-    budgets, scores, layers = CHUNG.tables("micro", results)
-    names = [row[0] for row in budgets.rows]
-    assert names == [
-        "usual: two tables as wide as the model",
-        "coupled, 128 wide",
-        "3 layers, E_in 16",
-        "E_out 256",
-        "not pre-trained",
-        "GloVe",
-    ]
-    assert budgets.rows[0][1:] == ("1,200", "900")
-    place = scores.head.index("inference, %, here")
-    assert {row[place] for row in scores.rows} == {"70.5 ± 0.7 (2)"}
-    assert [row[0] for row in layers.rows] == ["E_out 64", "E_out 256"]
-    assert layers.rows[0][1:] == ("50.0", "60.0", "40.5")
-    assert layers.by == "layer"
-
-
-@pytest.mark.parametrize("tier", sorted(SETTINGS))
-def test_methods_are_those_of_the_tier(tier):
-    said, setting = " ".join(CHUNG.methods(tier)), SETTINGS[tier]
-    assert f"{setting.text.cut.train:,} sentences" in said
-    assert f"guessing {setting.pretraining.share:.0%}" in said
-    assert ("other language's score" in said) == any(task.transfers for task in setting.tasks)
-    assert not PAPERS["kim2024"].methods(tier)
-    assert CHUNG.tables(tier, []) == []

@@ -149,12 +149,3 @@ def test_an_unfinished_session_never_replaces_a_whole_one(tmp_path, capsys):
         assert contents(tmp_path) == before
     assert main(["check", str(tmp_path / "unfinished/verdicts.json")]) == Status.BROKEN
     assert "claims/test_a.py::b broke: no" in capsys.readouterr().out
-
-
-def test_controls_alone_are_not_blessed(tmp_path):
-    """A baseline of them would guard no claim."""
-    controls = [claim for claim in WHOLE["claims"] if claim["control"]]
-    alone = {**WHOLE, "claims": controls}
-    write_report(alone | {"summary": summarise(alone)}, {}, tmp_path)
-    with pytest.raises(InputError, match="not blessed: no claim but controls in"):
-        bless(tmp_path, tmp_path / "to")

@@ -83,7 +83,7 @@ def test_the_status_says_keep_discard_or_run_again(capsys, arguments, status, sa
 
 
 def test_several_arms_share_alpha_and_make_a_table_by_effect(capsys):
-    given = [WORSE, "a|b_c=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.97", BETTER, "--lower"]
+    given = [WORSE, "a|b_c=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.98", BETTER, "--lower"]
     _, plain = told(capsys, *given)
     assert "level 2.5 %, of 2 that share 5 %" in plain
     assert [line.split()[0] for line in plain.splitlines()[2:5]] == ["base", "new", "a|b_c"]
@@ -369,7 +369,7 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     (tmp_path / "new/run6").rmdir()
     status, out = told(capsys, *given)
     assert status == Status.UNUSABLE
-    assert "run7/trainer_state.json: it ended at step 10, and its arm at 20" in out
+    assert "run7/trainer_state.json: it ended at step 10, and others at 20" in out
     assert "1.0" not in out
     (tmp_path / "new/run7/trainer_state.json").unlink()
     os.symlink(tmp_path / "new/run5", tmp_path / "new/run8")

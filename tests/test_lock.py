@@ -140,7 +140,7 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     assert len(own) == 6
     assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
     assert 2 * floor["sd"] <= floor["margin"] <= 2.2 * floor["sd"]
-    told = f"noise floor of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
+    told = f"baseline noise of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
     assert f"{told} {floor['margin']:g}" in measured.stdout
 
     _, _, claims = judged(embinit, project)
@@ -149,7 +149,7 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
 
     before = (project / "claims" / NAME).read_bytes()
     again = embinit("register", "claims", "--seeds", "6")
-    assert "noise floor of" not in again.stdout
+    assert "baseline noise of" not in again.stdout
     assert (project / "claims" / NAME).read_bytes() == before
     change(project, "70.0", "71.0")
     embinit("register", "claims", "--seeds", "6")
@@ -179,13 +179,13 @@ def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(e
     [first] = lock_of(project)["differences"].values()
     key = "mine/fits/above[fits] on micro"
     line = lock_of(project)["claims"][key]
-    told = f"better > plain: spread {first['sd']:g} over 3 seeds, registered was none"
+    told = f"better > plain: standard deviation {first['sd']:g} over 3 seeds, registered was none"
     assert line["afterwards"] == told
     embinit("register", "--seeds", "4", "-k", "above")
     [second] = lock_of(project)["differences"].values()
     line = lock_of(project)["claims"][key]
-    more = f"better > plain: spread {second['sd']:g} over 4 seeds, registered was {first['sd']:g}"
-    assert line["afterwards"] == f"{told}; {more} over 3 seeds"
+    measured = f"better > plain: standard deviation {second['sd']:g} over 4 seeds"
+    assert line["afterwards"] == f"{told}; {measured}, registered was {first['sd']:g} over 3 seeds"
     _, _, claims = judged(embinit, project, "-k", "above")
     assert claims["above"]["registration"]["state"] == "afterwards"
 
@@ -210,7 +210,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert f"claims/{NAME} {named['digest']}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
     assert named["digest"] in page
-    assert "registered afterwards" not in page
+    assert "post hoc" not in page
     # Nothing here has an embedding, and the page doesn't speak of any.
     words = re.sub(r"<style>.*?</style>", "", page, flags=re.S).lower()
     for foreign in ("embedding", "dropout", "sinusoid", "xavier", "glove", "position enc"):
@@ -230,12 +230,12 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert "NOT IN ORDER: mine/fits/above[fits] is not as registered" in checked.stdout
 
     again = embinit("register", "--seeds", "0")
-    assert f"registered afterwards: mine/fits/above[fits] on micro: {told}" in again.stdout
+    assert f"post hoc: mine/fits/above[fits] on micro: {told}" in again.stdout
     ran, _, claims = judged(embinit, project)
     assert claims["above"]["registration"]["state"] == "afterwards"
-    assert f"registered afterwards: mine/fits/above[fits]: {told}" in ran.stdout
+    assert f"post hoc: mine/fits/above[fits]: {told}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
-    assert "registered afterwards" in page
+    assert "post hoc" in page
     assert embinit("check", verdicts).returncode == 0
 
     change(
@@ -327,9 +327,9 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
         results = results_of(SimpleNamespace(runs=runs))
         assert floor["sd"] == pytest.approx(statistics.stdev(map(metric.of, results)), rel=1e-4)
         assert floor["margin"] == margin_of(floor["sd"])
-    assert ran.stdout.count("noise floor of task on micro") == 2
+    assert ran.stdout.count("baseline noise of task on micro") == 2
     before = (project / "claims" / NAME).read_bytes()
-    assert "noise floor of" not in embinit("register", "--seeds", "3").stdout
+    assert "baseline noise of" not in embinit("register", "--seeds", "3").stdout
     assert (project / "claims" / NAME).read_bytes() == before
 
 

@@ -51,7 +51,7 @@ def test_one_look_is_the_rule():
     assert schedule(5) == (Look(5, 1.0),)
     assert [each.seeds for each in schedule(5, 20)] == [5, 10, 20]
     assert [each.seeds for each in schedule(3, 20)] == [3, 6, 12, 20]
-    with pytest.raises(InputError, match="at most 3 seeds, but the first look takes 5"):
+    with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
         schedule(5, 3)
 
 

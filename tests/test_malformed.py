@@ -36,25 +36,6 @@ def test_a_file_is_read_and_a_spoilt_one_is_refused_by_name(name, tmp_path):
         assert told == "set aside" or Path(largest).name in told, told
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        # Two files without a line's end between them: both words would have no vector.
-        (GOOD + b"end 0.4 0.5 0.6first 0.7 0.8 0.9\n", r":3: more than the 3.*joined of two"),
-        (GOOD + b"cat 1_0 2 3\n", r":3: word 'cat' has something that is no number"),
-        (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
-        (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
-        (b"one\ntwo\n", r":1: no numbers; write a word"),
-        (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
-        (b"1 0\nthe 1 2\n", r":1: no numbers"),
-    ],
-)
-def test_text_that_was_read_wrong_is_refused(tmp_path, content, message):
-    (tmp_path / "v.txt").write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        open_source("mine", tmp_path / "v.txt").lookup(["the", "dog", "cat", "end", "first"])
-
-
 @pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"\xef\xbb\xbf2 3\n", b""])
 def test_a_byte_order_mark_is_no_word_and_words_may_hold_spaces(tmp_path, head):
     """GloVe 840B has words with spaces, and an empty one."""

@@ -29,7 +29,7 @@ WIDEST = WidestBatch(64, 15, 15)
 
 
 def test_the_estimate_is_near_what_was_used():
-    """Peak memory of five runs at Multi30k's sizes (``benchmarks/steps.py growth``, a CPU).
+    """Peak memory of a step of five runs at Multi30k's sizes, as a CPU was measured.
 
     The benchmark keeps no best epoch, and a process has 0.35 GiB before it trains.
     """

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 import embinit
-from builders import make_experiment, make_result, make_table, set_apart
+from builders import make_experiment, make_result, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
 from embinit.claims.entries import claim_entry
-from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
@@ -44,11 +43,8 @@ from embinit_papers.kim2024.experiments import (
     LABELS,
     OTHER_SOURCES,
     SOURCES,
-    TIERS,
     experiments,
-    probes,
 )
-from embinit_papers.kim2024.paper_tables import paper_tables
 
 KIM = PAPERS["kim2024"]
 
@@ -85,14 +81,11 @@ def test_other_tables_are_no_part_of_table_1(tier):
         )
 
 
-def test_nothing_is_printed_or_shown_beside_other_tables():
-    """The paper has no number of them; and their runs add nothing to its tables."""
+def test_nothing_is_printed_of_other_tables():
     for tier in ("micro", "sample"):
         for other in other_tables()(tier):
             assert not KIM.printed(other["pretrained"] < other["xavier"])
             assert not KIM.printed(other["pretrained"].sigma > other["xavier"].sigma)
-            run = make_result(other.run("pretrained", 0), bleu=1.0, accuracy=1.0)
-            assert not paper_tables(tier, [run])
 
 
 @pytest.mark.parametrize("name", ["word2vec", "fasttext", "elmo"])
@@ -159,67 +152,6 @@ def test_what_the_paper_did_not_do_it_does_not_print(change):
     assert rows(one["pretrained_shuffled"] < one["pretrained"]) == []
     assert rows(one["xavier"] > one["xavier"].on_other_seeds()) == []
     assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
-
-
-def made(one, init, seed, sigma=0.1, **measures):
-    """A run of an arm as the store gives it back, with Figure 1's curve of the first two seeds."""
-    return make_result(
-        one.run(init, seed),
-        curves={"validation_bleu": (1.0, 2.0)} if one.training and seed < 2 else {},
-        tables={"encoder": make_table(sigma=sigma)},
-        positions={"encoder": make_table(sigma=0.7)},
-        **measures,
-    )
-
-
-def cell(table, row, column):
-    """The cell of a table beside the paper's."""
-    [found] = [one for one in table.rows if one[0] == row]
-    return found[table.head.index(column)]
-
-
-def test_ours_stand_beside_the_papers_in_its_own_tables():
-    """Each arm in its setting's cell; another setting, or a control's other seeds, in none."""
-    [one] = experiments("micro", ("glove",), ("translation",))
-    results = [
-        *(made(one, "pretrained", seed, bleu=30.0 + seed) for seed in range(3)),
-        make_result(one.run("pretrained", 0, Role.SECOND_HALF), bleu=99.0),
-        made(one.with_sigma(0.5), "pretrained", 0, bleu=98.0),
-        made(one.with_model(layers=9), "xavier", 0, bleu=97.0),
-        made(one.frozen().without_positions(), "xavier", 0, bleu=7.0),
-        made(one.frozen().without_positions(), "xavier", 1, bleu=9.0),
-    ]
-    scores, widths, grid, spread, figure = KIM.tables("micro", results)
-    here = "micro-translation, here"
-    assert cell(scores, "GloVe", here) == "31.0 ± 1.0 (3)"
-    assert cell(scores, "GloVe", "Multi30k, paper") == "34.1 ± 0.7"
-    assert cell(scores, "GloVe", "IWSLT2017, paper") == "28.7 ± 0.2"
-    sentiment = "micro-sentiment-plain, here"
-    assert cell(scores, "Xavier", here) == cell(scores, "GloVe", sentiment) == "–"
-    assert cell(widths, "GloVe", here) == "0.100 ± 0.000 (3)"
-    assert cell(widths, "GloVe", "Multi30k, paper") == "0.37"
-    assert cell(grid, "Xavier, frozen, without positions", here) == "8.0 ± 1.4 (2)"
-    assert cell(grid, "Xavier, frozen, without positions", "Multi30k, paper") == "28.3 ± 0.08"
-    assert cell(grid, "GloVe, trained, with positions", here) == "31.0 ± 1.0 (3)"
-    assert cell(spread, "GloVe", "sigma, here") == "0.1"
-    assert cell(spread, "GloVe × √D", "sigma, here") == "0.8"
-    assert cell(spread, "GloVe × √D", "min, here") == "−1.6"
-    assert cell(spread, "GloVe × √D", "sigma, paper") == "6.39"
-    assert cell(spread, "Positions", "sigma, paper") == "0.67"
-    assert cell(spread, "Positions", "sigma, here") == "–"
-    assert cell(figure, "GloVe", "best epoch, paper") == "20.0"
-    assert cell(figure, "GloVe", "test BLEU, here") == "31.0 ± 1.0 (3)"
-    assert figure.curves == (("GloVe", ((1.0, 2.0), (1.0, 2.0))),)
-    found = KIM.tables("micro", [made(one, "xavier", 0, bleu=1.0)])
-    [spread] = [table for table in found if table.title.startswith("Table 6")]
-    assert cell(spread, "Positions", "sigma, here") == "0.7"
-    assert cell(spread, "Xavier", "max, here") == "0.3"
-    [probe] = probes("sample")
-    placed = scaled(probe, "sqrt(D)", "sigma_p/sigma_x").with_positions("sinusoidal")
-    [analogies] = KIM.tables("sample", [made(placed, "pretrained", 0, accuracy=12.34)])
-    assert analogies.rows[-1][1:] == ("11.1", "12.3")
-    assert {row[2] for row in analogies.rows[:-1]} == {"–"}
-    assert all(KIM.tables(tier, []) == [] for tier in TIERS)
 
 
 def core():
@@ -290,8 +222,8 @@ def registry(monkeypatch):
     return PAPERS
 
 
-def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
-    """Registered, its numbers stand in the verdict, and its tiers, labels and tables are known."""
+def test_a_third_partys_paper_brings_what_it_prints(registry):
+    """Registered, its numbers stand in the verdict, and its tiers and labels are known."""
     assert judged()["comparisons"][0]["printed"] == []
     assert paper("mine") is None
     mine = Paper(
@@ -302,8 +234,6 @@ def test_a_third_partys_paper_brings_what_it_prints_and_shows(registry):
         experiments=lambda tier: [make_experiment(source_label="MyVectors")],
         families=(MINE,),
         printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
-        tables=lambda tier, results: [],
-        methods=lambda tier: ["My models are made by hand."],
     )
     registry.register("mine", mine)
     assert paper("mine") is mine

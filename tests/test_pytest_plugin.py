@@ -330,7 +330,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     assert document["claims"][0]["comparisons"][0]["n"] == 6
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
     result.stderr.fnmatch_lines(
-        ["*--embinit-max-seeds: at most 3 seeds, but the first look takes 6*"]
+        ["*--embinit-max-seeds: at most 3 seeds, but the first interim analysis takes 6*"]
     )
 
 

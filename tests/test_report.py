@@ -23,7 +23,6 @@ from embinit.lab.models.attention import ATTENTION
 from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.diagnostics import TableStatistics
-from embinit.papers import PAPERS, Paper, PaperTable, Tier
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import Run, gather, learning_curves
 from embinit.report.charts import Axis, forest
@@ -424,20 +423,6 @@ def test_several_documents_are_one_page():
         == len(made["claims"]) + len(real["claims"]) + 1
     )  # and the section's own
     assert len(html) < 4_000_000
-
-
-def test_a_papers_own_tables_are_next_to_ours(monkeypatch):
-    """As the paper gives them, with curves where they are a figure."""
-    told = PaperTable("Table 9", ("init", "here"), (("a", "81.2"),), (("a", ([1.0, 2.0],)),))
-    paper = Paper(
-        "mine", "Somebody (2026)", "Somebody", {"micro": Tier("micro", "small.")},
-        lambda tier: (), tables=lambda tier, results: (told,), methods=lambda tier: ("By hand.",),
-    )  # fmt: skip
-    monkeypatch.setitem(PAPERS._entries, "mine", paper)
-    page = check(render(make_document([make_claim("a", paper="mine")]), {}))
-    text = " ".join(page.text.split())
-    for words in ("Table 9", "81.2", "By hand.", "The micro tier is small.", "Somebody (2026)"):
-        assert words in text
 
 
 def test_numbers_that_are_not_finite_are_null_in_the_document(tmp_path):

@@ -1,4 +1,4 @@
-"""The test set's noise: scipy's exact tests, sacreBLEU's p where it is known, and no guess."""
+"""The test set's noise: statsmodels' exact tests, sacreBLEU's p where it is known, and no guess."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.proportion import proportion_confint
 
 from builders import make_experiment, make_result
 from embinit.claims import Family, claim, judge
@@ -53,14 +54,11 @@ def test_classes_are_compared_by_mcnemars_exact_test(right):
     """The discordant pairs are a fair coin's throws, and a score's interval is Wilson's."""
     sides = [["1" if hit else "0" for hit in side] for side in zip(*right, strict=True)]
     found = noise_of(comparison(SENTIMENT), lookup(*sides, ["1"] * len(right)))
-    only = [right.count((True, False)), right.count((False, True))]
-    expected = stats.binomtest(only[0], sum(only)).pvalue if any(only) else 1.0
-    assert found.p == pytest.approx((expected,))
+    table = [[right.count((own, other)) for other in (True, False)] for own in (True, False)]
+    assert found.p == pytest.approx((mcnemar(table, exact=True).pvalue,))
     assert found.examples == len(right)
-    ends = [
-        stats.binomtest(side.count("1"), len(side)).proportion_ci(0.95, "wilson") for side in sides
-    ]
-    assert found.spread == pytest.approx(sum(50 * (one.high - one.low) for one in ends) / 2)
+    ends = [proportion_confint(side.count("1"), len(side), method="wilson") for side in sides]
+    assert found.spread == pytest.approx(sum(50 * (high - low) for low, high in ends) / 2)
 
 
 def sentences(words, wrong):

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import struct
-import sys
 import zipfile
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from embinit.errors import InputError
 from embinit.files import writing as files
 from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
 from embinit.lab.data.sources.arrays import ArrayVectors
-from embinit.lab.data.sources.fasttext import FastTextBinary
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
 from embinit.lab.data.sources.text import TextVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
@@ -78,6 +76,14 @@ GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
         (GOOD + b"\xff\xfe 1 2 3\n", r":3: the word is not UTF-8"),
         (GOOD + b"bird 1 2,5 3\n", r":3: word 'bird' has something that is no number"),
         (GOOD + b"bird 0.5 1 2 3\n", r":3: more than the 3 numbers"),
+        # Two files without a line's end between them: both words would have no vector.
+        (GOOD + b"end 0.4 0.5 0.6first 0.7 0.8 0.9\n", r":3: more than the 3.*joined of two"),
+        (GOOD + b"cat 1_0 2 3\n", r":3: word 'cat' has something that is no number"),
+        (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
+        (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
+        (b"one\ntwo\n", r":1: no numbers; write a word"),
+        (b"1 100000000\nthe 1 2\n", r":2: 2 numbers where 100000000 are due"),
+        (b"1 0\nthe 1 2\n", r":1: no numbers"),
         (b"", "is empty"),
         (b"3 3\n" + GOOD, r":1: the header says 3 words, 2 follow.*cut short"),
         (b"2 4\n" + GOOD, r":2: 3 numbers where 4 are due"),
@@ -183,6 +189,7 @@ WELL = binary(["the", "dog"], torch.ones(2, 3))
     [
         (b"", "byte 0: no header"),
         (b"PK\x03\x04" + bytes(99), "byte 0: no header.*by its directory"),
+        (struct.pack("<i", 793712314) + bytes(99), "byte 0: no header.*take fastText's .vec file"),
         (b"0 3\n", "byte 0: no header"),
         (WELL[:-1], "byte 20: the file ends in word 2 of the 2.*cut short"),
         (WELL[:22], "byte 20: the file ends in word 2"),
@@ -216,46 +223,6 @@ def test_large_binary_vectors_are_read_in_constant_memory(tmp_path):
 def test_of_a_word_twice_the_first_counts(tmp_path):
     source = TextVectors("mine", write(tmp_path / "v.txt", GOOD + b"the 9 9 9\n"))
     torch.testing.assert_close(source.lookup(["the"]).values[0], torch.tensor([0.1, 0.2, 0.3]))
-
-
-@pytest.fixture(scope="module")
-def fasttext_model(tmp_path_factory):
-    """A small trained model, as gensim has it and in fastText's own format."""
-    from gensim.models import FastText
-    from gensim.models.fasttext import save_facebook_model
-
-    text = [["the", "dog", "sees", "the", "cat"], ["the", "cat", "sees", "Straße"]] * 5
-    model = FastText(text, vector_size=6, min_count=1, sg=1, epochs=2, workers=1, bucket=50, seed=3)
-    path = tmp_path_factory.mktemp("fasttext") / "model.bin"
-    save_facebook_model(model, str(path))
-    model.wv.save_word2vec_format(str(path.with_suffix(".vec")))
-    return model, path
-
-
-def test_a_fasttext_model_has_the_vectors_of_its_vec_file(fasttext_model):
-    """Words and their n-grams together; a word that isn't in the vocabulary has none here."""
-    model, path = fasttext_model
-    wanted = ["dog", "Straße", "dogs", "the"]
-    source, text = (open_source("mine", each) for each in (path, path.with_suffix(".vec")))
-    assert isinstance(source, FastTextBinary)
-    found = source.lookup(wanted)
-    assert found.found.tolist() == text.lookup(wanted).found.tolist() == [True, True, False, True]
-    torch.testing.assert_close(found.values, text.lookup(wanted).values, atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(found.values[0], torch.tensor(model.wv["dog"]))
-    assert (source.dim, set(source.words(99))) == (6, set(model.wv.index_to_key))
-
-
-def test_a_broken_fasttext_model_is_named(fasttext_model, tmp_path, monkeypatch):
-    packed = write(tmp_path / "packed.bin.gz", fasttext_model[1].read_bytes())
-    with pytest.raises(InputError, match=r"packed\.bin\.gz: unpack it"):
-        open_source("mine", packed).lookup(["dog"])
-    source = FastTextBinary("mine", fasttext_model[1])
-    source._model.vectors[:] = float("nan")
-    with pytest.raises(InputError, match="word 'dog' has a NaN"):
-        source.lookup(["dog"])
-    monkeypatch.setitem(sys.modules, "gensim.models.fasttext", None)
-    with pytest.raises(InputError, match=r"pip install embinit\[vectors\]`, or take"):
-        open_source("mine", fasttext_model[1]).lookup(["dog"])
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])

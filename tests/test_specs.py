@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from dataclasses import fields, replace
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from builders import (
-    make_experiment,
     make_function_run,
     parts_of,
     values_of,
@@ -20,11 +17,11 @@ from builders import (
 )
 from embinit import specs
 from embinit.lab import specs as lab_specs
-from embinit.lab.specs import DataSpec, ModelRecipe, Procedure, TrainingSpec
+from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
 from embinit.specs import FunctionRecipe, RunSpec, canonical
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.experiments import probes
 from embinit_studies.table_pretraining import pretrainings
 
 CLASSES = [
@@ -102,71 +99,3 @@ def test_a_digest_is_of_the_values_alone(run):
     assert again.digest() == run.digest()
     assert json.loads(canonical(run)) == json.loads(canonical(again))
     assert canonical({"b": (run,), "a": 1}) == canonical({"a": 1, "b": [again]})
-
-
-def test_a_class_gets_a_field_and_keeps_its_digests():
-    """What ``specs.later`` is for, at the top, in a recipe and in lists of parts."""
-
-    @dataclass(frozen=True)
-    class Before(Procedure):
-        steps: int
-        kind: ClassVar[str] = "mine"
-
-    @dataclass(frozen=True)
-    class After(Procedure):
-        steps: int
-        added: DataSpec | None = specs.later(None)  # noqa: RUF009, a field and no default
-        kind: ClassVar[str] = "mine"
-
-    one = make_experiment()
-    old, new = (replace(one, training=kind(3)).run("xavier", 0) for kind in (Before, After))
-    assert old.digest() == new.digest()
-    other = new.changed(training=After(3, one.data))
-    assert other.digest() != new.digest()
-    assert canonical({"parts": (After(1), [After(2)])}) == canonical(
-        {"parts": (Before(1), [Before(2)])}
-    )
-
-
-def run_of(tier, name, init):
-    [one] = [one for one in experiments(tier) if one.name == name]
-    return one.run(init, 0)
-
-
-@pytest.mark.parametrize(
-    ("run", "digest"),
-    [
-        (
-            lambda: run_of("micro", "glove-micro-translation", "pretrained").changed(
-                training=TrainingSpec(32, 5, 3e-3, validation_bleu=True)
-            ),
-            "9d2d72d5615cb8ccf0dff2ca1a19fbbf33f93cdf66e1195af0633c3734efc02a",
-        ),
-        (
-            lambda: run_of("paper", "bert-sst2", "xavier"),
-            "41972350e88b85f27f5e5f7c6f8e49613a2f0dbb6409791989f1674f507155c7",
-        ),
-        (
-            lambda: (
-                next(one for one in experiments("paper") if one.name == "bert-sst2")
-                .without_positions()
-                .frozen()
-                .with_sigma(0.5)
-                .with_layers(2)
-                .run("pretrained", 0)
-            ),
-            "f31baa5b4bff04c92f1a9bd8afb2d4b0b25fb2ea061f6afe9ff014c54db80925",
-        ),
-        (
-            lambda: probes("micro")[0].run("pretrained", 3),
-            "4da21e5612f106f516137e22e1a9859279ec3a8674f5aa0b890b5879d18d059a",
-        ),
-        (
-            lambda: pretrainings("micro")[0].run("pretrained", 3),
-            "762a4252d4764e7ae8773f91d376e153e21c5a59fbba9ee743ed896f2a52fde8",
-        ),
-    ],
-)
-def test_the_digests_of_stored_runs_stand(run, digest):
-    """A digest that changes leaves every stored run behind; a new field belongs in ``_later``."""
-    assert run().digest() == digest

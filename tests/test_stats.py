@@ -11,9 +11,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 from statsmodels.stats.power import TTestPower
+from statsmodels.stats.proportion import confint_proportions_2indep
 from statsmodels.stats.weightstats import ttost_paired
 
 from embinit.errors import InputError
+from embinit.scores.arms import Arms, Score
+from embinit.scores.judging import Plan, judge
 from embinit.stats.power import power, seeds_for, smallest_effect, unknown_after
 from embinit.stats.rule import chance_to_decide, chance_to_support, compare
 from embinit.stats.statements import RULE, Outcome, Pairing, RegisteredSd, Relation, Verdict
@@ -382,5 +385,14 @@ def test_chances_are_the_power_at_what_was_seen(mean, n, relation):
 
 def test_the_docs_state_the_rule_that_documents_carry():
     assert len(RULE) <= 8
-    page = (Path(__file__).parents[1] / "docs/statistics.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs/verdicts.md").read_text("utf-8")
     assert "\n".join(f"{number}. {line}" for number, line in enumerate(RULE, 1)) in page
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.data())
+def test_the_interval_of_two_counts_is_statsmodels(n, m, data):
+    hits, other = data.draw(st.integers(0, n)), data.draw(st.integers(0, m))
+    scores = {"base": (Score(other / m, "", of=m),), "new": (Score(hits / n, "", of=n),)}
+    [judged] = judge(Arms(scores), Plan(lower=False))
+    exact = confint_proportions_2indep(hits, n, other, m, method="newcomb", alpha=0.1)
+    assert judged.outcome.interval == pytest.approx(exact)

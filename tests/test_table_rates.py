@@ -163,17 +163,6 @@ def curves_alone(run: RunSpec):
     return training.train(Cohort((run,)))[0].curves
 
 
-def test_a_rate_and_a_scale_of_positions_came_later():
-    """At their defaults they are no part of the digest; stored runs keep their key."""
-    run = base()
-    assert run.changed(table=replace(run.recipe.table, rate=1.0)).digest() == run.digest()
-    others = [
-        run.changed(table=replace(run.recipe.table, rate=8.0)),
-        run.changed(positions=replace(run.recipe.positions, pe_scale="8")),
-    ]
-    assert len({run.digest(), *(each.digest() for each in others)}) == 3
-
-
 def test_a_factor_is_a_name_or_a_number():
     assert multiplier("8", 64) == multiplier("sqrt(D)", 64) == 8.0
     assert multiplier("0.5", 64) == 0.5

@@ -38,11 +38,7 @@ those of ``full`` as runs of ``paper``.
 
 
 def replicates(tier: str) -> dict[str, Any]:
-    """The fields of an experiment that say what its seeds are.
-
-    Args:
-        tier: The tier.
-    """
+    """The fields of an experiment that say what its seeds are."""
     return {"worlds": WORLDS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
 
 
@@ -51,70 +47,39 @@ AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
 
 @dataclass(frozen=True)
 class SourceSetting:
-    """A tier's source, and the sizes of a model of its width.
+    """A tier's source, and the sizes of a model of its width."""
 
-    Attributes:
-        role: The first paper's source that this one stands for.
-        source: The source's name.
-        label: The source's name for people.
-        dim: The width of its vectors, and so of the model.
-        heads: How many attention heads the model has.
-        tokenizer: The encoder's tokenizer.
-        decoder_tokenizer: The decoder's tokenizer.
-    """
-
-    role: str
+    role: str  # the first paper's source that this one stands for
     source: str
-    label: str
-    dim: int
+    label: str  # its name for people
+    dim: int  # the width of its vectors, and so of the model
     heads: int
-    tokenizer: str
+    tokenizer: str  # the encoder's
     decoder_tokenizer: str
 
 
 @dataclass(frozen=True)
 class TaskSetting:
-    """A tier's task: data, model and training. The model's width is the source's.
+    """A tier's task: data, model and training. The model's width is the source's."""
 
-    Attributes:
-        role: What the task stands for (``translation``, ``sentiment``, ``inference``).
-        task: The data set's name.
-        metric: The name of the measure that arms are compared by.
-        margin: The margin, in the metric's unit.
-        cut: How much of the data set is used.
-        layers: How many layers the encoder has, and the decoder where there is one.
-        feed_forward: The width of the feed-forward layers.
-        batch_size: How many examples a batch has.
-        epochs: How many epochs a run is trained for.
-        lr: The learning rate.
-        sides: How many tokenizers the task takes: 2 for translation, else 1.
-        min_freq: How often a word must occur to be in the vocabulary.
-        max_length: The longest example, in tokens.
-        precision: The precision of matrix products.
-        seeds: How many replicates an arm has at the first look.
-        most_seeds: How many it has at the last; None means that there is no other.
-        validation_bleu: Whether BLEU on the validation split is followed epoch by epoch.
-        whole: The least sizes of the data set, where no part of it may stand in for the whole.
-    """
-
-    role: str
+    role: str  # what it stands for (``translation``, ``sentiment``, ``inference``)
     task: str
     metric: str
     margin: float
     cut: Cut
-    layers: int
+    layers: int  # of the encoder, and of the decoder where there is one
     feed_forward: int
     batch_size: int
     epochs: int
     lr: float
-    sides: int = 1
+    sides: int = 1  # how many tokenizers it takes: 2 for translation
     min_freq: int = 2
     max_length: int = 64
     precision: str = "float32"
-    seeds: int = 5
-    most_seeds: int | None = None
+    seeds: int = 5  # of an arm at the first look
+    most_seeds: int | None = None  # at the last; None means that there is no other
     validation_bleu: bool = False
-    whole: Cut | None = None
+    whole: Cut | None = None  # the least sizes, where no part may stand in for the whole
 
     def data(self, source: SourceSetting) -> DataSpec:
         """The data, tokenised as a source needs it."""
@@ -130,14 +95,7 @@ class TaskSetting:
     def experiment(
         self, kind: type[AnyExperiment], tier: str, source: SourceSetting, **more: Any
     ) -> AnyExperiment:
-        """The task with a source, as an experiment.
-
-        Args:
-            kind: The experiment's class.
-            tier: The tier.
-            source: The source.
-            more: Other fields of the class, or some in place of those that come of the setting.
-        """
+        """The task with a source, as an experiment of a class; ``more`` are other fields of it."""
         fields: dict[str, Any] = {
             "name": f"{source.role}-{self.task}",
             "tier": tier,
@@ -256,22 +214,13 @@ SAMPLE_SOURCES = (
 
 
 def micro_source(role: str, label: str) -> SourceSetting:
-    """One of ``micro``'s own tables, which are 64 wide.
-
-    Args:
-        role: The first paper's source that it stands for, such as ``glove``.
-        label: Its name for people.
-    """
+    """One of ``micro``'s own tables, which are 64 wide, in the part of the paper's source."""
     return SourceSetting(role, f"micro-{role}", label, 64, 2, "whitespace", "whitespace")
 
 
 def sigma_at(ratio: float, dim: int) -> float:
-    """The standard deviation of a table of R = 2 D σ².
+    """The standard deviation of a table D wide of R = 2 D σ².
 
     R is the energy of the words over that of sinusoids, where the table is multiplied by √D.
-
-    Args:
-        ratio: R.
-        dim: The table's width D.
     """
     return math.sqrt(ratio / (2 * dim))

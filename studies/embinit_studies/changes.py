@@ -22,23 +22,11 @@ def with_faint_positions(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def with_positions_in_attention(experiment: ModelExperiment, kind: str) -> ModelExperiment:
-    """The same experiment with positions inside attention, which are not added to the table.
-
-    Args:
-        experiment: The experiment.
-        kind: ``relative`` or ``rotary``.
-
-    Raises:
-        InputError: The experiment trains no model.
-    """
+    """The same experiment with positions inside attention, which are not added to the table."""
     bare = experiment.changed(positions=replace(experiment.positions, kind="none"))
     return bare.with_model(f"with {kind} positions", attention=kind)
 
 
 def with_norm_after_sum(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with a LayerNorm after table + positions.
-
-    Raises:
-        InputError: The experiment trains no model.
-    """
+    """The same experiment with a LayerNorm after table + positions."""
     return experiment.with_model("with LayerNorm after the sum", norm_after_sum=True)

@@ -77,11 +77,7 @@ def inputs(*roles: str) -> Query:
 
 
 def large_sigma(experiment: ModelExperiment, *repairs: str) -> Quantity:
-    """The metric with the table at ``TIMES`` its sigma, and with some of the repairs.
-
-    Raises:
-        InputError: There is no such repair.
-    """
+    """The metric with the table at ``TIMES`` its sigma, and with some of the repairs."""
     for name in repairs:
         require("repair", name, CAUSES)
     assert experiment.sigma is not None
@@ -96,11 +92,7 @@ def large_sigma(experiment: ModelExperiment, *repairs: str) -> Quantity:
 
 
 def effect_of(experiment: ModelExperiment, cause: str) -> Quantity:
-    """What a repair adds, on the mean over the four combinations of the others, one value a seed.
-
-    Raises:
-        InputError: There is no such repair.
-    """
+    """What a repair adds, on the mean over the four combinations of the others."""
     terms = []
     for number in range(len(CAUSES) + 1):
         for repairs in itertools.combinations(CAUSES, number):
@@ -115,23 +107,14 @@ def effect_of(experiment: ModelExperiment, cause: str) -> Quantity:
 
 @dataclass(frozen=True)
 class InputScheme:
-    """A table and the places of the positions.
-
-    Attributes:
-        label: Its name for people.
-        init: The init's name.
-        source: The vectors that it is made of; empty for those of the experiment.
-        attention: The positions inside attention (``ModelSpec.attention``).
-        added: Whether positions are added to the tokens' vectors.
-        unscaled: Whether the table keeps its own sigma.
-    """
+    """A table and the places of the positions."""
 
     label: str
     init: str = "pretrained"
-    source: str = ""
-    attention: str = "plain"
-    added: bool = True
-    unscaled: bool = False
+    source: str = ""  # of the vectors; empty for the experiment's
+    attention: str = "plain"  # the positions inside attention (``ModelSpec.attention``)
+    added: bool = True  # positions are added to the tokens' vectors
+    unscaled: bool = False  # the table keeps its own sigma
 
 
 SCHEMES: Mapping[str, InputScheme] = {
@@ -153,11 +136,7 @@ SCHEMES: Mapping[str, InputScheme] = {
 
 
 def from_scheme(experiment: ModelExperiment, name: str) -> Quantity:
-    """The metric with an input scheme.
-
-    Raises:
-        InputError: There is no such scheme.
-    """
+    """The metric with an input scheme."""
     require("scheme", name, SCHEMES)
     scheme, arms = SCHEMES[name], experiment
     if scheme.source:

@@ -109,62 +109,35 @@ FINDINGS = (
 
 @dataclass(frozen=True)
 class Task:
-    """A fine-tuning task of a tier.
+    """A fine-tuning task of a tier."""
 
-    Attributes:
-        role: What the task stands for (``sentiment``, ``inference``).
-        data: The data set's name.
-        train: How many training examples are kept; None keeps all.
-        training: How the encoder is fine-tuned.
-        margin: The margin of its accuracy in either language, in percent.
-        transfers: Whether it has a test in the other language.
-        times: How often each encoder is fine-tuned.
-    """
-
-    role: str
+    role: str  # what it stands for (``sentiment``, ``inference``)
     data: str
-    train: int | None
+    train: int | None  # training examples that are kept; None keeps all
     training: TrainingSpec
-    margin: float
-    transfers: bool = False
-    times: int = 1
+    margin: float  # of its accuracy in either language, in percent
+    transfers: bool = False  # whether it has a test in the other language
+    times: int = 1  # how often each encoder is fine-tuned
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The setting of a tier.
+    """The setting of a tier."""
 
-    Attributes:
-        text: The text that is pre-trained on.
-        tokenizer: The tokenizer of the text and of the tasks.
-        model: The usual arm's model.
-        pretraining: How it is pre-trained.
-        tasks: The tasks that it is fine-tuned on.
-        probes: The tasks of the linear probes: each one's name and number of training examples.
-        widths: The table widths that trends run over; the model's own is one of them.
-        narrow: The input width whose savings are reinvested in layers.
-        source: The name of the source.
-        source_label: The source's name for people.
-        source_width: The width of the source's vectors.
-        seeds: How many replicates an arm has at the first look.
-        most_seeds: How many it has at the last; None means that there is no other.
-        says: What its data and its tables are, for people.
-    """
-
-    text: DataSpec
+    text: DataSpec  # that is pre-trained on
     tokenizer: str
-    model: ModelSpec
+    model: ModelSpec  # the usual arm's
     pretraining: PretrainingSpec
     tasks: tuple[Task, ...]
-    probes: tuple[tuple[str, int | None], ...]
-    widths: tuple[int, ...]
-    narrow: int
+    probes: tuple[tuple[str, int | None], ...]  # tasks with their numbers of training examples
+    widths: tuple[int, ...]  # that trends run over; the model's own is one of them
+    narrow: int  # the input width whose savings are reinvested in layers
     source: str
     source_label: str
     source_width: int
-    seeds: int = 3
-    most_seeds: int | None = None
-    says: str = ""
+    seeds: int = 3  # of an arm at the first look
+    most_seeds: int | None = None  # at the last; None means that there is no other
+    says: str = ""  # what its data and its tables are, for people
 
 
 _PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bf16-mixed")
@@ -242,11 +215,7 @@ SETTINGS = {
 
 @cache
 def experiments(tier: str) -> tuple[ModelExperiment, ...]:
-    """The tier's experiments, one for each task that the encoder is fine-tuned on.
-
-    Raises:
-        KeyError: The paper has no such tier.
-    """
+    """The tier's experiments, one for each task that the encoder is fine-tuned on."""
     setting = SETTINGS[tier]
 
     def labelled(name: str, train: int | None) -> DataSpec:
@@ -321,12 +290,9 @@ def accuracy(arms: ModelExperiment) -> Quantity:
 
 
 def transfer(arms: ModelExperiment) -> Quantity:
-    """The usual arm's accuracy in the other language, in percent.
+    """The usual arm's accuracy in the other language, in percent; InputError without a test in it.
 
     The arm was fine-tuned in the first language alone.
-
-    Raises:
-        InputError: The task has no test in the other language.
     """
     role = arms.role
     [task] = [task for task in _setting_of(arms).tasks if task.role == role]
@@ -336,11 +302,7 @@ def transfer(arms: ModelExperiment) -> Quantity:
 
 
 def before_fine_tuning(measure: str) -> Measured:
-    """A function that gives a measure of the usual arm's encoder, with ``LAYER_MARGIN``.
-
-    Args:
-        measure: Its name, such as ``probe_drop``, ``retrieval_last`` or ``masked_loss``.
-    """
+    """A function that gives a measure of the usual arm's encoder, with ``LAYER_MARGIN``."""
     return lambda arms: (
         arms[USUAL]
         .measured_by(measure)
@@ -360,9 +322,7 @@ def coupled(arms: ModelExperiment) -> ModelExperiment:
 def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
     """The same arms with a narrow input table, whose saved parameters go into layers.
 
-    Args:
-        arms: The experiment.
-        too_many: How many layers are added beyond the budget, for the control that must be caught.
+    ``too_many`` layers are added beyond the budget, for the control that must be caught.
     """
     setting, data = _setting_of(arms), arms.data
     assert data.most_words is not None
@@ -409,11 +369,7 @@ def numbers() -> dict[str, Any]:
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """The paper's numbers for a comparison of its coupled and its decoupled model.
-
-    Returns:
-        Their zero-shot accuracy on XNLI; nothing for a comparison of other arms.
-    """
+    """The zero-shot accuracies on XNLI of the paper's coupled and decoupled model, else nothing."""
     sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
     if set(sides) != {"coupled", "decoupled"}:
         return []

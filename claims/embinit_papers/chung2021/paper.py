@@ -14,7 +14,6 @@ from embinit_papers.chung2021 import (
     numbers,
     printed,
 )
-from embinit_papers.chung2021.paper_tables import methods, paper_tables
 from embinit_papers.settings import WORLDS
 
 
@@ -32,7 +31,5 @@ PAPER = Paper(
     families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY),
     findings=FINDINGS,
     printed=printed,
-    tables=paper_tables,
-    methods=methods,
     noise=noise,
 )

@@ -15,9 +15,7 @@ from embinit_papers.kim2024.numbers import stands_for
 def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
     """The experiment on the same task and tier with another of the paper's sources.
 
-    Raises:
-        InputError: The tier has no such experiment, or this one's setting was changed already,
-            since the other's would not be.
+    InputError if the tier has none, or this one's setting was changed, as the other's would not be.
     """
     if experiment.changes:
         raise InputError(f"ask for the source {role!r} first, and change the setting then")
@@ -30,8 +28,7 @@ def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
 def on_task(experiment: ModelExperiment, task: str) -> ModelExperiment:
     """The experiment with the same source on the tier's task that stands for the paper's ``task``.
 
-    Raises:
-        InputError: The tier has no such experiment, or this one's setting was changed already.
+    InputError if the tier has none, or this one's setting was changed already.
     """
     if experiment.changes:
         raise InputError(f"ask for the task {task!r} first, and change the setting then")
@@ -75,22 +72,14 @@ def with_narrow_missing(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def twice_as_deep(experiment: ModelExperiment) -> ModelExperiment:
-    """The same experiment with twice the tier's layers.
-
-    Raises:
-        InputError: The experiment trains no model.
-    """
+    """The same experiment with twice the tier's layers; InputError if it trains no model."""
     if experiment.model is None:
         raise InputError(f"{experiment.name} trains no model that could be deeper")
     return experiment.with_layers(2 * experiment.model.layers)
 
 
 def trained_for_times(experiment: ModelExperiment, times: int) -> ModelExperiment:
-    """The same experiment with ``times`` as many epochs.
-
-    Raises:
-        InputError: The experiment trains nothing.
-    """
+    """The same experiment with ``times`` as many epochs."""
     return experiment.with_training(f"for {times} × the epochs", epochs=times * epochs(experiment))
 
 

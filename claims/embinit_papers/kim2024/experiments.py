@@ -59,15 +59,10 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Settings(Tier):
-    """A tier with the settings of its experiments.
-
-    Attributes:
-        settings: The task and the source of each experiment.
-        without_vectors: The same of those experiments that need no vectors of a source.
-    """
+    """A tier with the task and the source of each experiment."""
 
     settings: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
-    without_vectors: tuple[tuple[TaskSetting, SourceSetting], ...] = ()
+    without_vectors: tuple[tuple[TaskSetting, SourceSetting], ...] = ()  # need none of a source
 
 
 MICRO = Settings(
@@ -251,11 +246,7 @@ TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER, FULL)}
 
 
 def settings(tier: str) -> Settings:
-    """The settings of a tier.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
+    """The settings of a tier; InputError if the paper has no such tier."""
     try:
         return TIERS[tier]
     except KeyError:
@@ -267,11 +258,7 @@ def experiments(
     sources: Sequence[str] = SOURCES,
     roles: Sequence[str] = ("translation", "sentiment", "inference"),
 ) -> list[ModelExperiment]:
-    """The tier's experiments: each of its tasks with each of some sources.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
+    """The tier's experiments: each of its tasks with each of some sources."""
     return [
         task.experiment(ModelExperiment, name, source, **replicates(name))
         for task, source in settings(name).settings
@@ -284,9 +271,6 @@ def without_vectors(name: str) -> list[ModelExperiment]:
 
     They have Xavier, and Xavier stretched to the mean and sigma that the paper prints of a table
     (``stand_ins``); only ``full`` has any.
-
-    Raises:
-        InputError: The paper has no such tier.
     """
     return [
         task.experiment(
@@ -318,11 +302,7 @@ As many as the decoder reads at the mean: 14.1 tokens of a training sentence of 
 
 
 def probes(name: str) -> list[ModelExperiment]:
-    """The tier's evaluation of English GloVe on word analogies; nothing is trained.
-
-    Raises:
-        InputError: The paper has no such tier.
-    """
+    """The tier's evaluation of English GloVe on word analogies; nothing is trained."""
     known = settings(name)
     task, vocabulary = ("micro-neighbours", None) if known is MICRO else ("analogies", DECODER)
     positions = POSITIONS.get(name, POSITIONS["paper"])

@@ -14,7 +14,6 @@ from embinit_papers.kim2024.experiments import (
     without_vectors,
 )
 from embinit_papers.kim2024.numbers import numbers
-from embinit_papers.kim2024.paper_tables import paper_tables
 from embinit_papers.kim2024.printed import printed
 
 
@@ -38,6 +37,5 @@ PAPER = Paper(
     families=FAMILIES,
     findings=FINDINGS,
     printed=printed,
-    tables=paper_tables,
     noise=noise,
 )

@@ -17,11 +17,7 @@ TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "
 
 
 def printed(comparison: Comparison) -> list[Printed]:
-    """The numbers of Tables 1, 2, 3, 7 and 8 for the two sides of a comparison.
-
-    Returns:
-        One row for each task that has numbers for both sides; empty where none has.
-    """
+    """What Tables 1, 2, 3, 7 and 8 have for both sides of a comparison, a row for each task."""
     terms = (*comparison.left.terms, *comparison.right.terms)
     tasks = set(TASKS) if terms else set()
     for term in terms:

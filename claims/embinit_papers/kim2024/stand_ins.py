@@ -26,22 +26,13 @@ from embinit_papers.kim2024.numbers import numbers
 
 @dataclass(frozen=True)
 class PrintedMoments:
-    """Values whose mean and sigma are printed in Table 2, for any vocabulary.
-
-    Attributes:
-        name: The name in specs.
-        role: The role of the source in the paper.
-        task: The paper's task.
-        dim: The width of the table.
-        tokenizer: The tokenizer of the table that is stood in for.
-        languages: The covered languages.
-    """
+    """Values whose mean and sigma are printed in Table 2, for any vocabulary."""
 
     name: str
-    role: str
-    task: str
+    role: str  # of the source in the paper
+    task: str  # the paper's
     dim: int
-    tokenizer: str
+    tokenizer: str  # of the table that is stood in for
     languages: frozenset[str]
 
     @property
@@ -74,15 +65,10 @@ class _Filled(Vectors):
 
 @dataclass(frozen=True)
 class NarrowMissing:
-    """A source that has a row at Xavier's sigma for a word without a vector, in all seeds the same.
-
-    Attributes:
-        name: The name in specs.
-        known: The source of the other words.
-    """
+    """A source with a row at Xavier's sigma, alike in all seeds, for a word without a vector."""
 
     name: str
-    known: Source
+    known: Source  # of the other words
 
     @property
     def dim(self) -> int:

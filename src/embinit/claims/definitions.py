@@ -84,7 +84,7 @@ class Family:
             return self.size
         if tier not in self.size:
             raise InputError(
-                f"family {self.name!r} has no size for tier {tier!r}; register one beside "
+                f"family {self.name!r} has no size for tier {tier!r}; name one next to "
                 f"{', '.join(self.size)}"
             )
         return self.size[tier]
@@ -160,7 +160,7 @@ class Claim(Statement):
             )
         if self.where and self.expects is None and self.family.origin is None:
             raise InputError(
-                f"{self.id} stands in {self.where!r}, and its family {self.family.name!r} doesn't "
+                f"{self.id} is from {self.where!r}, and its family {self.family.name!r} doesn't "
                 f"say whose statements it has: give it an origin, {', '.join(Origin)}"
             )
         if self.on is not None:

@@ -1,4 +1,4 @@
-"""The entries of ``verdicts.json``: a claim decided, an audit made (see ``docs/verdicts.md``)."""
+"""The entries of ``verdicts.json`` for claims and audits (see ``verdicts.schema.json``)."""
 
 from __future__ import annotations
 

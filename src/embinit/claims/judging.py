@@ -32,8 +32,8 @@ from embinit.stats.statements import Verdict
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
 
-TOO_COARSE = "too coarse to tell"
-"""How a reason begins that is known before anything trains: the last look can't tell."""
+TOO_COARSE = "underpowered"
+"""How the reason begins if the last interim analysis cannot resolve the margin."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def read(
         experiment,
         comparisons,
         unequal(comparisons, claim.equal) if claim.equal else None,
-        f"its margin is the noise floor of {experiment.name}, which is not measured yet: run "
+        f"its margin is the baseline noise of {experiment.name}, which is not measured yet: run "
         f"{command(experiment, lock)}"
         if unmeasured
         else None,

@@ -142,7 +142,7 @@ def _moved(case: Case) -> list[str]:
     assert case.lock is not None
     pairs = [(each, each.spread, case.lock.spread(each)) for each in case.comparisons]
     return [
-        f"{each}: spread {_told(now)}, registered was {_told(known)}"
+        f"{each}: standard deviation {_told(now)}, registered was {_told(known)}"
         for each, now, known in pairs
         if now not in (None, known)
     ]

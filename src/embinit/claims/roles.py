@@ -29,8 +29,3 @@ class Role(Flag):
 
 
 _FIRST: Mapping[Role, int] = {Role.SECOND_HALF: 1000, Role.REGISTRATION: 5000}
-
-
-def is_of_a_claim(seed: int) -> bool:
-    """Whether a stored run's seed has the role of a claim's own."""
-    return seed < min(_FIRST.values())

@@ -1,4 +1,4 @@
-"""``embinit bless``: make a suite's report the baseline."""
+"""``embinit bless``: accept a report's verdicts as the baseline."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from embinit.errors import printable
 
 def add_bless(commands: Any) -> None:
     """Adds the command to the parser's."""
-    bless = commands.add_parser("bless", help="make a suite's report the baseline")
+    bless = commands.add_parser("bless", help="accept a report's verdicts as the baseline")
     bless.add_argument("report", type=Path, nargs="?", default=Path("reports/latest"))
     bless.add_argument("--to", type=Path, default=Path("reports/reference"))
     lacking = bless.add_mutually_exclusive_group()
     lacking.add_argument(
-        "--keep", action="store_true", help="the baseline's claims that the report lacks stay in it"
+        "--keep", action="store_true", help="keep the baseline's claims that the report lacks"
     )
-    lacking.add_argument("--anyway", action="store_true", help="they go")
+    lacking.add_argument("--anyway", action="store_true", help="drop them")
     bless.set_defaults(run=_bless)
 
 

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 def add_check(commands: Any) -> None:
     """Adds the command to the parser's."""
-    check = commands.add_parser("check", help="are a suite's verdicts in order?")
+    check = commands.add_parser(
+        "check", help="check that a session's runs and controls are in order"
+    )
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
     add_baseline(check)
     check.add_argument(
         "--since",
         type=finite,
         metavar="SECONDS",
-        help="refuse a session that began before this time, in seconds since the epoch "
-        "(date +%%s): it is an earlier one's document",
+        help="refuse a session that began before this time, in seconds since the epoch (date +%%s)",
     )
     check.set_defaults(run=_check)
 
@@ -40,14 +41,14 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="a claim that the baseline has as SUPPORTED and that is UNDECIDED is not in order "
-        "either (default: only where its effect can't be what it was)",
+        help="fail also if a claim that was SUPPORTED is UNDECIDED (default: only if its effect "
+        "cannot be what it was)",
     )
     command.add_argument(
         "--fail-on",
         metavar="moved[=MARGINS]",
-        help="a difference that moved from the baseline's by more margins is not in order either "
-        "(default: it is printed; moved alone: 1)",
+        help="fail also if a difference moved from the baseline's by more margins (default: print "
+        "it; moved alone: 1)",
     )
 
 

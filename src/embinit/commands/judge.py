@@ -21,36 +21,38 @@ FORMS = (
 
 def add_judge(commands: Any) -> None:
     """Adds the command to the parser's."""
-    what = "is it better, or is it luck? A verdict on numbers that exist"
+    what = "judge scores that exist: is an arm better, or is it noise?"
     judge = commands.add_parser("judge", allow_abbrev=False, help=what)
     add = judge.add_argument
     add("scores", nargs="*", help=FORMS)
-    add("--by", metavar="COLUMNS", help="a table's columns that tell arms apart")
+    add("--by", metavar="COLUMNS", help="a table's columns that name the arm")
     add("--metric", help="the table's column, or the runs' metric, that is judged")
     add("--seed", metavar="COLUMNS", help="a table's columns that pair runs")
-    add("--unpaired", action="store_true", help="seeds pair nothing")
-    add("--baseline", metavar="ARM", help="what the others are compared with")
+    add("--unpaired", action="store_true", help="do not pair runs by seeds")
+    add("--baseline", metavar="ARM", help="the arm that others are compared with")
     way = judge.add_mutually_exclusive_group()
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
-    add("--margin", type=float, default=0.0, help="a difference shown to be within it is no effect")
-    noise = "runs made before, best ten or more: a number a line, or a table; alone it is printed"
+    add("--margin", type=float, default=0.0, help="a difference within it is NO EFFECT")
+    noise = "scores of baseline runs, one a line or a table, or their sd and n; alone: print it"
     add("--noise", type=Path, metavar="FILE", help=noise)
     crashed = (
-        "a run that crashed or ended early gets the worst score, or is left out, or its score is "
-        "right (default: an error that names it)"
+        "a run that crashed or ended early gets the worst score, is left out, or keeps its score "
+        "(default: an error that names it)"
     )
     add("--crashed", choices=("worst", "drop", "keep"), help=crashed)
-    add("--alpha", type=float, default=0.05, help="how often luck may win (0.05)")
-    add("--trials", type=int, default=0, help="how many arms share alpha, of a whole night")
-    add("--most", type=int, default=24, help="runs of an arm at the last look (24)")
+    add("--alpha", type=float, default=0.05, help="error rate (0.05)")
+    add("--trials", type=int, default=0, help="number of changes that share the error rate")
+    add("--most", type=int, default=24, help="runs per arm at the last analysis (24)")
     curve = judge.add_mutually_exclusive_group()
-    curve.add_argument("--last", type=int, metavar="K", help="a run's mean of its last K points")
-    curve.add_argument("--area", action="store_true", help="the mean of all of its points")
-    curve.add_argument("--reach", type=float, metavar="VALUE", help="the step that reaches VALUE")
+    curve.add_argument("--last", type=int, metavar="K", help="score: the mean of the last K points")
+    curve.add_argument("--area", action="store_true", help="score: the mean of all points")
+    curve.add_argument(
+        "--reach", type=float, metavar="VALUE", help="score: the step that reaches VALUE"
+    )
     form = judge.add_mutually_exclusive_group()
-    form.add_argument("--markdown", action="store_true", help="a table to paste")
-    form.add_argument("--json", action="store_true", help="all numbers")
+    form.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    form.add_argument("--json", action="store_true", help="print all numbers as JSON")
     judge.set_defaults(run=_judge)
 
 
@@ -64,6 +66,8 @@ def _judge(parsed: argparse.Namespace) -> int:
 
     arms = _arms(parsed)
     earlier = _read(parsed, parsed.noise) if parsed.noise else None
+    if arms is not None and arms.of_noise:
+        arms, earlier = None, arms
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     falls = lower_is_better(known.metric or (earlier or known).metric)
@@ -81,6 +85,9 @@ def _judge(parsed: argparse.Namespace) -> int:
     base = judged[0].baseline
     if not parsed.baseline and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
+    seeded = any(score.seed for each in arms.scores.values() for score in each)
+    if seeded and not any(each.paired for each in judged):
+        notes.append("seeds pair nothing: every run needs one, and two arms two in common")
     if parsed.lower is None and not lower:
         notes.append("higher is taken to be better; --lower says otherwise")
     form = telling.as_json if parsed.json else telling.lines

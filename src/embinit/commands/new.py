@@ -1,4 +1,4 @@
-"""``embinit new``: start a project with a claim of its own."""
+"""``embinit new``: create a project with a claim, a control and a CI workflow."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ STARTER = {
 
 def add_new(commands: Any) -> None:
     """Adds the command to the parser's."""
-    new = commands.add_parser("new", help="start a project with a claim of its own")
-    new.add_argument("folder", type=Path, help="where to; it is made")
+    new = commands.add_parser(
+        "new", help="create a project with a claim, a control and a CI workflow"
+    )
+    new.add_argument("folder", type=Path, help="the new folder")
     new.set_defaults(run=_new)
 
 

@@ -12,7 +12,9 @@ from embinit.errors import InputError, printable
 
 def add_prepare(commands: Any) -> None:
     """Adds the command to the parser's."""
-    prepare = commands.add_parser("prepare", help="tokenise text and look up vectors for training")
+    prepare = commands.add_parser(
+        "prepare", help="tokenize text and look up vectors for another machine"
+    )
     prepare.add_argument("--tier", default="sample", help="micro, sample, full or paper")
     prepare.add_argument(
         "--data-dir",
@@ -31,7 +33,7 @@ def add_prepare(commands: Any) -> None:
         metavar="NAME=PATH",
         help="as for pytest",
     )
-    prepare.add_argument("--to", type=Path, required=True, help="where to; name it to pytest")
+    prepare.add_argument("--to", type=Path, required=True, help="the new data directory")
     prepare.set_defaults(run=_prepare)
 
 

@@ -1,4 +1,4 @@
-"""``embinit register``: freeze in claims.lock what must stand before anything trains."""
+"""``embinit register``: preregister claims in claims.lock before their runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def add_register(commands: Any) -> None:
     register = commands.add_parser(
         "register",
         allow_abbrev=False,
-        help="freeze in claims.lock what must stand before anything trains",
+        help="preregister claims in claims.lock before their runs",
         usage="embinit register [CLAIMS] [--seeds SEEDS] [ARGUMENT OF PYTEST ...]",
-        epilog="CLAIMS, first of all, are a folder or files (default: claims). Further arguments "
-        "go to pytest, such as -n 4 or --tier sample, and all behind --.",
+        epilog="CLAIMS comes first: a folder or files (default: claims). Further arguments "
+        "go to pytest, such as -n 4 or --tier sample, and everything after --.",
     )
     register.add_argument(
         "--seeds",
         type=int,
         default=10,
-        help="measure the noise floors and spreads that it lacks on so many seeds that no claim "
-        "uses; 0 measures nothing (default: 10)",
+        help="measure missing standard deviations on this number of seeds, which no claim uses; "
+        "0 measures nothing (default: 10)",
     )
     register.set_defaults(run=_register)
 

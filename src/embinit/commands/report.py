@@ -19,15 +19,15 @@ def add_report(commands: Any) -> None:
     report = commands.add_parser(
         "report",
         allow_abbrev=False,
-        help="verdicts as a page or as Markdown; or judge what several stores hold together",
-        epilog="With --store all behind -- goes to pytest, such as -- --embinit-tier sample.",
+        help="render an HTML page or Markdown from verdicts.json, or judge several stores",
+        epilog="With --store everything after -- goes to pytest, such as -- --embinit-tier sample.",
     )
     report.add_argument(
         "verdicts",
         type=Path,
         nargs="*",
         default=[LATEST / "verdicts.json"],
-        help="a verdicts.json, and those of other tiers",
+        help="one or more verdicts.json, of one tier each",
     )
     form = report.add_mutually_exclusive_group()
     form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
@@ -36,7 +36,7 @@ def add_report(commands: Any) -> None:
         "--store",
         type=Path,
         action="append",
-        help="judge the claims by the runs of this store; repeatable, the first one's runs count",
+        help="judge the claims by this store's runs; repeatable, the first store has priority",
     )
     add_baseline(report)
     stores = report.add_argument_group("with --store")

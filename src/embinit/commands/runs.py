@@ -21,8 +21,10 @@ SHOWN = 12
 
 def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
-    runs = commands.add_parser("runs", help="what a store has: list it, or show a run")
-    runs.add_argument("key", nargs="?", help="show the runs whose keys begin so, failed ones too")
+    runs = commands.add_parser("runs", help="list the runs of a store, or show one")
+    runs.add_argument(
+        "key", nargs="?", help="show the runs whose key begins like this, also failed ones"
+    )
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
     runs.set_defaults(run=_runs)
 

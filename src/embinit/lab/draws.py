@@ -58,6 +58,6 @@ def _on_draw(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
         raise unknown(noun, name, known)
     in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
     if in_world is None or not _WORLD.fullmatch(world):
-        mend = "it has no worlds" if in_world is None else "a world is a number from 1 to 999999999"
-        raise InputError(f"{noun} {base!r} has no world {world!r}: {mend}; name {base!r}")
+        mend = "it has none" if in_world is None else "give a number from 1 to 999999999"
+        raise InputError(f"{noun} {base!r} has no data draw {world!r}: {mend}; name {base!r}")
     return in_world(int(world))

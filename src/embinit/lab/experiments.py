@@ -136,7 +136,7 @@ def worlds_of(text: str) -> range:
     worlds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
     if not worlds:
         raise InputError(
-            f"{text!r} is no number of a world; write one as 9003, or several as 9003-9009"
+            f"{text!r} is no number of a data draw; write 9003, or 9003-9009 for several"
         )
     return worlds
 

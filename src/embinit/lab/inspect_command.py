@@ -11,27 +11,26 @@ from embinit.errors import printable
 
 def add_inspect(commands: Any) -> None:
     """Adds the command to the parser's."""
-    inspect = commands.add_parser("inspect", help="what is wrong with a model's or a file's table?")
+    inspect = commands.add_parser(
+        "inspect", help="check the embeddings of a model or a file of vectors"
+    )
     inspect.add_argument(
         "path",
         help="a model's directory or id on the Hub, a file of tensors, or a file of vectors",
     )
-    inspect.add_argument(
-        "--tensor", help="the input table's name, where it can't be found by itself"
-    )
-    inspect.add_argument("--lr", type=float, help="Adam's learning rate, to judge its steps by")
+    inspect.add_argument("--tensor", help="the input table's name, if it is not found")
     inspect.add_argument(
         "--repair",
         type=Path,
         metavar="DIR",
-        help="write a copy of the model there, with rows made anew that are zero, nearly so, not "
-        "finite or copies",
+        help="write a copy of the model there, with new rows for those that are zero, nearly "
+        "zero, not finite or copies",
     )
     inspect.add_argument(
         "--fail-on",
         choices=("note", "warning", "error"),
-        help="end with status 1 where a finding is as grave as this, or graver (with --repair: one "
-        "of the copy)",
+        help="end with status 1 for a finding of this severity or more (with --repair: in the "
+        "copy)",
     )
     inspect.set_defaults(run=_inspect)
 
@@ -40,12 +39,11 @@ def _inspect(parsed: argparse.Namespace) -> int:
     from embinit.lab.inspection import inspect
     from embinit.lab.inspection.repair import repair
 
-    options = {name: getattr(parsed, name) for name in ("tensor", "lr")}
-    inspection = inspect(parsed.path, **options)
+    inspection = inspect(parsed.path, tensor=parsed.tensor)
     print(inspection.as_text())
     if parsed.repair:
         made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor)
         print(f"\n{printable(made.as_text())}\n")
-        inspection = inspect(parsed.repair, **options)
+        inspection = inspect(parsed.repair, tensor=parsed.tensor)
         print(inspection.as_text())
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0

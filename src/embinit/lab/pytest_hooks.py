@@ -48,11 +48,11 @@ def _worlds(config: pytest.Config) -> range | None:
     for name, kept in SETS.items():
         if kept is not CLAIMING and max(kept[0], worlds[0]) <= min(kept[-1], worlds[-1]):
             raise InputError(
-                f"{WORLDS} {given}: {kept[0]} to {kept[-1]} are the worlds of {name}, on "
-                "which no claim is tested; name others, such as 9000-9019"
+                f"{WORLDS} {given}: {kept[0]} to {kept[-1]} are the data draws of {name}, on "
+                "which no claim is judged; name others, such as 9000-9019"
             )
     if len(worlds) < 2:
-        raise InputError(f"{WORLDS} {given}: a paired test needs at least 2 worlds")
+        raise InputError(f"{WORLDS} {given}: a paired test needs at least 2 data draws")
     return worlds
 
 
@@ -94,8 +94,8 @@ def pytest_embinit_collected(
     drawn = (getattr(case.experiment, "worlds", None) for case in cases)
     if _worlds(config) is not None and all(worlds is None for worlds in drawn):
         raise pytest.UsageError(
-            f"{WORLDS} {config.getini(WORLDS)}: no claim here draws a "
-            "world for each seed; leave it out"
+            f"{WORLDS} {config.getini(WORLDS)}: no claim here has a "
+            "data draw for each seed; leave it out"
         )
     if not config.getoption("embinit_no_train"):
         _make_tables(wanted)

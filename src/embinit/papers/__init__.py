@@ -6,8 +6,6 @@ paper by the first part of their id; one whose paper nobody registered is tested
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,12 +13,10 @@ from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
-from embinit.claims.roles import is_of_a_claim
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.kinds import kind_of
-from embinit.runs.measures import Measure, measure
-from embinit.runs.results import RunResult
+from embinit.runs.measures import Measure
 from embinit.specs import RunSpec
 
 
@@ -52,18 +48,6 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class PaperTable:
-    """One of a paper's tables with ours, or the curves of each arm's label, one a seed."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    curves: tuple[tuple[str, tuple[Sequence[float], ...]], ...] = ()
-    measure: str = "validation_bleu"
-    by: str = "epoch"
-
-
-@dataclass(frozen=True)
 class NoiseFloor:
     """The noise floor of an experiment, whose baseline is trained on extra seeds.
 
@@ -87,10 +71,8 @@ def _nothing(*_: object) -> tuple[()]:
 class Paper:
     """A paper: all that embinit asks of one.
 
-    ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them,
-    ``tables`` its tables with what was measured here, ``methods`` how its models are made, and
-    ``noise`` what its baselines
-    learn and how evenly. ``printed`` has its numbers for a comparison.
+    ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them, and
+    ``noise`` what its baselines learn and how evenly. ``printed`` has its numbers for a comparison.
     """
 
     key: str
@@ -101,8 +83,6 @@ class Paper:
     families: tuple[Family, ...] = ()
     findings: tuple[Finding, ...] = ()
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    tables: Callable[[str, Sequence[RunResult]], Sequence[PaperTable]] = _nothing
-    methods: Callable[[str], Sequence[str]] = _nothing
     noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
 
     def source_labels(self) -> dict[str, str]:
@@ -167,31 +147,3 @@ def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
         return kind_of(run).label(run, labels)
 
     return label
-
-
-def by_arm(results: Iterable[RunResult]) -> dict[RunSpec, list[RunResult]]:
-    """Results by arm (its spec at seed 0), in the order of seeds, without A/A second halves."""
-    arms: dict[RunSpec, list[RunResult]] = {}
-    for result in sorted(results, key=lambda result: result.spec.seed):
-        if is_of_a_claim(result.spec.seed):
-            arms.setdefault(result.spec.without_seed(), []).append(result)
-    return arms
-
-
-def mean_and_spread(results: Iterable[RunResult], what: str | Measure, decimals: int = 1) -> str:
-    """Mean, sd and number of runs with a finite value of a measure: ``81.2 ± 0.4 (5)``.
-
-    One run has its mean alone, none a dash.
-    """
-    known = measure(what)
-    values = [
-        value
-        for result in results
-        if (value := known.of(result)) is not None and math.isfinite(value)
-    ]
-    if not values:
-        return "–"
-    mean = f"{statistics.fmean(values):.{decimals}f}".replace("-", "−")
-    if len(values) == 1:
-        return mean
-    return f"{mean} ± {statistics.stdev(values):.{decimals}f} ({len(values)})"

@@ -34,7 +34,7 @@ from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.statements import RegisteredSd
 
-LOCK_WORDS = {"noise_floors": "noise floor", "differences": "spread", "claims": "claim"}
+LOCK_WORDS = {"noise_floors": "baseline", "differences": "standard deviation", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""
 
 
@@ -151,7 +151,9 @@ class Registering:
         """Freezes what a claim states, unless its margin isn't known yet."""
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
-            pytest.skip(case.unmeasured or f"the noise floor of {experiment.name} isn't measured")
+            pytest.skip(
+                case.unmeasured or f"the baseline noise of {experiment.name} isn't measured"
+            )
         runs = [run for run in case.runs() if session.problem(run) is None]
         seen = any(map(session.is_stored, runs))
         entry = registered(case, case.looks(), seen)
@@ -172,7 +174,7 @@ class Registering:
             lock.write(sections)
             for key, entry in sorted(sections.get("noise_floors", {}).items()):
                 told = (
-                    f"noise floor of {key.rpartition(' ')[0]}: {entry['metric']}, sd "
+                    f"baseline noise of {key.rpartition(' ')[0]}: {entry['metric']}, sd "
                     f"{entry['sd']:.3g} {entry['unit']} over {entry['seeds']} seeds, margin "
                     f"{entry['margin']:g}"
                 )
@@ -182,7 +184,7 @@ class Registering:
                 if entry.get("afterwards"):
                     afterwards.setdefault(entry["afterwards"], []).append(key)
             for reason, keys in afterwards.items():
-                told = f"registered afterwards: {named(keys)}: {reason}"
+                told = f"post hoc: {named(keys)}: {reason}"
                 terminalreporter.write_line(printable(told))
             counts = ", ".join(
                 counted(len(lock.document[section]), word)

@@ -182,7 +182,7 @@ class SessionOptions:
             registered < 0 or registered == 1
         ):
             raise InputError(
-                f"{REGISTER} {registered}: a spread needs at least 2 seeds, and 10 are "
+                f"{REGISTER} {registered}: a standard deviation needs 2 seeds, and 10 are "
                 "usual; 0 measures nothing"
             )
         if self.option("engine") != "local" and not self.on_ray:

@@ -107,13 +107,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves of several arms with common axes; ``by`` is what they run over."""
+    """Curves of several arms over epochs, with common axes."""
 
     height: float
     floor: float
     left: float
     name: str
-    by: str
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
     series: tuple[Series, ...]
@@ -209,28 +208,21 @@ def _end(axis: Axis, end: object) -> float | None:
     return axis.at(known[0]) if known else None
 
 
-def curves(
-    name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]], by: str = "epoch"
-) -> Curves | None:
-    """Draws each arm's mean over its seeds' lists of values, and its band; None without a value.
-
-    ``by`` is ``epoch``, counted from 1, or ``layer``, counted from 0.
-    """
-    first = 0.0 if by == "layer" else 1.0
-    summaries = [(label, _over_seeds(seeds, first)) for label, seeds in arms]
+def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
+    """Draws each arm's mean over its seeds' lists of values, and its band; None without a value."""
+    summaries = [(label, _over_seeds(seeds)) for label, seeds in arms]
     points = [point for _, summary in summaries for point in summary]
     if not points:
         return None
     floor, left = 176.0, 50.0
     vertical = Axis(*padded([value for point in points for value in point[1:]]), floor, 10.0)
     last = max(point[0] for point in points)
-    horizontal = Axis(first, max(first + 1, last), left + 6, WIDTH - SIDE)
+    horizontal = Axis(1.0, max(2.0, last), left + 6, WIDTH - SIDE)
     return Curves(
         height=floor + 37,
         floor=floor,
         left=left,
         name=name.replace("_", " ").replace("bleu", "BLEU"),
-        by=by,
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
         series=tuple(_series(label, part, horizontal, vertical) for label, part in summaries),
@@ -252,9 +244,9 @@ def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
 
 
 def _over_seeds(
-    seeds: Sequence[Sequence[object]], first: float
+    seeds: Sequence[Sequence[object]],
 ) -> list[tuple[float, float, float, float]]:
-    """Each epoch, counted from ``first``, with the mean, least and greatest value of its seeds."""
+    """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
     # The last epoch is kept whatever the step: it is the one that gets read off.
@@ -263,7 +255,7 @@ def _over_seeds(
         known = drawable(values[epoch] for values in seeds if epoch < len(values))
         if known:
             mean = math.fsum(known) / len(known)
-            summary.append((epoch + first, mean, min(known), max(known)))
+            summary.append((epoch + 1.0, mean, min(known), max(known)))
     return summary
 
 

@@ -22,7 +22,7 @@ import jinja2
 from embinit.claims.definitions import Origin, family_rank
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
-from embinit.papers import PaperTable, Tier, papers_of
+from embinit.papers import Tier, papers_of
 from embinit.report import numbers, summary, verdicts
 from embinit.report.arms import Run, gather, learning_curves, task_rows
 from embinit.report.baseline import Since, compare
@@ -32,7 +32,6 @@ from embinit.report.charts import (
     Curves,
     Forest,
     Line,
-    curves,
     forest,
     line_of,
     margin_ticks,
@@ -213,7 +212,6 @@ def _variables(
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
         "lacking": [each for document in documents for each in unfinished(document)],
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
-        "sections": _sections(first, results),
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
         "tasks": task_rows(used),
@@ -228,22 +226,6 @@ def _tiers(document: Mapping[str, Any]) -> Iterable[Tier]:
     name = document["session"]["tier"]
     keys = dict.fromkeys(entry["paper"] for entry in document["claims"])
     return (paper.tiers[name] for paper in papers_of(keys) if name in paper.tiers)
-
-
-def _sections(
-    document: Mapping[str, Any], results: Sequence[Any]
-) -> list[tuple[str, Sequence[str], list[tuple[PaperTable, Curves | None]]]]:
-    """Each paper's own tables with what was measured here, and how its models are made."""
-    tier, sections = document["session"]["tier"], []
-    for paper in papers_of(dict.fromkeys(entry["paper"] for entry in document["claims"])):
-        tables = paper.tables(tier, results) if tier in paper.tiers else ()
-        if tables:
-            drawn = [
-                (one, curves(one.measure, one.curves, one.by) if one.curves else None)
-                for one in tables
-            ]
-            sections.append((paper.citation, paper.methods(tier), drawn))
-    return sections
 
 
 def _cards(

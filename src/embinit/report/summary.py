@@ -119,7 +119,7 @@ def totals(summary: Entry) -> list[str]:
 def controls_in_words(controls: Mapping[str, int]) -> str:
     """How many controls came out as expected, and how many say nothing."""
     known = controls["as_expected"] + controls["not_as_expected"]
-    words = {"not_run": "not run", "too_weak": "with too few seeds to tell"}
+    words = {"not_run": "not run", "too_weak": "UNDECIDED"}
     told = [f"{controls[name]} more {said}" for name, said in words.items() if controls[name]]
     if not known and not told:
         return "no controls"

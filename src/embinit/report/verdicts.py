@@ -161,7 +161,7 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is of a control that all its seeds are too few for, or were until now."""
     if not entry["control"] or entry["as_expected"] is not None:
         return False
-    coarse = str(entry["reason"]).startswith(TOO_COARSE)
+    coarse = str(entry["reason"]).startswith((TOO_COARSE, "too coarse"))
     return coarse or bool(entry["verdict"] == Verdict.UNDECIDED)
 
 
@@ -206,8 +206,8 @@ def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 WORDS_OF_STATE = {
-    BEFOREHAND: "registered beforehand",
-    AFTERWARDS: "registered afterwards",
+    BEFOREHAND: "preregistered",
+    AFTERWARDS: "post hoc",
     CHANGED: "not as registered",
     ABSENT: "not registered",
 }

@@ -57,7 +57,7 @@ class Cohort(Generic[R]):
     def __post_init__(self) -> None:
         """Checks that the runs can be stacked; else InputError."""
         if len({run.cohort_key for run in self.runs}) != 1:
-            raise InputError("a cohort's runs must share data, model and training settings")
+            raise InputError("a stack's runs must share data, model and training settings")
 
 
 @dataclass(frozen=True)

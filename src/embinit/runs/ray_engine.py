@@ -196,7 +196,7 @@ class RayEngine:
             except ray.exceptions.RayError as error:
                 reason = next(iter(str(error).splitlines()), type(error).__name__)
                 raise InputError(
-                    f"a cohort was lost {RETRIES + 1} times with its node: {reason}"
+                    f"a stack was lost {RETRIES + 1} times with its node: {reason}"
                 ) from error
         if isinstance(results, InputError):
             raise results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -12,14 +13,19 @@ from typing import Any, NamedTuple
 
 from embinit.errors import InputError, counted
 from embinit.runs.functions.calling import LARGEST
+from embinit.scores.checks import require_runs
 from embinit.stats.power import MOST_SEEDS
 
-CRASHED = re.compile(r"(crash|fail|error|kill|abort|diverg|oom|timeout|running|pending)\w*", re.I)
-"""What a status or a score's cell is called where a run has no result."""
+CRASHED = re.compile(
+    r"crash|fail|err|kill|abort|diverg|\boom\b|memory|time.?out|running|pending|waiting|paused|"
+    r"queue|schedul|preempt|prune|cancel|interrupt|incomplete|unfinished|partial|invalid|broken",
+    re.IGNORECASE,
+)
+"""What a status or a score's cell says where a run has no result."""
 
 NOTHING = ("", "none", "null", "n/a", "na", "-", "–", "nan", "inf", "-inf", "+inf", "infinity")
 ENDED_EARLY = 0.9
-"""A run ended early whose last step is below this share of its arm's last step."""
+"""A run ended early whose last step is below this share of the last step of any."""
 
 USUAL = ("base", "baseline", "control")
 """What a baseline is called; else the first arm is it."""
@@ -51,11 +57,15 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Arms:
-    """The scores of several arms by name; bare numbers have an empty metric."""
+    """The scores of several arms by name; bare numbers have an empty metric.
+
+    Those ``of_noise`` have a standard deviation, and a mean of 0 that nobody measured.
+    """
 
     scores: Mapping[str, tuple[Score, ...]]
     metric: str = ""
     notes: tuple[str, ...] = ()
+    of_noise: bool = False
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
@@ -66,6 +76,11 @@ class Arms:
         ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
         common = tuple(seed for seed in ours if seed is not None and seed in theirs)
         return () if None in ours or None in theirs or len(common) < 2 else common
+
+    def unpaired(self) -> Arms:
+        """The same runs, of which no two are pairs."""
+        each = {arm: tuple(s._replace(seed=None) for s in of) for arm, of in self.scores.items()}
+        return replace(self, scores=each)
 
     def settled(self, crashed: str | None, lower: bool) -> Arms:
         """Deals with runs that crashed as ``--crashed`` says; InputError where it doesn't.
@@ -125,9 +140,7 @@ def arms_of(
         if len(each) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
             raise InputError(f"the arm {name!r} has {len(each):,} numbers; {mend}")
-        times = Counter(score.value for score in each)
-        if min(times.values()) > 1 and len(times) > 2 and max(len(repr(v)) for v in times) > 6:
-            raise InputError(f"{name!r} has each number twice or more; remove the copies")
+    require_runs(found)
     return Arms(found, metric, tuple(notes))
 
 
@@ -140,7 +153,7 @@ def cell(text: str, place: str, what: str = "the score") -> Score:
     if abs(value) <= LARGEST and text.isascii() and "_" not in text:
         return Score(value, place)
     plain = text.strip().strip("*`").removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
-    if plain.lower() in NOTHING or CRASHED.fullmatch(plain):
+    if plain.lower() in NOTHING or CRASHED.search(plain):
         return Score(math.nan, place, crashed=f"{what} is {plain[:40]!r}")
     if count := re.fullmatch(r"([0-9]+) ?/ ?([1-9][0-9]*)", plain):
         hits, of = int(count[1]), int(count[2])
@@ -151,6 +164,15 @@ def cell(text: str, place: str, what: str = "the score") -> Score:
     mend = "; write 3.27 for 3,27" if re.fullmatch(r"-?\d+,\d+", plain) else ""
     mend = "; give columns mean, sd and n" if "±" in plain else mend
     raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number{mend}")
+
+
+def numbers(texts: Sequence[str], places: Sequence[str], what: str) -> list[float]:
+    """The numbers in cells, all at once where none of them is special; NaN for a crashed run's."""
+    with contextlib.suppress(ValueError):
+        values, all_text = [*map(float, texts)], "".join(texts)
+        if max(map(abs, values)) <= LARGEST and all_text.isascii() and "_" not in all_text:
+            return values
+    return [cell(text, place, what).value for text, place in zip(texts, places, strict=True)]
 
 
 def finite(value: float, place: str, what: str) -> Score:
@@ -182,13 +204,8 @@ def from_words(words: Sequence[str]) -> Arms:
 def from_curves(
     curves: Sequence[Curve], metric: str, reading: Reading, notes: Iterable[str] = ()
 ) -> Arms:
-    """One number of each run's points. A run that ended early, in its arm, has crashed."""
-    last: dict[Key, float] = {}
-    for curve in curves:
-        last[curve.arm] = max(last.get(curve.arm, 0.0), *(step for step, _ in curve.points), 0.0)
-    most = max(last.values(), default=0.0)
-    short = [(arm, end) for arm, end in last.items() if end < ENDED_EARLY * most]
-    told = [f"{', '.join(a)} ends at step {e:g}, and other arms at {most:g}" for a, e in short]
+    """One number of each run's points. A run that ended early has crashed."""
+    most = max((step for curve in curves for step, _ in curve.points), default=0.0)
     named = []
     for arm, seed, place, points, crashed in curves:
         end = points[-1][0] if points else 0.0
@@ -196,8 +213,8 @@ def from_curves(
         value = math.nan if crashed or odd or not points else reading(points, place)
         if odd or math.isnan(value):
             crashed = crashed or f"{metric} is {odd[0] if odd else 'nowhere'}"
-        elif end < ENDED_EARLY * last[arm]:
-            crashed = f"it ended at step {end:g}, and its arm at {last[arm]:g}"
+        elif end < ENDED_EARLY * most:
+            crashed = f"it ended at step {end:g}, and others at {most:g}"
         found = Score(value, place) if crashed else finite(value, place, metric)
         named.append((arm, found._replace(seed=seed, crashed=crashed or found.crashed)))
-    return arms_of(named, metric, [*notes, *told])
+    return arms_of(named, metric, notes)

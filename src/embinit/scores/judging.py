@@ -131,7 +131,8 @@ def judge(
     elif base not in names:
         raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
     if not (others := [name for name in names if name != base]):
-        raise InputError(f"{base!r} is the only arm; give another one to compare, or --noise FILE")
+        mend = "the baseline's runs" if known.before else "another one to compare, or --noise FILE"
+        raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
     return [_judged(arms, arm, base, plan, share, known) for arm in others]
 
@@ -212,15 +213,19 @@ def _compared(
 def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:
     """Counts such as 74/80, one an arm, whose trials are taken to be independent."""
     from scipy import special, stats
-    from statsmodels.stats.proportion import confint_proportions_2indep
 
     p, n, q, m = ours.value, ours.of, theirs.value, theirs.of
     hits, other = round(p * n), round(q * m)
     table = [[hits, n - hits], [other, m - other]]
     ways = ("less", "greater") if plan.lower else ("greater", "less")
     shown, opposite = (float(stats.fisher_exact(table, way).pvalue) for way in ways)
-    interval = confint_proportions_2indep(hits, n, other, m, method="newcomb", alpha=2 * level)
-    low, high = map(float, interval)
+    # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
+    own, base_s = (
+        stats.binomtest(k, of).proportion_ci(1 - 2 * level, method="wilson")
+        for k, of in ((hits, n), (other, m))
+    )
+    low = p - q - math.hypot(p - own.low, base_s.high - q)
+    high = p - q + math.hypot(own.high - p, q - base_s.low)
     verdict = Verdict.SUPPORTED if shown <= level else Verdict.UNDECIDED
     verdict = Verdict.REFUTED if opposite <= level else verdict
     verdict = Verdict.NO_EFFECT if max(-low, high) < plan.margin else verdict

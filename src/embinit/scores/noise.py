@@ -41,6 +41,7 @@ class Noise(NamedTuple):
         values |= {name: arms.values(name) for name in arms.scores}
         groups = {name: np.array(each) for name, each in values.items() if len(each) > 1}
         runs = next(iter(earlier.values())) if len(earlier) == 1 else ()
+        runs = () if before is not None and before.of_noise else runs
         return cls(groups, _odd(groups), before is not None, runs)
 
     def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +22,7 @@ VALUE = "value"
 """The column of numbers that have no name."""
 
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
-_NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
+NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
 Rows = Callable[[], Iterable[tuple[str, Sequence[str]]]]
 
@@ -34,14 +36,19 @@ class Table(NamedTuple):
 
     def rows(self, *groups: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
         """The place of each row that isn't empty, and its cells in groups of columns."""
-        places = [[self.columns.index(name) for name in group] for group in groups]
+        place_of = {name: at for at, name in enumerate(self.columns)}
+        places = [place_of[name] for group in groups for name in group]
+        cells_of = operator.itemgetter(*places, 0, 0)  # two more, since those of one are no tuple
+        ends = [0, *itertools.accumulate(map(len, groups))]
+        spans = [slice(*ends_of) for ends_of in itertools.pairwise(ends)]
         for place, row in self.all_rows():
-            cells = [text.strip() for text in row]
+            cells = [*map(str.strip, row)]
             if any(cells) and len(cells) != len(self.columns):
                 counts = f"{len(cells)} cells, and the line of names {len(self.columns)}"
                 raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
             if any(cells):
-                yield place, [tuple(cells[i] for i in group) for group in places]
+                found = cells_of(cells)
+                yield place, [found[span] for span in spans]
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
@@ -83,10 +90,10 @@ def _csv(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     csv.field_size_limit(1 << 22)
     head, first = next(e for e in enumerate(io.StringIO(text), 1) if e[1].strip())
     delimiter = "\t" if path.suffix == ".tsv" else max("\t,;|", key=first.count)
-    if numbers := bool(_NUMBER.fullmatch(first)):
+    if numbers := bool(NUMBER.fullmatch(first)):
         head = 0
     names = next(csv.reader([first], delimiter=delimiter))
-    if not numbers and all(map(_NUMBER.fullmatch, names)):
+    if not numbers and all(map(NUMBER.fullmatch, names)):
         raise InputError(f"{path} has no line of names; give one, or one number a line")
 
     def rows() -> Iterator[tuple[str, list[str]]]:

@@ -11,13 +11,15 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import (
     CRASHED,
+    NOTHING,
     Arms,
     Curve,
     Key,
@@ -26,8 +28,10 @@ from embinit.scores.arms import (
     arms_of,
     cell,
     from_curves,
+    numbers,
 )
-from embinit.scores.rows import VALUE, Table, listed, one_of, table_of
+from embinit.scores.checks import called_steps, pairing
+from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of, table_of
 from embinit.stats.power import MOST_SEEDS
 
 SETTING = "arm|config|method|model|variant|group|condition|setting|algorithm|optimizer"
@@ -36,10 +40,20 @@ NAME = "description|experiment|experimentname|name|run|runname|commit"
 
 STEP = (
     "step|globalstep|trainstep|epoch|iter|iters|iteration|it|t|tokens|batch|batches|samples|"
-    "examples|update|updates|frames|timestep|timesteps|totaltimesteps"
+    "examples|update|updates|frames|timestep|timesteps|totaltimesteps|steps|epochs|round|generation|"
+    "nupdates|numupdates|tokensseen|envsteps|numenvsteps|numtimesteps"
 )
-STATUS, RUN = "status|state|runstatus", "run|runid|runname|id|name|trial|trialid|uid|rep|replicate"
+RUN = "run|runid|runname|id|name|trial|trialid|uid|rep|replicate"
+STATUS, TEXT = "status|state|runstatus", "error|exception|traceback|failed"
+FLAG = "crashed|diverged|aborted|killed|oom|timedout|exitcode|exitstatus|returncode|rc"
+"""Columns that say whether a run has a result: in words, by a text that is no number, by a flag."""
+
+NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
+SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
+"""What the plain name of a column has that pairs runs."""
+
 MEAN, SD, N = "mean|avg|average", "sd|std|stdev|stddev", "n|runs|seeds|nseeds|nruns|count"
+RUNS = N.split("|")
 SCORE = re.compile(
     "accuracy|acc|score|f1|bleu|reward|return|auc|auroc|map|rouge|success|passed|metric|result"
 )
@@ -66,7 +80,7 @@ def read(
         raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
     rest = [name for name in table.columns if name not in (score, *arms)]
     if not seeds and paired:
-        seeds = [name for name in rest if plain(name).endswith("seed")]
+        seeds = [name for name in rest if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
     free = {plain(name): name for name in rest[::-1] if name not in seeds}
     roles = _Roles(table, score, arms, seeds, free)
     notes = [] if by and metric else [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"]
@@ -76,10 +90,19 @@ def read(
         if any(len(curve.points) > 1 for curve in curves):
             told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
             return from_curves(curves, score, reading, [*notes, told])
+    if named is None and not seed:
+        columns = _by_arm(roles)
+        if step := called_steps(columns):
+            mend = f"call it step, or pair by it with --seed {step!r}"
+            raise InputError(f"{path}: {step} rises in each arm as steps of a run do; {mend}")
+        if paired and not seeds and (same := pairing(columns)):
+            told = f"{listed(same, 3)} has the same values in each arm"
+            notes.append(f"{told}, and pairs nothing without --seed")
     found = arms_of(named or _scores(roles), score, notes)
     if not found.scores:
         raise InputError(f"{path} has no row; give one a run")
-    return found
+    found = replace(found, of_noise=is_spread(score))
+    return found if paired else found.unpaired()
 
 
 def plain(name: str) -> str:
@@ -98,69 +121,111 @@ class _Roles(NamedTuple):
 
     def called(self, names: str) -> str:
         """The first free column of one of the names, or ""."""
-        return next((self.free[name] for name in names.split("|") if name in self.free), "")
+        return next(iter(self.all_called(names)), "")
+
+    def all_called(self, names: str) -> list[str]:
+        """All free columns of one of the names."""
+        return [self.free[name] for name in names.split("|") if name in self.free]
 
 
 def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
     """The score of each row."""
     table, score, arms, seeds, _ = roles
-    status, kinds = roles.called(STATUS), dict[bool, str]()
-    for place, ((text,), key, pair, (state,)) in table.rows(
-        [score], arms, seeds, [status or score]
-    ):
+    told, kinds = roles.all_called(f"{STATUS}|{TEXT}|{FLAG}"), dict[bool, str]()
+    for place, ((text,), key, pair, states) in table.rows([score], arms, seeds, told):
         found = cell(text, place, score)
         if not found.crashed:
             kinds.setdefault("%" in text, place)
-            if status and CRASHED.fullmatch(state):
-                found = found._replace(crashed=f"its {status} is {state!r}")
-        yield key or (table.path.stem,), found._replace(seed=pair if pair and all(pair) else None)
+            found = found._replace(crashed=_failure(told, states))
+        yield key or (table.path.stem,), found._replace(seed=_seed(pair))
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
 
 
+def _by_arm(roles: _Roles) -> dict[str, list[Key]]:
+    """The cells of each column without a role, arm by arm, and seed by seed where one is named."""
+    free, rows = [*roles.free.values()], defaultdict[Any, list[Sequence[str]]](list)
+    for _, (cells, *key) in roles.table.rows(free, roles.arms, roles.seeds):
+        rows[tuple(key)].append(cells)
+    of_arms = [[*zip(*cells, strict=True)] for cells in rows.values()]
+    return {name: [arm[at] for arm in of_arms] for at, name in enumerate(free)}
+
+
+def _failure(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """Why a row's run has no result, by what its columns of states say; "" for no reason."""
+    for name, text in zip(columns, cells, strict=True):
+        if text.lower() in NO_FAILURE:
+            continue
+        number, called = bool(NUMBER.fullmatch(text)), plain(name)
+        word = called in STATUS.split("|") and (number or CRASHED.search(text))
+        if word or called in FLAG.split("|") or (called in TEXT.split("|") and not number):
+            return f"its {name} is {text[:40]!r}"
+    return ""
+
+
+def _seed(pair: Key) -> Key | None:
+    """The seed of a row, 3 of pandas's 3.0; None of one that lacks a part."""
+    return tuple(part.removesuffix(".0") for part in pair) if pair and all(pair) else None
+
+
 def _curves(roles: _Roles, step: str) -> list[Curve]:
     """The points of each run. Where no column names runs, steps that start again do."""
-    table, score, arms, seeds, free = roles
-    runs: dict[tuple[Key, ...], list[tuple[float, Score]]] = defaultdict(list)
-    names = [free[name] for name in RUN.split("|") if name in free]
-    for place, ((text, at), *key) in table.rows([score, step], arms, seeds, names):
+    table, score, arms, seeds, _ = roles
+    runs: dict[tuple[Key, ...], list[Key]] = {}
+    names, told = roles.all_called(RUN), roles.all_called(f"{STATUS}|{TEXT}|{FLAG}")
+    failed: dict[tuple[Key, ...], str] = {}
+    for place, ((text, at), arm, pair, run, states) in table.rows(
+        [score, step], arms, seeds, names, told
+    ):
+        if why := _failure(told, states) if told else "":
+            failed[arm, pair, run] = why
         if text:  # else the step logged something else
-            runs[tuple(key)].append((cell(at, place, step).value, cell(text, place, score)))
+            runs.setdefault((arm, pair, run), []).append((place, at, text))
     curves = []
-    for (arm, pair, run), points in runs.items():
-        steps = [here for here, _ in points]
+    for key, rows in runs.items():
+        places, ats, texts = zip(*rows, strict=True)
+        steps, scores = numbers(ats, places, step), numbers(texts, places, score)
         starts = [i for i in range(len(steps)) if not i or not steps[i] > steps[i - 1]]
+        arm, pair, run = key
         if 1 < len(starts) < len(steps) and (pair or run or len({steps[i] for i in starts}) > 1):
             mend = "name the column that tells runs apart by --seed"
-            raise InputError(f"{points[starts[1]][1].place}: {step} starts again; {mend}")
-        seed = pair if pair and all(pair) else None
+            raise InputError(f"{places[starts[1]]}: {step} starts again; {mend}")
         for i, j in itertools.pairwise([*starts, len(steps)]):
-            found = [(here, score.value) for here, score in points[i:j]]
-            why = next((score.crashed for _, score in points[i:j] if score.crashed), "")
-            curves.append(Curve(arm, seed, points[i][1].place, found, why))
+            points = [*zip(steps[i:j], scores[i:j], strict=True)]
+            curves.append(Curve(arm, _seed(pair), places[i], points, failed.get(key, "")))
     return curves
 
 
 def _summary(roles: _Roles) -> list[tuple[Key, Score]] | None:
-    """Runs that have the mean and standard deviation of each row; None of another table."""
-    table, score, arms, *_ = roles
+    """Runs that have the mean and standard deviation of each row; None of another table.
+
+    Their mean is 0 where the table has only standard deviations.
+    """
+    table, score, arms, seeds, _ = roles
     stem = re.sub(MEAN, "", plain(score))
     sd = roles.called("|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
-    n = roles.called(N)
-    if not sd or not (n or stem != plain(score)):
+    sd, n, alone = sd or score, roles.called(N), is_spread(score)
+    if seeds or not (alone or (sd != score and (n or stem != plain(score)))):
         return None
     if not n:
         raise InputError(f"{table.path} has means and {sd}; add a column n, how many runs each has")
-    made = []
+    made: dict[Key, list[Score]] = {}
     for place, (texts, key) in table.rows([score, sd, n], arms):
         mean, spread, runs = (cell(text, place).value for text in texts)
         count = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
-        if not count or math.isnan(mean) or (count > 1 and not spread >= 0):
-            raise InputError(f"{place} has no mean, sd and n from 1 to {MOST_SEEDS}; mend the row")
+        if not count or math.isnan(mean) or (count > 1 and not spread >= 0) or key in made:
+            mend = f"give one row an arm, with mean, sd, and n from 1 to {MOST_SEEDS}"
+            raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
-        unit = spread / statistics.stdev(range(count)) if count > 1 else 0.0
-        made += [(key, Score(mean + unit * (i - (count - 1) / 2), place)) for i in range(count)]
-    return made
+        unit, mean = spread / statistics.stdev(range(max(count, 2))), 0.0 if alone else mean
+        around = (unit * (i - (count - 1) / 2) for i in range(count))
+        made[key] = [Score(mean + (each if count > 1 else 0.0), place) for each in around]
+    return [(key, score) for key, each in made.items() for score in each]
+
+
+def is_spread(name: str) -> bool:
+    """Whether a column is called like a standard deviation."""
+    return plain(name) in SD.split("|")
 
 
 def _metric(table: Table, metric: str | None) -> str:
@@ -175,13 +240,16 @@ def _metric(table: Table, metric: str | None) -> str:
         known += [name] if score or plain(name) == "mean" else []
     if len(known) == 1:
         return known[0]
+    if not known and {*RUNS} & {*map(plain, table.columns)} and any(map(is_spread, table.columns)):
+        return next(filter(is_spread, table.columns))
     there = listed(known or table.columns)
     raise InputError(f"{table.path}: name the column that is judged by --metric; there are {there}")
 
 
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
-    called = {plain(name): name for name in table.columns[::-1] if name != score}
+    known = {score, *(name for name in table.columns if is_spread(name) or plain(name) in RUNS)}
+    called = {plain(name): name for name in table.columns[::-1] if name not in known}
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
         there = f"there are {listed(table.columns)}"

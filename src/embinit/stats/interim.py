@@ -34,7 +34,9 @@ def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
     """The seeds of each look: twice as many each time, up to ``most`` (else a single look)."""
     if most is not None and most < first:
-        raise InputError(f"at most {most} seeds, but the first look takes {first}; allow as many")
+        raise InputError(
+            f"at most {most} seeds, but the first interim analysis takes {first}; allow as many"
+        )
     counts = [first]
     while most is not None and counts[-1] < most:
         counts.append(min(2 * counts[-1], most))

@@ -21,7 +21,7 @@ RULE = (
     "All comparisons of a claim must be SUPPORTED; one of k falls at 1/k of the level.",
     "All else is UNDECIDED, and so are differences that do not vary.",
 )
-"""The rule, which documents carry and ``docs/statistics.md`` prints."""
+"""The rule, which documents carry and ``docs/verdicts.md`` prints."""
 
 ENOUGH_REGISTERED = 10
 """On how many seeds a standard deviation is registered."""

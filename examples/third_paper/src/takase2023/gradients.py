@@ -19,10 +19,7 @@ BATCH = 64
 def gradient(seed, changes=(), **setting):
     """The norm of the loss's gradient in the first layer and in the last, for one batch.
 
-    Args:
-        seed: Draws the table, the weights and the batch.
-        changes: Fields of the model that differ from the paper's vanilla.
-        setting: What of the table differs, as ``experiment`` takes it.
+    ``changes`` are fields of the model, ``setting`` what of the table differs from the vanilla one.
     """
     changed = experiment(dict(changes), **setting)
     init = "pretrained" if changed.source else "xavier"

@@ -176,7 +176,7 @@ def open_directory(data_dir: Path | None) -> Directory | None:
     for kind in ("data", "vectors"):
         for name in index[kind].values():
             if not plain_name(name):
-                raise InputError(f"{path} names {name[:60]!r}, no file beside it; {PREPARE_AGAIN}")
+                raise InputError(f"{path} names {name[:60]!r}, no file next to it; {PREPARE_AGAIN}")
     return Directory(data_dir, index)
 
 

@@ -40,12 +40,10 @@ CHECKS: tuple[Check, ...] = (
     rows.copies,
     rows.off_centre,
     rows.gaps,
-    rows.tokens_like_padding,
     tables.first_loss,
     tables.scale,
     tables.positions,
     tables.shape,
-    tables.steps,
     rows.words_twice,
 )
 """The checks of tables; those that explain a row best come first."""
@@ -53,24 +51,16 @@ CHECKS: tuple[Check, ...] = (
 OF_INPUT_ALONE = (tables.size, tables.head, tables.scale, tables.positions)
 
 
-def inspect(
-    thing: str | Path | Tensor,
-    *,
-    tensor: str | None = None,
-    lr: float | None = None,
-) -> Inspection:
+def inspect(thing: str | Path | Tensor, *, tensor: str | None = None) -> Inspection:
     """Inspects a model (a directory or an id), a file of tensors or vectors, or a tensor.
 
-    ``tensor`` names the input table where it can't be found by itself; ``lr`` is Adam's learning
-    rate, to compare its steps with the table's sigma. InputError if there is no table, or none that
-    can be read.
+    ``tensor`` names the input table where it can't be found by itself. InputError if there is no
+    table, or none that can be read.
     """
-    if lr is not None and not 0 < lr < math.inf:
-        raise InputError(f"a learning rate of {lr:g}; give one above zero")
     subject = subject_of(thing, tensor)
-    evidence = [_evidence(subject, subject.table, lr)]
+    evidence = [_evidence(subject, subject.table)]
     if subject.head is not None and not evidence[0].head_equal:
-        evidence.append(_evidence(subject, subject.head, lr))
+        evidence.append(_evidence(subject, subject.head))
     findings = [finding for each in evidence for finding in run_checks(each)]
     return Inspection(
         name=subject.name,
@@ -103,7 +93,7 @@ def run_checks(evidence: Evidence) -> list[Finding]:
     return findings
 
 
-def _evidence(subject: Subject, table: StoredTensor, lr: float | None) -> Evidence:
+def _evidence(subject: Subject, table: StoredTensor) -> Evidence:
     measured = np.ones(table.shape[0], dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
@@ -119,7 +109,6 @@ def _evidence(subject: Subject, table: StoredTensor, lr: float | None) -> Eviden
         measures,
         each,
         None if head is None else equal(subject.table, head),
-        lr,
     )
 
 
@@ -164,6 +153,4 @@ def _facts(subject: Subject, evidence: list[Evidence]) -> Facts:
         # |z| <= |state| |row|, with a normed state of length sqrt(D) times the gain.
         longest = last.table.norm_quantiles["100"]
         facts["largest logit possible"] = layout.logit_factor * longest * math.sqrt(gain(first))
-    if first.lr is not None:
-        facts["steps of Adam for one sigma"] = first.table.sigma / first.lr
     return facts

@@ -57,7 +57,6 @@ class Evidence:
     table: TableMeasures
     each: RowMeasures
     head_equal: bool | None = None  # to the table; None where no head is stored
-    lr: float | None = None
     explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
 
     @property

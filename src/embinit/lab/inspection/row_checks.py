@@ -22,12 +22,6 @@ NEAR_ZERO = 1e-3
 OFF_CENTRE = 8.0
 """The robust deviations from the median share along the common direction."""
 
-LEAST_PADDING = 4
-"""The fewest tokenless rows from which the norm of padding rows is known."""
-
-PADDING_REACH = 1.1
-"""The factor beyond the padding rows' norms up to which a row counts as padding."""
-
 
 def non_finite(evidence: Evidence) -> Iterator[Finding]:
     """Rows with a NaN or an infinity."""
@@ -126,29 +120,6 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
             f"{np.median(along[far]):.2g} of it, the others {median:.3g}): {evidence.named(rows)}",
             rows,
             common=median,
-        )
-
-
-def tokens_like_padding(evidence: Evidence) -> Iterator[Finding]:
-    """Tokens that were given unused padding rows and never initialised."""
-    norms, stop = evidence.each.norms, evidence.subject.ids
-    if not stop or len(norms) - stop < LEAST_PADDING:
-        return
-    padding, mask = norms[stop:], evidence.ordinary[:stop]
-    low, high = padding.min(), padding.max()
-    if mask.sum() < 100 or not low > 0 or not np.isfinite(high):
-        return
-    near = (norms[:stop] >= low / PADDING_REACH) & (norms[:stop] <= high * PADDING_REACH)
-    rows = np.flatnonzero(mask & near)
-    # Where trained rows are as long as the padding, norms say nothing.
-    if 0 < len(rows) <= mask.sum() // 20 and rows[-1] == np.flatnonzero(mask)[-1]:
-        yield evidence.finding(
-            "tokens-like-padding",
-            f"{rows_of(len(rows), verb=True)} as long as the {len(padding):,} that pad the table "
-            f"({low:.3g} to {high:.3g}), unlike 95 % of the others: {evidence.named(rows)}",
-            rows,
-            low=low,
-            high=high,
         )
 
 

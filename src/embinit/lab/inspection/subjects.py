@@ -13,7 +13,6 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.lab.data.checkpoints import Checkpoint, read_tensors
-from embinit.lab.data.sources.fasttext import is_fasttext
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
@@ -68,7 +67,7 @@ def _is_vectors(path: Path) -> bool:
     if path.name.endswith((".bin", ".bin.gz")):
         with reading(path), path.open("rb") as file:
             # torch.save writes a zip archive, or a pickle.
-            return is_fasttext(path) or not file.read(4).startswith((b"PK", b"\x80"))
+            return not file.read(4).startswith((b"PK", b"\x80"))
     return path.suffix not in TENSOR_ENDINGS
 
 

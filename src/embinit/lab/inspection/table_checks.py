@@ -29,10 +29,6 @@ COMMON = 0.6
 LOW_RANK = 0.1
 """The least effective rank that is not reported, as a share of the possible rank."""
 
-FEW_STEPS, MANY_STEPS = 2.0, 10_000.0
-"""The bounds of the number of Adam steps in which a value moves by sigma: fewer destroy a table,
-more leave it unchanged."""
-
 
 def size(evidence: Evidence) -> Iterator[Finding]:
     """Rows against the tokenizer's ids, the configuration and the padding row."""
@@ -192,17 +188,3 @@ def shape(evidence: Evidence) -> Iterator[Finding]:
             effective_rank=table.effective_rank,
             possible=possible,
         )
-
-
-def steps(evidence: Evidence) -> Iterator[Finding]:
-    """Adam's step, which is about the learning rate, against the table's sigma."""
-    sigma, lr = evidence.table.sigma, evidence.lr
-    if lr is None or sigma <= 0:
-        return
-    needed, rate = sigma / lr, f"at a learning rate of {lr:g}"
-    if needed > MANY_STEPS:
-        what = f"{rate} a value takes {needed:,.0f} steps of Adam to move by the table's sigma"
-        yield evidence.finding("slow-under-adam", f"{what}, {sigma:.3g}", steps=needed)
-    elif needed < FEW_STEPS:
-        what = f"{rate} one step of Adam moves a value by {1 / needed:.2g} of the table's sigma"
-        yield evidence.finding("fast-under-adam", f"{what}, {sigma:.3g}", steps=needed)

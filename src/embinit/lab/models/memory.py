@@ -1,7 +1,7 @@
 """Memory estimates: what training a cohort takes, and how many of its runs fit at once.
 
 They follow from shapes alone; ``SPARE`` is for what they leave out (libraries, fragments).
-``benchmarks/steps.py growth`` compares them with what was used.
+``benchmarks/steps.py`` compares them with what was used.
 """
 
 from __future__ import annotations

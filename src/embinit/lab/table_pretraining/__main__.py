@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     make.add_argument(
         "--directory",
         type=Path,
-        help="where to write them (default: the package for world 0, else EMBINIT_WORLDS or "
+        help="where to write them (default: the package for draw 0, else EMBINIT_WORLDS or "
         ".embinit/worlds)",
     )
     make.add_argument("--only", nargs="+", choices=TABLES)

@@ -42,7 +42,7 @@ class Told:
         for name, number in numbers.items():
             value = as_number(number)
             if value is None:
-                raise TypeError(f"the curve {name!r} was told {number!r}, which is no number")
+                raise TypeError(f"the curve {name!r} got {number!r}, which is no number")
             self.curves.setdefault(name, []).append(value)
 
 

@@ -105,7 +105,7 @@ def load_world_table(name: str, path: Path) -> TrainedTable:
     mend = f"make it with `{MAKE} {arguments}`"
     table = load_table(path, mend)
     if table.record.get("language") != language_digest(world):
-        raise InputError(f"{path}: a table of another language than world {world}'s; {mend}")
+        raise InputError(f"{path}: a table of another language than data draw {world}'s; {mend}")
     return table
 
 

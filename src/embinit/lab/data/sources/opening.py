@@ -9,7 +9,6 @@ from embinit.errors import InputError
 from embinit.files.writing import find
 from embinit.lab.data.sources.arrays import ArrayVectors
 from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry
-from embinit.lab.data.sources.fasttext import FastTextBinary, is_fasttext
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
 from embinit.lab.data.sources.text import TextVectors, WordVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
@@ -22,8 +21,8 @@ def open_source(
 ) -> WordVectors | HuggingFaceTable:
     """Opens the source at a path, by the file's format; InputError if nothing is there.
 
-    A directory is a Hugging Face model; .bin and .bin.gz are fastText's or word2vec's binary
-    format, by their first bytes; .npz holds arrays; any other file is text.
+    A directory is a Hugging Face model; .bin and .bin.gz are word2vec's binary format; .npz holds
+    arrays; any other file is text.
     """
     if path.is_dir():
         return HuggingFaceTable(name, str(path), languages)
@@ -35,7 +34,7 @@ def open_source(
     if path.suffix == ".npz":
         return ArrayVectors(name, path, languages)
     if path.name.endswith((".bin", ".bin.gz")):
-        return (FastTextBinary if is_fasttext(path) else Word2VecBinary)(name, path, languages)
+        return Word2VecBinary(name, path, languages)
     return TextVectors(name, path, languages)
 
 
@@ -118,8 +117,8 @@ _published(
     "en",
     "fastText (crawl, 300d)",
     *(f"vectors/crawl-300d-2M.{ending}" for ending in ("vec.zip", "vec")),
-    *(f"vectors/cc.en.300.{ending}" for ending in ("vec.gz", "vec", "bin")),
-    *(f"vectors/fasttext.{ending}" for ending in ("vec.gz", "vec", "bin")),
+    *(f"vectors/cc.en.300.{ending}" for ending in ("vec.gz", "vec")),
+    *(f"vectors/fasttext.{ending}" for ending in ("vec.gz", "vec")),
 )
 _published(
     "elmo",

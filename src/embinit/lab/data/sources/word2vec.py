@@ -48,7 +48,7 @@ class Word2VecBinary(WordVectors):
             raise InputError(
                 f"{self.path}, byte 0: no header with the number of words and their width; "
                 "a .bin file must be in word2vec's binary format: give others another ending, "
-                "and name a Hugging Face model by its directory"
+                "take fastText's .vec file, and name a Hugging Face model by its directory"
             )
         return int(match[1]), int(match[2]), match.end()
 

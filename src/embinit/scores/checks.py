@@ -1,0 +1,111 @@
+"""What is no set of runs: copies, one arm under two names, or steps that are taken for runs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embinit.errors import InputError
+
+if TYPE_CHECKING:
+    from embinit.scores.arms import Score
+
+IN_ORDER = -3.5
+"""Neighbours are more alike by so many standard errors in one of 4,000 tables of runs."""
+
+LEAST_IN_ORDER = 4
+"""An arm has so many numbers at least where their order is looked at."""
+
+
+def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
+    """InputError where the numbers of arms are not one a run."""
+    seen: dict[tuple[float, ...], str] = {}
+    without_seed = []
+    for name, each in arms.items():
+        values, place = [score.value for score in each if not score.crashed], each[0].place
+        if varies := _is_continuous(values):
+            other = seen.setdefault(tuple(sorted(values)), name)
+            if other != name:
+                mend = "give the runs of two arms"
+                raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
+        if (varies and min(Counter(values).values()) > 1) or _is_twice(values):
+            raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
+        if len(values) >= LEAST_IN_ORDER and not any(score.seed for score in each):
+            without_seed.append(values)
+    sorted_by_score = all(
+        values in (sorted(values), sorted(values)[::-1]) for values in without_seed
+    )
+    alike = sum(map(order, without_seed)) / math.sqrt(len(without_seed) or 1)
+    if alike < IN_ORDER and not sorted_by_score:
+        mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
+        place = next(iter(arms.values()))[0].place
+        raise InputError(f"{place}: scores depend on their order, as those of steps do; {mend}")
+
+
+def order(values: Sequence[float]) -> float:
+    """How much more alike neighbours are than by chance, below 0, in standard errors.
+
+    It is von Neumann's ratio of the ranks (Bartels 1982, J. Am. Stat. Assoc. 77:40).
+    """
+    n, by_size = len(values), np.sort(values)
+    ranks = np.searchsorted(by_size, values) + np.searchsorted(by_size, values, "right")
+    squares = float(np.sum((ranks - ranks.mean()) ** 2))
+    if not squares:
+        return 0.0
+    ratio = float(np.sum(np.diff(ranks) ** 2)) / squares
+    return (ratio - 2) / math.sqrt(
+        4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+    )
+
+
+def _is_continuous(values: Sequence[float]) -> bool:
+    """Whether ties are no chance: there are three numbers, and no grid that all of them lie on."""
+    gaps = np.diff(np.unique(values))
+    steps = gaps / gaps.min() if len(gaps) else gaps
+    return len(gaps) > 1 and bool(np.any(np.abs(steps - np.round(steps)) > 0.05))
+
+
+def _is_twice(values: Sequence[float]) -> bool:
+    """Whether each number follows itself, or all of them do."""
+    half = len(values) // 2
+    twice = values[:half] == values[half:] or values[::2] == values[1::2]
+    return len({*values}) > 3 and twice
+
+
+def called_steps(columns: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    """The column whose numbers rise within every arm as those of steps do; "" for none.
+
+    They are the same in several arms, or evenly spaced, and they don't just count rows.
+    """
+    for name, arms in columns.items():
+        numbers = [[_number(text) for text in arm] for arm in arms if len(arm) > 2]
+        gaps = [[b - a for a, b in itertools.pairwise(each)] for each in numbers]
+        if not gaps or not all(gap > 0 for each in gaps for gap in each):
+            continue
+        same = len(numbers) > 1 and len({*numbers[0]} & {*numbers[1]}) > 2
+        even = all(len(each) > 2 and len({*each}) == 1 for each in gaps)
+        if (same or even) and any(gap != 1 for each in gaps for gap in each):
+            return name
+    return ""
+
+
+def pairing(columns: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
+    """The columns that have the same values in every arm, each of them once."""
+    return [
+        name
+        for name, arms in columns.items()
+        if len(arms) > 1 and len(arms[0]) > 1 and len({*arms[0]}) == len(arms[0])
+        if all(sorted(arm) == sorted(arms[0]) for arm in arms)
+    ]
+
+
+def _number(text: str) -> float:
+    """The last number in a cell, as 10 in ckpt-10 or 10%; NaN without one."""
+    found = re.findall(r"\d+(?:\.\d+)?", text)
+    return float(found[-1]) if found else math.nan
