@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 
 import pytest
 
@@ -54,6 +55,19 @@ AGENT = (
 MARKDOWN = "Results:\n\n| arm | **loss** |\n|:--|--:|\n" + "".join(
     f"| {a} | **{v}** |\n" for a, _, v in RUNS
 )
+SHIFTED = tuple(v - d for v, d in zip(EIGHT, (5e-3, 7e-3, 4e-3, 6e-3) * 2, strict=True))
+"""Lower than EIGHT seed by seed, which only pairs show."""
+
+paired = functools.partial(rows, line="{arm},{seed},{score}", base=EIGHT, new=SHIFTED)
+FEW = [(f"x{k}", s, 3 + math.sin(9 * k + s * s) / 99) for k in range(14) for s in (0, 1)]
+FEW += [(a, s, v) for a, s, v in RUNS if s < 2]
+SHIFTS = [
+    (f"x{k}", s, v)
+    for k, s, v in (
+        (k, s, k + s + 1 + math.sin(5 * k * s + s + k)) for k in range(6) for s in range(4)
+    )
+] + [(a, s, s + d) for a, d in (("base", 1), ("new", 9)) for s in range(4)]
+LOSSES = [3 + math.exp(-n / 4) + math.sin(n * n) / 99 for n in range(20)]
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
 FAR = {"base": HIGH, "new": LOW}
 PAIRED = ["--by", "arm", "--metric", "loss"]
@@ -133,7 +147,7 @@ CASES = [
     ("epochs of one run an arm", "h.csv", steps("arm,epoch,loss", "{arm},{step},{score}",
      {"base": HIGH[:1], "new": LOW[:1]}), [], AGAIN, "UNDECIDED"),
     ("ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}", FAR)
-     + "\nnew,9,0,1.0\n", [], REFUSED, "it ended at step 0, and its arm at 80"),
+     + "\nnew,9,0,1.0\n", [], REFUSED, "it ended at step 0, and others at 80"),
     # Seeds.
     ("no seed varies", "r.csv", two((3.0,) * 6, (2.0,) * 6), [], AGAIN,
      "don't vary: does the seed reach the training?"),
@@ -145,6 +159,48 @@ CASES = [
      "--unpaired"),
     ("a seed for all, unpaired", "r.csv", rows("arm,seed,loss", "{arm},42,{score}"),
      ["--unpaired"], KEEP, "keep new"),
+    *((f"paired by {name}", "r.csv", paired(f"arm,{name},loss"), [], KEEP, "seed by seed")
+      for name in ("random_state", "Data Seed", "seed.value", "rng")),
+    ("what could pair", "r.csv", paired("arm,fold,loss"), [], AGAIN,
+     "fold has the same values in each arm, and pairs nothing without --seed"),
+    ("what is said to pair", "r.csv", paired("arm,fold,loss"), ["--seed", "fold"], KEEP, "by seed"),
+    ("no seed in common", "r.csv", rows("arm,seed,loss", "{arm},{arm}{seed},{score}"), [], KEEP,
+     "seeds pair nothing"),
+    ("seeds of pandas", "r.csv", paired("arm,seed,loss").replace("new,", "new,0").replace(
+     ",2.9", ".0,2.9"), [], AGAIN, ""),
+    # Two runs of many arms, and the noise that is pooled.
+    ("two runs", "r.csv", "\n".join(["arm,loss", *(f"{a},{v}" for a, _, v in FEW)]), [], KEEP,
+     "keep new"),
+    ("two seeds", "r.csv", "\n".join(["arm,seed,loss", *(f"{a},{s},{v}" for a, s, v in FEW)]), [],
+     KEEP, "of 14 other arms, 13 degrees of freedom"),
+    ("differences that don't vary", "r.csv", "\n".join(
+     ["arm,seed,reward", *(f"{a},{s},{v}" for a, s, v in SHIFTS)]), [], AGAIN, "runs more"),
+    ("means of seeds", "r.csv", rows("arm,seed,mean,std,n", "{arm},{seed},{score},.5,100", HIGH,
+     SAME), ["--lower"], DISCARD, "(n=6)"),
+    # Runs that failed, by other columns.
+    *((f"{column}: {badly}", "r.csv", rows(f"arm,loss,{column}", f"{{arm}},{{score}},{well}",
+       end=f"new,2.0,{badly}\n"), [], REFUSED, f"r.csv:14: its {column} is '{badly}'")
+      for column, well, badly in (("status", "done", "preempted"),
+        ("status", "keep", "checks_failed"), ("exit_code", "0", "137"),
+        ("diverged", "False", "True"), ("error", "", "CUDA out of memory"))),
+    # What is no set of runs.
+    ("a file twice", "r.csv", two(EIGHT * 2), [], REFUSED, "r.csv:2: 'base' has each number twice"),
+    ("one arm under two names", "r.csv", two(EIGHT, EIGHT), [], REFUSED,
+     "r.csv:10: 'new' has the numbers of 'base'"),
+    *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, says)
+      for head, line, says in (
+        ("arm,logged,loss", "{arm},{step},{score}", "logged rises in each arm as steps"),
+        ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}", "file rises in each arm"),
+        )),
+    ("steps of no name", "h.csv", two(LOSSES, [v - 1 for v in LOSSES]), [], REFUSED,
+     "h.csv:2: scores depend on their order"),
+    ("one run's steps", "h.csv", steps("arm,at,loss", "{arm},{step},{score}", {"new": HIGH[:1]}),
+     [], REFUSED, "at rises in each arm"),
+    ("sizes", "r.csv", rows("arm,width,loss", "{arm},{seed}0,{score}"), [], REFUSED, "width rises"),
+    ("an arm that ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}",
+     {"new": LOW}) + "\n" + steps("", "base,{seed},{step},{score}", {"x": HIGH}, 5), [], REFUSED,
+     "ended at step"),
+    ("too many", "r.csv", two(range(2000)), [], REFUSED, "one a run and not one a step"),
     # What can't be read as it stands.
     ("two names", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9} for a, _, v in RUNS),
      [], REFUSED, "r.jsonl:1: broken or cut short (ValueError: 'm.loss' is there twice"),
@@ -177,8 +233,13 @@ CASES = [
     # The noise alone, and beside a table.
     ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
     ("noise", "noise.txt", "\n".join(map(str, EIGHT)), [], AGAIN, "6 runs"),
-    ("one arm", "r.csv", "arm,loss\n" + "".join(f"a,{v}\n" for v in EIGHT * 2),
-     ["--margin", "0.03"], AGAIN, "a difference of 0.03 takes"),
+    ("noise's deviation", "n.csv", "sd,n\n0.02,8\n", ["--margin", "0.02"], AGAIN, "takes"),
+    ("its deviation", "r.csv", two(HIGH[:2], LOW[:2]), ["--noise", "sd.csv"], KEEP,
+     "standard deviation 0.02, of runs made before, 7 degrees of freedom"),
+    ("its deviation and no baseline", "r.csv", two(LOW, ()), ["--noise", "sd.csv"], REFUSED,
+     "give the baseline's runs"),
+    ("one arm", "r.csv", "arm,loss\n" + "".join(f"a,{v}\n" for v in EIGHT + LOW),
+     ["--margin", "0.3"], AGAIN, "a difference of 0.3 takes"),
 ]  # fmt: skip
 
 
@@ -192,6 +253,7 @@ def test_a_result_file_is_judged_or_refused(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(text)
+    (tmp_path / "sd.csv").write_text("sd,n\n0.02,8\n")
     (tmp_path / "8.txt").write_text("\n".join(map(str, EIGHT)))
     found = main(["judge", name, *arguments])
     out, error = capsys.readouterr()

@@ -24,20 +24,18 @@ from embinit.stats.statements import Relation, Verdict
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
     """The decision on a comparison; none where two of its arms are one in all that they recorded.
 
-    Scores alone that are equal on every seed leave it UNDECIDED. Statistics of tables are decided
-    as they are, and so is what states equality, with the question as its reason.
+    Scores that are equal on every seed leave it UNDECIDED, and so they do what states equality:
+    they have no noise to compare with. Statistics of tables are decided as they are.
     """
     decision = comparison.decide(lookup, alpha, of)
     if decision.outcome is None or comparison.left.measure.of_start:
         return decision
     said = same_results(comparison, lookup)
-    if comparison.relation is Relation.ALIKE:
-        return replace(decision, reason=said or decision.reason)
-    if said is not None:
+    if said is not None and comparison.relation is not Relation.ALIKE:
         return replace(decision, outcome=None, left=(), right=(), reason=said, failed=True)
     arms = [*_terms(comparison.left), *_terms(comparison.right)]
     if decision.left != decision.right or len(arms) < 2 or not comparison.left.trained:
-        return decision
+        return replace(decision, reason=said or decision.reason)
     outcome = replace(
         decision.outcome,
         verdict=Verdict.UNDECIDED,
@@ -47,7 +45,7 @@ def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> De
         seeds_needed=None,
         hangs_on=None,
     )
-    reason = "the score doesn't vary: both arms have the same on every seed"
+    reason = said or "the score doesn't vary: both arms have the same on every seed"
     return replace(decision, outcome=outcome, reason=reason)
 
 

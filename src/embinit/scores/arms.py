@@ -139,7 +139,7 @@ def arms_of(
         found[name if met[name] == 1 else json.dumps(key)] = each
         if len(each) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
-            raise InputError(f"the arm {name!r} has {len(each):,} numbers; {mend}")
+            raise InputError(f"{each[0].place}: {name!r} has {len(each):,} numbers; {mend}")
     require_runs(found)
     return Arms(found, metric, tuple(notes))
 

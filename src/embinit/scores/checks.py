@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,8 +30,9 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
     without_seed = []
     for name, each in arms.items():
         values, place = [score.value for score in each if not score.crashed], each[0].place
-        if varies := _is_continuous(values):
-            other = seen.setdefault(tuple(sorted(values)), name)
+        varies, by_size = _is_continuous(values), sorted(values)
+        if varies or (len({*values}) > 3 and values != by_size):
+            other = seen.setdefault(tuple(by_size if varies else values), name)
             if other != name:
                 mend = "give the runs of two arms"
                 raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
@@ -72,27 +74,42 @@ def _is_continuous(values: Sequence[float]) -> bool:
 
 
 def _is_twice(values: Sequence[float]) -> bool:
-    """Whether each number follows itself, or all of them do."""
+    """Whether each number follows itself, or all of them do; fewer if they have many digits."""
     half = len(values) // 2
     twice = values[:half] == values[half:] or values[::2] == values[1::2]
-    return len({*values}) > 3 and twice
+    exact = any(len(repr(value)) > 6 for value in values)
+    return twice and len({*values}) > (2 if exact else 3)
 
 
 def called_steps(columns: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """The column whose numbers rise within every arm as those of steps do; "" for none.
 
-    They are the same in several arms, or evenly spaced, and they don't just count rows.
+    They start again within an arm, are the same in several, or are evenly spaced; those that
+    just count an arm's rows are none.
     """
     for name, arms in columns.items():
-        numbers = [[_number(text) for text in arm] for arm in arms if len(arm) > 2]
-        gaps = [[b - a for a, b in itertools.pairwise(each)] for each in numbers]
-        if not gaps or not all(gap > 0 for each in gaps for gap in each):
+        of_arms = [_rising([_number(text) for text in arm]) for arm in arms if len(arm) > 2]
+        rising = [*itertools.chain(*of_arms)]
+        if not rising or min(map(len, rising)) < 3:
             continue
-        same = len(numbers) > 1 and len({*numbers[0]} & {*numbers[1]}) > 2
+        gaps = [[*map(operator.sub, each[1:], each)] for each in rising]
+        again = len(rising) > len(of_arms)
+        same = len(rising) > 1 and len({*rising[0]} & {*rising[1]}) > 2
         even = all(len(each) > 2 and len({*each}) == 1 for each in gaps)
-        if (same or even) and any(gap != 1 for each in gaps for gap in each):
+        if again or ((same or even) and any(gap != 1 for each in gaps for gap in each)):
             return name
     return ""
+
+
+def _rising(numbers: Sequence[float]) -> list[list[float]]:
+    """The numbers, cut where they don't rise."""
+    cut: list[list[float]] = []
+    for number in numbers:
+        if cut and number > cut[-1][-1]:
+            cut[-1].append(number)
+        else:
+            cut.append([number])
+    return cut
 
 
 def pairing(columns: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:

@@ -7,16 +7,17 @@ compared by Fisher's exact test, with Newcombe's interval.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.registry import nearest
-from embinit.scores.arms import USUAL, Arms, Score
-from embinit.scores.noise import OWN, Noise
+from embinit.scores.arms import USUAL, Arms, Key, Score
+from embinit.scores.noise import Noise
 from embinit.stats.interim import Look, schedule
 from embinit.stats.power import POWER_WANTED
 from embinit.stats.rule import chance_to_support, compare
@@ -134,10 +135,19 @@ def judge(
         mend = "the baseline's runs" if known.before else "another one to compare, or --noise FILE"
         raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
-    return [_judged(arms, arm, base, plan, share, known) for arm in others]
+    of_pairs = functools.cache(functools.partial(Noise.of_pairs, arms))
+    return [_judged(arms, arm, base, plan, share, known, of_pairs) for arm in others]
 
 
-def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: Noise) -> Judged:
+def _judged(
+    arms: Arms,
+    arm: str,
+    base: str,
+    plan: Plan,
+    share: float,
+    known: Noise,
+    of_pairs: Callable[[tuple[Key, ...]], Noise],
+) -> Judged:
     sides = [arms.scores[name] for name in (arm, base) if name != NOISE]
     if len(sides) == 2 and all(len(side) == 1 and side[0].of for side in sides):
         return _counted(arm, base, sides[0][0], sides[1][0], plan, share)
@@ -148,7 +158,7 @@ def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: No
         values, against = (tuple(side[seed].value for seed in pairs) for side in seeds)
         met = set(pairs)
         alone = tuple(s.place for side in sides for s in side if s.seed not in met)
-    spread, noise = (None, OWN) if pairs else known.spread(arm, base)
+    spread, noise = (of_pairs(pairs) if pairs else known).spread(arm, base)
     pairing, rule = Pairing.NONE, f"{'Student' if spread else 'Welch'}'s t, unpaired"
     if pairs:
         pairing, rule = Pairing.BY_SEED, "paired t, seed by seed"
@@ -162,6 +172,8 @@ def _judged(arms: Arms, arm: str, base: str, plan: Plan, share: float, known: No
         still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
         robust = outcome.hangs_on is None
         reason = "" if robust else "not robust: it changes without one of its runs"
+        apart = [a - b for a, b in zip(values, against, strict=True)] if len(pairs) > 2 else []
+        constant = apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
         if (still and spread is None) or outcome.sd <= 0:
             what = f"scores of {' and '.join(still)}" if still else "differences"
             reason = f"the {what} don't vary: does the seed reach the training?"

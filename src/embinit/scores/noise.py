@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from embinit.report.numbers import short
-from embinit.scores.arms import Arms
+from embinit.scores.arms import Arms, Key
 from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
 
 ALIKE = 0.01
@@ -25,13 +25,15 @@ OWN = "their own runs' alone"
 class Noise(NamedTuple):
     """The runs of each arm that has two or more, and which of these arms are odd.
 
-    ``runs`` are those of the baseline that were made before, where they are of one arm.
+    ``runs`` are those of the baseline that were made before, where they are of one arm. Runs that
+    are ``of_seeds`` have the same seeds in each arm, in order.
     """
 
     groups: Mapping[str, np.ndarray]
     odd: Mapping[str, str]
-    before: bool
+    before: bool = False
     runs: tuple[float, ...] = ()
+    of_seeds: bool = False
 
     @classmethod
     def of(cls, arms: Arms, before: Arms | None = None) -> Noise:
@@ -44,6 +46,14 @@ class Noise(NamedTuple):
         runs = () if before is not None and before.of_noise else runs
         return cls(groups, _odd(groups), before is not None, runs)
 
+    @classmethod
+    def of_pairs(cls, arms: Arms, seeds: Sequence[Key]) -> Noise:
+        """What is left of the noise of arms with the same seeds, without that of each seed."""
+        by_seed = {name: {s.seed: s.value for s in each} for name, each in arms.scores.items()}
+        having = {name: of for name, of in by_seed.items() if all(seed in of for seed in seeds)}
+        groups = {name: np.array([of[seed] for seed in seeds]) for name, of in having.items()}
+        return cls(groups, _odd(_without_seeds(groups)), of_seeds=True)
+
     def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
 
@@ -55,17 +65,30 @@ class Noise(NamedTuple):
             name = (here or [*self.odd])[0]
             why = f"{name.removeprefix(BEFORE) or 'one arm'} {self.odd[name]}"
             return None, f"{OWN}, since {why}" + ("" if here else ", as do too many arms")
-        members = [n for n in self.groups if n not in compared and n not in self.odd]
+        members = {n: g for n, g in self.groups.items() if n not in compared and n not in self.odd}
         earlier = [name for name in members if name.startswith(BEFORE)]
-        degrees = sum(len(self.groups[name]) - 1 for name in members)
+        degrees = sum(map(len, members.values())) - len(members)
+        if self.of_seeds and members:
+            members = _without_seeds(members)
+            degrees -= degrees // len(members)
         if (len(members) < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
             return None, OWN if len(members) < 2 else f"{OWN}; the other arms have too few runs"
-        squares = sum(len(self.groups[n]) * float(np.var(self.groups[n])) for n in members)
-        sd = math.sqrt(squares / degrees)
+        sd = math.sqrt(sum(map(_squares, members.values())) / degrees)
         of = f"{len(members)} other arms" if len(members) > len(earlier) else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
         told = f"standard deviation {short(sd)}, of {of}, {degrees} degrees of freedom{without}"
         return RegisteredSd(sd * 2**0.5, degrees + 1), told
+
+
+def _squares(values: np.ndarray) -> float:
+    away = values - values.sum() / len(values)
+    return float(away @ away)
+
+
+def _without_seeds(groups: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The values of each arm without what each seed does to all of them."""
+    of_seeds = sum(groups.values()) / len(groups)
+    return {name: each - of_seeds for name, each in groups.items()}
 
 
 def _odd(groups: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -75,7 +98,7 @@ def _odd(groups: Mapping[str, np.ndarray]) -> dict[str, str]:
     odd = {n: "has runs that don't vary" for n, each in groups.items() if len({*each}) == 1}
     names = [name for name in groups if name not in odd]
     degrees = np.array([len(groups[name]) - 1.0 for name in names])
-    squares = np.array([np.var(groups[name]) * len(groups[name]) for name in names])
+    squares = np.array([_squares(groups[name]) for name in names])
     while len(names) > 1 and len(odd) <= MOST_ODD * len(groups):
         others = degrees.sum() - degrees
         ratio = squares / degrees * others / (squares.sum() - squares)
