@@ -194,6 +194,12 @@ def _cell(text: str) -> str:
 
 
 STATEMENTS = "claims/embinit_papers/kim2024/statements.toml"
+SEEN = {
+    "sample": "Of the 72 claims of `sample` that have scores, 35 had been run before, on other "
+    "seeds of the same data."
+}
+"""What had been known of a tier's claims when they were registered."""
+
 HOW = ("faithful", "weakened", "missing")
 """How a statement of the paper is claimed: as it says, in part, or not."""
 
@@ -229,9 +235,9 @@ def earlier(documents: Sequence[Document]) -> str:
     if not tiers:
         return ""
     whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {', '.join(tiers)}"
-    return (
-        f"{whose} were decided by an earlier rule, on earlier statements. Today's statements are "
-        "registered and not judged yet: `make claims` judges them on new data draws.\n"
+    seen = [SEEN[name] for name in SEEN if f"`{name}`" in tiers]
+    return " ".join(
+        [f"{whose} were decided by an earlier rule, on earlier statements.", *seen, "\n"]
     )
 
 

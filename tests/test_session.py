@@ -149,8 +149,13 @@ def test_progress_is_told_while_models_train(suite):
         capture_output=True,
         text=True,
     )
-    told = r"embinit: \d+ of \d+ runs stored, (estimating|(about \d+ min|under a minute) left)"
-    assert re.search(told, done.stdout)
+    left = r"(estimating|(about \d+ min|under a minute) left)"
+    lines = re.findall(
+        rf"embinit: (\d) of (\d) claims judged, \d+ of \d+ runs stored, {left}", done.stdout
+    )
+    judged = [int(line[0]) for line in lines]
+    assert judged == sorted(judged)
+    assert (judged[0], {line[1] for line in lines}) == (0, {"2"})
 
 
 def test_collecting_trains_nothing(suite):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -346,63 +345,53 @@ def test_real_sizes_and_the_papers_vocabulary():
     assert len(Vocabulary.build(words, 2).words) - len(SPECIAL_WORDS) == pytest.approx(5890, abs=15)
 
 
-def test_combined_text_is_all_of_its_parts(made):
-    task = TASKS["en-de-text"]
-    whole = task.load(made, Cut())
-    texts = Counter(text for one in whole.train for text in (one.text, one.target) if text)
-    assert texts["train en 3"] == texts["train de 3"] == texts["train_subset de 1"] == 1
-    assert texts["phrase 7"] == texts["a cat sat"] == texts["it did'nt"] == 1
-    assert all(one.label is None and not one.pair for one in whole.train)
-    assert len(whole.train) == 9 + 5 + 20 + 4
-    assert {one.text for one in whole.test} == {f"test_2016_flickr en {n}" for n in range(9)}
-    assert [one.target for one in task.load(made, Cut(test=2)).test] == [
-        f"test_2016_flickr de {n}" for n in range(2)
-    ]
-    cut = task.load(made, Cut(train=6)).train
-    assert len(cut) == 6
-    assert cut == task.load(made, Cut(train=6)).train
-    before = task.fingerprint(made)
-    (made / "multi30k/val.de").write_text("anders\n" * 9)
-    assert task.fingerprint(made) != before
+@pytest.fixture
+def wikipedia(made):
+    """The data directory with paragraphs of both Wikipedias too."""
+    (made / "wikipedia").mkdir()
+    (made / "wikipedia/train.en").write_text("one\n\ntwo two\n")
+    (made / "wikipedia/train.de.gz").write_bytes(gzip.compress(b"drei\n"))
+    return made
 
 
-def test_text_is_pooled_over_languages_and_read_side_by_side(made):
-    """No sentence is met with its translation; one vocabulary has all words and a mask."""
-    spec = DataSpec("en-de-text", ("whitespace",) * 2, Cut(), min_freq=1, most_words=30)
-    data = prepare(spec, made)
-    vocabulary = data.vocabularies["encoder"]
-    assert set(data.vocabularies) == {"encoder"}
-    assert len(vocabulary.words) == 30
-    assert vocabulary.words[:7] == (*SPECIAL_WORDS, MASK_WORD, "phrase")
-    assert vocabulary.words[MASK] == MASK_WORD
-    sentences = [vocabulary.decode(row) for row in data.train.inputs.tolist()]
-    assert len(sentences) == 9 + 5 + 20 + 4
-    languages = [sentence[1] for sentence in sentences[:9]]
-    assert languages == ["en", "de"] * 4 + ["en"]
-    assert len(data.test) == 18
-    first, second = (vocabulary.decode(data.test.inputs[n].tolist()) for n in (3, 12))
-    assert (first[1:], second[1:]) == (["en", "3"], ["de", "3"])
-    labelled = replace(spec, task="sst2", tokenizers=("whitespace",), vocabulary=spec)
-    assert prepare(labelled, made).vocabularies["encoder"] == vocabulary
-
-
-def test_paragraphs_of_both_wikipedias(tmp_path, monkeypatch):
-    (tmp_path / "wikipedia").mkdir()
-    (tmp_path / "wikipedia/train.en").write_text("one\n\ntwo\n")
-    (tmp_path / "wikipedia/train.de.gz").write_bytes(gzip.compress(b"drei\n"))
-    splits = TASKS["wikipedia"].load(tmp_path, Cut())
+def test_paragraphs_stand_beside_pairs_to_retrieve(wikipedia, monkeypatch):
+    task = TASKS["wikipedia-en-de"]
+    splits = task.load(wikipedia, Cut(test=2))
     there = [(one.text, one.target) for one in splits.train]
-    assert there == [("one", ""), ("two", ""), ("", "drei")]
+    assert there == [("one", ""), ("two two", ""), ("", "drei")]
+    assert len(splits.validation) == 5
+    assert [one.target for one in splits.test] == ["test de 0", "test de 1"]
+    cut = task.load(wikipedia, Cut(train=2)).train
+    assert len(cut) == 2
+    assert cut == task.load(wikipedia, Cut(train=2)).train
+    for name in ("wikipedia/train.de.gz", "iwslt2017/validation.de.gz"):
+        before = task.fingerprint(wikipedia)
+        (wikipedia / name).write_bytes(gzip.compress(b"anders\n" * 5))
+        assert task.fingerprint(wikipedia) != before
+    (wikipedia / "wikipedia/train.de.gz").unlink()
+    with pytest.raises(InputError, match=r"Wikipedia \(de\)"):
+        task.fingerprint(wikipedia)
     calls = hub_of(monkeypatch, {"train": [{"text": "a\n\nb"}]})
-    hub = TASKS["wikipedia"].load(None, Cut(train=3)).train
-    assert len(hub) == 3
+    assert len(TASKS["wikipedia"].load(None, Cut(train=3)).train) == 3
     assert [call[:2] for call in calls] == [
         ("wikimedia/wikipedia", "20231101.en"),
         ("wikimedia/wikipedia", "20231101.de"),
     ]
-    (tmp_path / "wikipedia/train.de.gz").unlink()
-    with pytest.raises(InputError, match=r"Wikipedia \(de\)"):
-        TASKS["wikipedia"].fingerprint(tmp_path)
+
+
+def test_text_is_pooled_over_languages_and_read_side_by_side(wikipedia):
+    """One vocabulary has all words and a mask, also that of a task that is fine-tuned on."""
+    spec = DataSpec("wikipedia-en-de", ("whitespace",) * 2, Cut(), min_freq=1, most_words=9)
+    data = prepare(spec, wikipedia)
+    vocabulary = data.vocabularies["encoder"]
+    assert set(data.vocabularies) == {"encoder"}
+    assert vocabulary.words == (*SPECIAL_WORDS, MASK_WORD, "two", "drei", "one")
+    assert vocabulary.words[MASK] == MASK_WORD
+    told = [vocabulary.decode(row) for row in data.train.inputs.tolist()]
+    assert told == [["one"], ["two", "two"], ["drei"]]
+    assert len(data.test) == 10
+    labelled = replace(spec, task="sst2", tokenizers=("whitespace",), vocabulary=spec)
+    assert prepare(labelled, wikipedia).vocabularies["encoder"] == vocabulary
 
 
 def test_text_to_pre_train_on_holds_no_task_s_examples():

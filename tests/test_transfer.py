@@ -416,10 +416,10 @@ def test_a_renamed_module_is_no_fresh_start():
     renamed = without_output(initial.model())
     carry(initial.model(), renamed)
     renamed["renamed." + kept] = renamed.pop(kept)
-    with pytest.raises(RuntimeError, match=rf"unexpected \['renamed.{kept}'\]"):
+    with pytest.raises(RuntimeError, match=rf'Unexpected key.*"renamed.{kept}"'):
         carry(initial.model(), renamed)
     del renamed["renamed." + kept]
-    with pytest.raises(RuntimeError, match=rf"missing \['{kept}'\]"):
+    with pytest.raises(RuntimeError, match=rf'Missing key.*"{kept}"'):
         CohortTraining(Cohort((tuned,)), None, "cpu", renamed)
 
 

@@ -41,10 +41,6 @@ class InputError(ValueError):
     def __init__(self, text: object = "") -> None:
         super().__init__(printable(str(text)))
 
-    def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows in a notebook: the text alone, since no code is at fault."""
-        return [f"{type(self).__name__}: {self}"]
-
 
 class OutputError(InputError):
     """Something could not be written, as on a full disk. What was there before is as it was."""

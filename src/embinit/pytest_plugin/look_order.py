@@ -98,6 +98,7 @@ class LookOrder:
             self._lacking[case.id] = set(found.costs)
             for run in found.costs:
                 self._claims_of.setdefault(run, []).append(case.id)
+        self._training.progress.judged = len(self._begun) - len(self._pending), len(self._begun)
 
     def _hand_out(self) -> None:
         """Puts the runs of the most promising looks before all that wait."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from embinit.errors import counted
 from embinit.runs.progress import Progress
 
 SECONDS, CI_SECONDS = 30.0, 300.0
@@ -25,7 +26,9 @@ def shown(config: pytest.Config, progress: Progress) -> Iterator[None]:
         while not ended.wait(CI_SECONDS if in_ci else SECONDS):
             state = progress.look()
             if state is not None and not state.ended:
-                _write(config, f"embinit: {state.stored} stored, {state.estimate}")
+                judged, every = progress.judged or (0, 0)
+                claims = f"{judged} of {counted(every, 'claim')} judged, " if every else ""
+                _write(config, f"embinit: {claims}{state.stored} stored, {state.estimate}")
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

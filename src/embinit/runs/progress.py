@@ -56,6 +56,7 @@ class Progress:
     the seconds that a unit of the group's cost took in this session, over the number of trainers. A
     group of which nothing was trained yet is expected to take what the others took, and before
     anything was, a second for ``SECOND``. From ``ends`` on, by the clock, no run joins the plan.
+    ``judged`` is how many claims need no more runs, and of how many.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Progress:
         self._session, self._clock = session, clock
         self._ends = math.inf if ends is None else ends
         self._later: dict[RunSpec, None] = {}
+        self.judged: tuple[int, int] | None = None
 
     def expect(self, runs: Iterable[RunSpec]) -> None:
         """Takes over which runs are expected to join the plan, in place of those of before."""

@@ -1,19 +1,18 @@
 """Unlabelled text in English and German to pre-train on, with translations to retrieve.
 
-``en-de-text`` is composed of other tasks' text: both sides of Multi30k and IWSLT2017, the phrases
-of SST-2, the premises and hypotheses of MNLI. ``wikipedia-en-de`` has paragraphs of both
-Wikipedias, through ``datasets`` or from ``wikipedia/train.{en,de}.gz``, a paragraph a line.
+``wikipedia-en-de`` has paragraphs of both Wikipedias, through ``datasets`` or from
+``wikipedia/train.{en,de}.gz``, a paragraph a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from embinit.files.writing import digest, find
-from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, Task, TaskKind
+from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
 from embinit.lab.data.tasks.rows import Hub, hub_rows, sample, text_lines
 from embinit.lab.specs import Cut
 
@@ -21,39 +20,26 @@ LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
 
 
 @dataclass(frozen=True)
-class CombinedText:
-    """A task with the training text of several tasks, and with the other splits of ``pairs``."""
+class TextWithPairs:
+    """A task with the training text of ``text``, and with the other splits of ``pairs``."""
 
     name: str
-    parts: tuple[str, ...]
+    text: str
     pairs: str
     kind: TaskKind = "text"
     classes: int = 0
     reports_test: bool = False
     languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
 
-    def _tasks(self) -> list[Task]:
-        return [TASKS[name] for name in dict.fromkeys((*self.parts, self.pairs))]
-
     def fingerprint(self, data_dir: Path | None) -> str:
-        """The fingerprints of all tasks."""
-        return "/".join(task.fingerprint(data_dir) for task in self._tasks())
+        """The fingerprints of both tasks."""
+        return "/".join(TASKS[name].fingerprint(data_dir) for name in (self.text, self.pairs))
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads a sample of all training text; InputError if a task's text is missing or broken."""
-        whole = Cut()
-        train = chain.from_iterable(
-            _unlabelled(TASKS[name].load(data_dir, whole).train) for name in self.parts
-        )
+        """Loads a sample of the text; InputError if a task's text is missing or broken."""
+        text = TASKS[self.text].load(data_dir, Cut(cut.train))
         pairs = TASKS[self.pairs].load(data_dir, Cut(1, cut.validation, cut.test))
-        return Splits(sample(list(train), cut.train), pairs.validation, pairs.test)
-
-
-def _unlabelled(examples: Sequence[Example]) -> Iterator[Example]:
-    for example in examples:
-        yield Example(example.text, target=example.target or "")
-        if example.pair:
-            yield Example(example.pair, target="")
+        return Splits(text.train, pairs.validation, pairs.test)
 
 
 @dataclass(frozen=True)
@@ -113,10 +99,6 @@ TASKS.register(
         most=2_000_000,
     ),
 )
-for _task in (
-    CombinedText(
-        "en-de-text", ("multi30k-en-de", "iwslt2017-en-de", "sst2", "mnli"), "multi30k-en-de"
-    ),
-    CombinedText("wikipedia-en-de", ("wikipedia",), pairs="iwslt2017-en-de"),
-):
-    TASKS.register(_task.name, _task)
+TASKS.register(
+    "wikipedia-en-de", TextWithPairs("wikipedia-en-de", "wikipedia", pairs="iwslt2017-en-de")
+)
