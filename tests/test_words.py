@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PROSE = ("docs/**/*.md", "*.md", "claims/**/*.md", "studies/**/*.md", "examples/**/*.md")
 PROSE += ("benchmarks/README.md", "src/**/*.md", "src/**/*.j2", "src/**/*.txt", "action.yml")
 PROSE += ("src/**/*.schema.json",)
+MESSAGES = ("src/**/*.py", "claims/embinit_papers/**/*.py", "studies/**/test_*.py")
 WRITTEN = {"CHANGELOG.md", "STATEMENTS.md", "results.md"}  # a history, and what commands write
 
 PHRASES = {
@@ -66,7 +67,7 @@ def texts() -> Iterator[tuple[str, int, str]]:
     for path in sorted(path for path in paths if path.name not in WRITTEN):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             yield str(path.relative_to(ROOT)), number, line
-    for path in sorted(ROOT.glob("src/**/*.py")):
+    for path in sorted(path for pattern in MESSAGES for path in ROOT.glob(pattern)):
         for number, text in messages(path):
             yield str(path.relative_to(ROOT)), number, text
 
