@@ -40,7 +40,7 @@ import pytest
 import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
 from embinit.errors import InputError, Status
 from embinit.report.reading import read, unfinished
-from embinit.runs.store import Store
+from embinit.runs.store import RecordError, Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -237,7 +237,11 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
     faults = [f"record {name} was lost or changed" for name in before if before[name] != now[name]]
     if (folder / STORE / "runs").is_dir():
         store = Store(folder / STORE, write=False)
-        faults += [f"{path.name} {why}" for path, why in store.verify() if path.suffix == ".json"]
+        for key in store:
+            try:
+                store.read(key)
+            except RecordError as error:
+                faults.append(str(error))
         faults += [f"{path.name} is damaged" for path in store.root.rglob("*.damaged")]
         for key, result in store.results(store):
             arm = json.loads(result.spec.recipe.arguments)["arm"]

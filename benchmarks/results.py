@@ -25,6 +25,12 @@ ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
 """The tiers that may have a reference."""
 
+SEEN = {
+    "sample": "Of the 72 claims of `sample` that have scores, 35 had been run before, on other "
+    "seeds of the same data."
+}
+"""What had been known of a tier's claims when they were registered."""
+
 BEGIN, END = "<!-- findings: written by make results -->\n\n", "<!-- end of findings -->"
 """The marks around the README's table."""
 
@@ -88,6 +94,8 @@ def _session(document: Document) -> str:
     if blessed:
         rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
     rows += [("Note", note) for note in session.get("notes", ())]
+    if session["tier"] in SEEN and "rule" not in document:
+        rows.append(("Known before", SEEN[session["tier"]]))
     earlier = Counter(
         (each["blessed"]["when"][:10], _revision(each["blessed"]))
         for each in document["claims"]
@@ -100,7 +108,7 @@ def _session(document: Document) -> str:
                 f"of another session, blessed {when}, at `{revision}`",
             )
         )
-    return _table(("of the session", "told"), rows)
+    return _table(("session", ""), rows)
 
 
 def _seeds(claims: Iterable[Document]) -> str:
@@ -194,12 +202,6 @@ def _cell(text: str) -> str:
 
 
 STATEMENTS = "claims/embinit_papers/kim2024/statements.toml"
-SEEN = {
-    "sample": "Of the 72 claims of `sample` that have scores, 35 had been run before, on other "
-    "seeds of the same data."
-}
-"""What had been known of a tier's claims when they were registered."""
-
 HOW = ("faithful", "weakened", "missing")
 """How a statement of the paper is claimed: as it says, in part, or not."""
 
@@ -235,10 +237,7 @@ def earlier(documents: Sequence[Document]) -> str:
     if not tiers:
         return ""
     whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {', '.join(tiers)}"
-    seen = [SEEN[name] for name in SEEN if f"`{name}`" in tiers]
-    return " ".join(
-        [f"{whose} were decided by an earlier rule, on earlier statements.", *seen, "\n"]
-    )
+    return f"{whose} were decided by an earlier rule, on earlier statements.\n"
 
 
 def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:

@@ -117,7 +117,7 @@ def test_what_gives_no_numbers_is_a_failure_of_its_run(session, what, said):
 @pytest.mark.parametrize("what", ["a dict", "a number", "numpy", "torch"])
 def test_numbers_of_any_library_are_numbers(session, what):
     """One alone stands for the only measure."""
-    session.plan_and_make([run := answering(what).run("high", 0)])
+    session.ensure([run := answering(what).run("high", 0)])
     assert session.result(run).measures == {"score": 9.0}
 
 
@@ -135,7 +135,7 @@ def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session, given):
 def test_a_run_leaves_the_process_as_it_was(session):
     """Later runs must not hang on earlier ones."""
     each = arms_of(trained.restless)
-    session.plan_and_make(runs := [each.run("high", seed) for seed in range(3)])
+    session.ensure(runs := [each.run("high", seed) for seed in range(3)])
     assert {session.result(run).measures["score"] for run in runs} == {0.0}
 
 
@@ -145,7 +145,7 @@ def test_the_global_generators_are_seeded_by_the_runs_seed(session):
     other = Session(Store(session.store.root / "other"), None, "cpu")
     results = []
     for each, runs in ((session, [run]), (other, [replace(run, seed=2), run])):
-        each.plan_and_make(runs)
+        each.ensure(runs)
         results.append(each.result(run).measures)
         each.trainers.end()
     assert results[0] == results[1]
@@ -272,7 +272,7 @@ def test_bad_definitions_are_told_before_anything_runs(arms, settings, said):
 def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
     """Who updates every week would train all anew each time; what was made before is named."""
     each = arms_of(trained.with_numpy, versions={"NumPy": "any"})
-    session.plan_and_make([run := each.run("high", 0)])
+    session.ensure([run := each.run("high", 0)])
     result = session.result(run)
     assert result.provenance["versions"]["numpy"] == metadata.version("numpy")
     assert other_versions([result]) == []
@@ -301,7 +301,7 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path
     made = calls.read_text().splitlines()
     assert (len(made), len(set(made))) == (13, 12)
     assert not seed_faults(map(session.store.get, session.store))
-    session.plan_and_make([each.run("high", seed) for seed in (6, 7)])
+    session.ensure([each.run("high", seed) for seed in (6, 7)])
     assert len(calls.read_text().splitlines()) == 15
 
 

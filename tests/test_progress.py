@@ -32,7 +32,6 @@ class Plan(SimpleNamespace):
     def __init__(self, *runs, slots=1):
         super().__init__(
             joined=dict.fromkeys(runs),
-            wanted=dict.fromkeys(runs),
             over=set(),
             at_work=[],
             paces={},

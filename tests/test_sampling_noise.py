@@ -119,7 +119,7 @@ def judged(experiment, found):
         failures=lambda runs: [],
         made_twice=lambda runs: [],
         result=found,
-        plan_and_make=list,
+        ensure=list,
     )
     judgement = judge(test_a, experiment, session)
     entry = claim_entry(judgement, "", RunSpec.digest, lambda key, compared: ())

@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
-from embinit.commands.main import main
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.results import RunName, RunResult
@@ -268,33 +267,6 @@ def test_stores_are_merged_and_compared(tmp_path):
     with pytest.warns(DamagedWarning):
         third.take(there)
     assert [*third] == ["aa1", "ab2", "ab3"]
-
-
-def test_verify_reads_every_record_and_changes_nothing(store, capsys):
-    """Whole records pass; each other file is named with its fault."""
-    for key in ("ab34", "cd56"):
-        store.put(key, scored(bleu=1.0))
-    assert main(["runs", "--verify", "--store", str(store.root)]) == 0
-    store.path("ab34").write_bytes(store.path("ab12").read_bytes())
-    store.path("cd56").with_suffix(".damaged").write_text("")
-    (store.root / "runs/ab/.ab12.json.x1").write_text("")
-    before = sorted(store.root.rglob("*"))
-    assert main(["runs", "--verify", "--store", str(store.root)]) == 1
-    told = capsys.readouterr().out
-    for fault in ("it is the record of run ab12", "set aside by an earlier", "may have been inter"):
-        assert fault in told
-    assert sorted(store.root.rglob("*")) == before
-
-
-def test_old_runs_are_pruned(store):
-    """And failures, and what was set aside."""
-    store.put("cd34", scored(bleu=1.0))
-    os.utime(store.path("cd34"), (1, 1))
-    store.tell_failure("ef56", "no", "", RUN)
-    store.path("ab12").with_suffix(".damaged").write_text("")
-    assert store.prune(2.0) == (1, 2)
-    assert [*store] == ["ab12"]
-    assert not store.failures()
 
 
 def test_a_failure_is_kept_with_its_run(tmp_path):

@@ -64,7 +64,7 @@ class Project:
     def train(self, run):
         """The result of a run in a session of its own; None where it failed."""
         session = self.session
-        session.plan_and_make([run])
+        session.ensure([run])
         self.failure = session.failure(run)
         return session.result(run)
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_followed_is_trained_again_unless_it_is_declared(project,
     project.write(d_dot_txt="1")
     run = project.module(top, body)
     session = project.session
-    session.plan_and_make([run])
+    session.ensure([run])
     assert said in " ".join(untraced(session.result(run))), session.failure(run)
     assert session.is_stored(run), "it holds in the session that made it"
     assert not project.holds(run)
@@ -339,7 +339,7 @@ def test_a_function_that_ends_its_process_costs_one_run(project):
         "", "import ctypes\nif seed == 0: print('bye', flush=True); ctypes.string_at(0)\nv = 1.0"
     )
     session = project.session
-    session.plan_and_make([run, other := replace(run, seed=1)])
+    session.ensure([run, other := replace(run, seed=1)])
     assert session.failure(run) == "mine:train's process ended with -11: bye"
     assert session.result(other).measures == {"score": 1.0}
 
@@ -356,7 +356,7 @@ from embinit.specs import RunSpec
 import mine
 session = Session(Store(Path({str(project.root / "other")!r})), None, "cpu")
 run = RunSpec(plain_training(mine.train).spec({{}}), 0)
-session.plan_and_make([run])
+session.ensure([run])
 print(int(session.result(run).measures["score"]), flush=True)
 os.kill(os.getpid(), 9)
 """

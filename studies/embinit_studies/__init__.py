@@ -50,7 +50,7 @@ INITS = Family(
 REPAIRS = Family(
     "studies/repairs",
     {"micro": 7},
-    says="Width: it costs, no single repair restores a wide table, and all three do",
+    says="A large sigma costs; no single repair restores the table, and all three do",
     origin="ours",
 )
 POSITIONS = Family(

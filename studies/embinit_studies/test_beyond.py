@@ -30,7 +30,7 @@ GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
 
 @claim(
     "studies/beyond/too-wide-costs",
-    says="Exploratory: GloVe's content at a growing sigma fares worse and worse from 0.25 on",
+    says="Exploratory: GloVe's content at a growing sigma trains worse and worse from 0.25 on",
     where="beyond Table 2",
     family=BEYOND,
     experiments=GLOVE,
@@ -43,7 +43,7 @@ def test_too_wide_a_table_costs(experiment):
 
 @claim(
     "studies/beyond/too-narrow-drowns",
-    says="Exploratory: GloVe's content at sigma 0.01 drowns in the positions: 0.05 fares better",
+    says="Exploratory: GloVe's content at sigma 0.01 drowns in the positions: 0.05 trains better",
     where="beyond Table 2",
     family=BEYOND,
     experiments=GLOVE,
@@ -55,7 +55,7 @@ def test_too_narrow_a_table_drowns(experiment):
 
 @claim(
     "studies/beyond/norm-does-not-undo-absorption",
-    says="Exploratory: a LayerNorm after the sum leaves raw GloVe below GloVe_Xavier",
+    says="Exploratory: a LayerNorm after the sum leaves unscaled GloVe below GloVe_Xavier",
     where="beyond A.1",
     family=BEYOND,
     experiments=GLOVE,
@@ -67,7 +67,7 @@ def test_a_norm_does_not_undo_absorption(experiment):
 
 @claim(
     "studies/beyond/norm-repairs-saturation",
-    says="Exploratory: a LayerNorm after the sum wins back a part of what raw GloVe loses",
+    says="Exploratory: a LayerNorm after the sum wins back a part of what unscaled GloVe loses",
     where="beyond A.1",
     family=BEYOND,
     experiments=GLOVE,
@@ -80,7 +80,7 @@ def test_a_norm_repairs_saturation(experiment):
 
 @claim(
     "studies/beyond/positions-off-the-table",
-    says="Exploratory: where positions don't touch the table, raw GloVe loses less to GloVe_Xavier",
+    says="Exploratory: without added positions unscaled GloVe loses less to GloVe_Xavier",
     where="beyond section 6",
     family=BEYOND,
     experiments=GLOVE,
@@ -132,7 +132,7 @@ def test_the_strength_of_positions_not_their_directions_costs_relations(experime
 
 @claim(
     "studies/beyond/faint-positions",
-    says="Exploratory: GloVe_Xavier fares with faint positions as well as with positions apart",
+    says="Exploratory: downscaled positions serve GloVe_Xavier as well as orthogonal ones",
     where="beyond section 5.1",
     family=BEYOND,
     experiments=GLOVE,

@@ -13,7 +13,7 @@ from embinit_studies.table_pretraining import BERT_START, pretraining
 
 @claim(
     "studies/readings/control-falsehood",
-    says="Control: a model that can't tell words apart fares better than Xavier",
+    says="Control: a model that cannot distinguish words trains better than Xavier",
     where="control",
     family=READINGS,
     experiments=only_on(table1("glove"), *TIERS),
@@ -25,7 +25,7 @@ def test_control_a_blind_model_does_not_fare_better(experiment):
 
 @claim(
     "studies/positions/control-blind",
-    says="Control: a model that can't tell words apart fares worse than Xavier",
+    says="Control: a model that cannot distinguish words trains worse than Xavier",
     where="control",
     family=POSITIONS,
     experiments=inputs("sentiment"),

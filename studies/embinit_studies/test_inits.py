@@ -15,7 +15,7 @@ from embinit_studies.coupling import from_vectors, resolved
 
 @claim(
     "studies/inits/wide-below-xavier",
-    says="Under pre-training too, GloVe's wide table fares worse than Xavier",
+    says="Under pre-training too, GloVe's large-sigma table trains worse than Xavier",
     where="Kim et al. 2024, finding 1",
     family=INITS,
     experiments=from_vectors,
@@ -26,7 +26,7 @@ def test_a_wide_table_fares_worse_than_xavier(experiment):
 
 @claim(
     "studies/inits/standardised-above-wide",
-    says="Under pre-training too, standardising GloVe's table repairs it",
+    says="Under pre-training too, standardizing GloVe's table repairs it",
     where="Kim et al. 2024, finding 1",
     family=INITS,
     experiments=from_vectors,
@@ -37,7 +37,7 @@ def test_standardising_repairs_a_wide_table(experiment):
 
 @claim(
     "studies/inits/standardised-not-below-xavier",
-    says="A standardised GloVe table does not fare worse than Xavier",
+    says="A standardized GloVe table does not train worse than Xavier",
     where="Kim et al. 2024, finding 3",
     family=INITS,
     experiments=resolved(from_vectors),
@@ -48,7 +48,7 @@ def test_a_standardised_table_does_not_fare_worse_than_xavier(experiment):
 
 @claim(
     "studies/inits/normal-alike-xavier",
-    says="BERT's N(0, .02) fares as Xavier does",
+    says="BERT's N(0, .02) trains as well as Xavier",
     where="ours",
     family=INITS,
     experiments=resolved(from_vectors),

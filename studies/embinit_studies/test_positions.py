@@ -9,7 +9,7 @@ from embinit_studies.repairs import from_scheme, inputs
 
 @claim(
     "studies/positions/told-twice-gain",
-    says="Positions in attention beside added ones help GloVe's table",
+    says="Positions in attention in addition to added ones help GloVe",
     where="starts/positions/attention-helps-beside-the-sum",
     family=POSITIONS,
     experiments=inputs(),
@@ -42,7 +42,7 @@ def test_positions_in_attention_alone_cost_inference(experiment):
 
 @claim(
     "studies/positions/apart-help-sentiment",
-    says="Positions scored apart help BERT's table where a negation has to be found",
+    says="Separately scored positions help BERT's table to find a negation",
     where="starts/apart/helps-sentiment",
     family=POSITIONS,
     experiments=inputs("sentiment"),
@@ -53,7 +53,7 @@ def test_positions_scored_apart_help_sentiment(experiment):
 
 @claim(
     "studies/positions/width-costs-though-nothing-is-added",
-    says="A wide table fares worse though it can absorb no positions",
+    says="A large-sigma table trains worse though it can absorb no positions",
     where="starts/apart/width-still-costs",
     family=POSITIONS,
     experiments=inputs(),

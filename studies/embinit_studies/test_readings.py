@@ -12,7 +12,7 @@ OTHER_TASKS = only_on(table1("glove", tasks=("sst2", "mnli")), *TIERS)
 
 @claim(
     "studies/readings/stretched-to-glove-below-xavier",
-    says="Xavier stretched to GloVe's mean and sigma fares worse than Xavier",
+    says="Xavier stretched to GloVe's mean and sigma trains worse than Xavier",
     where="beyond Table 7",
     family=READINGS,
     experiments=GLOVE,
@@ -23,7 +23,7 @@ def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
 
 @claim(
     "studies/readings/shuffled-glove-below-original",
-    says="GloVe's table with its rows and columns shuffled fares worse than the original",
+    says="GloVe's table with its rows and columns shuffled trains worse than the original",
     where="beyond Table 1",
     family=READINGS,
     experiments=GLOVE,
@@ -34,7 +34,7 @@ def test_shuffling_glove_hurts(experiment):
 
 @claim(
     "studies/readings/positions-gain-less-on-other-tasks",
-    says="On other tasks than translation too, positions gain less for raw GloVe",
+    says="On other tasks than translation too, positions gain less for unscaled GloVe",
     where="beyond Table 3",
     family=READINGS,
     experiments=OTHER_TASKS,

@@ -9,7 +9,7 @@ from embinit_studies.repairs import CAUSES, effect_of, large_sigma, tables
 
 @claim(
     "studies/repairs/costs",
-    says="A drawn table eight times as wide fares worse",
+    says="A random table with eight times Xavier's sigma trains worse",
     where="causes/repair/width-costs",
     family=REPAIRS,
     experiments=tables(),
@@ -20,7 +20,7 @@ def test_a_large_sigma_table_fares_worse(experiment):
 
 @claim(
     "studies/repairs/all-three-repairs-restore",
-    says="With scale, ratio and step repaired a wide table is as good as the narrow one",
+    says="With scale, ratio and step repaired, a large sigma costs nothing",
     where="causes/repair/all-three-restore",
     family=REPAIRS,
     experiments=tables("translation", "inference"),  # on sentiment 20 draws resolve 2.3 points
@@ -31,7 +31,7 @@ def test_all_three_repairs_restore_a_large_sigma_table(experiment):
 
 @claim(
     "studies/repairs/no-single-repair-restores",
-    says="With a single cause repaired a wide table still fares worse than the narrow one",
+    says="With a single cause repaired, a large-sigma table still trains worse",
     where="causes/repair/no-single-repair-does",
     family=REPAIRS,
     experiments=tables("translation"),
@@ -43,7 +43,7 @@ def test_no_single_repair_restores_a_large_sigma_table(experiment):
 
 @claim(
     "studies/repairs/step-weighs-most",
-    says="Of the three repairs that of Adam's step brings a drawn table most",
+    says="Of the three repairs, that of Adam's step gains most",
     where="causes/effects",
     family=REPAIRS,
     experiments=tables("translation"),

@@ -17,7 +17,7 @@ from embinit_studies.table_pretraining import BERT_START, T5_RATE, T5_START, pre
 
 @claim(
     "studies/pretrained-sigma/t5-widens",
-    says="Exploratory: T5's table, wide from the start, grows wider as it trains",
+    says="Exploratory: the large sigma of T5's table grows as it trains",
     where="beyond section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
@@ -28,7 +28,7 @@ def test_t5_s_table_widens(experiment):
 
 @claim(
     "studies/pretrained-sigma/parameter-scale-widens-t5",
-    says="Exploratory: with steps that don't grow with it, T5's table grows less wide",
+    says="Exploratory: with steps that don't grow with it, T5's sigma grows less",
     where="beyond section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
@@ -42,7 +42,7 @@ def test_the_parameter_scale_widens_t5_s_table(experiment):
 
 @claim(
     "studies/pretrained-sigma/added-positions-bound-t5",
-    says="Exploratory: with positions added to the table, T5's grows less wide",
+    says="Exploratory: with positions added to the table, T5's sigma grows less",
     where="section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
@@ -54,7 +54,7 @@ def test_added_positions_bound_t5_s_table(experiment):
 
 @claim(
     "studies/pretrained-sigma/relative-positions-free-bert",
-    says="Exploratory: with relative positions, which aren't added to it, BERT's table grows wider",
+    says="Exploratory: with relative positions, which aren't added, BERT's sigma grows more",
     where="section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("bert"),
@@ -66,7 +66,7 @@ def test_relative_positions_free_bert_s_table(experiment):
 
 @claim(
     "studies/pretrained-sigma/parameter-scale-holds-bert",
-    says="Exploratory: under Adafactor, steps in proportion to it keep BERT's table narrower",
+    says="Exploratory: under Adafactor, steps in proportion to it keep BERT's sigma smaller",
     where="beyond section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("bert"),
@@ -84,7 +84,7 @@ def test_the_parameter_scale_holds_bert_s_table(experiment):
 
 @claim(
     "studies/pretrained-sigma/the-start-decides",
-    says="Exploratory: with their starts exchanged, T5's table is the narrower one",
+    says="Exploratory: with initializations exchanged, T5's sigma is the smaller one",
     where="beyond section 3.3",
     family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),

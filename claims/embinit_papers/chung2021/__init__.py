@@ -183,7 +183,7 @@ SETTINGS = {
         source_label="GloVe",
         source_width=64,
         most_seeds=20,
-        says="7,500 texts of two related made languages, which each seed draws anew with all "
+        says="7,500 texts of two related synthetic languages, which each seed draws anew with all "
         "tasks, and small models, fine-tuned on the tasks in one language and tested in the other.",
     ),
     "paper": Setting(

@@ -56,13 +56,13 @@ Query = Callable[[str], Sequence[ModelExperiment]]
 FINDING_1 = Family(
     "kim2024/finding-1",
     {"micro": 18, "sample": 33, "paper": 33, "full": 10},
-    says="Finding 1: wide tables fare worse, and standardising repairs them",
+    says="Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
     origin="paper",
 )
 FINDING_2 = Family(
     "kim2024/finding-2",
     {"micro": 9, "sample": 11, "paper": 11, "full": 4},
-    says="Finding 2: wide tables absorb the position encodings",
+    says="Finding 2: large-sigma embeddings absorb the position encodings",
     origin="paper",
 )
 FINDING_3 = Family(
@@ -80,7 +80,7 @@ TABLE_1 = Family(
 TABLE_2 = Family(
     "kim2024/table-2",
     {"micro": 11, "sample": 24, "paper": 56, "full": 0},
-    says="Table 2: how wide the tables are",
+    says="Table 2: the tables' standard deviations",
     origin="paper",
 )
 TABLE_3 = Family(

@@ -72,7 +72,7 @@ MICRO = Settings(
         for role in (*SOURCES, *OTHER_SOURCES)
         for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
     ),
-    says="a miniature: small models on text of made languages. Each seed draws a world: words, "
+    says="a miniature: small models on a synthetic language. Each seed has a data draw: words, "
     "their preferences, all texts with their translations, and the tables trained on its text. "
     "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5, "
     "word2vec, fastText and ELMo here are 64 wide and were trained by those methods' objectives; "

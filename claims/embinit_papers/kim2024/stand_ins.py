@@ -20,7 +20,7 @@ import torch
 from embinit.lab.data.preparation import source
 from embinit.lab.data.sources.base import Source, SourceEntry, Vectors
 from embinit.randomness import stream
-from embinit.runs.coverage import Coverage
+from embinit.runs.results import Coverage
 from embinit_papers.kim2024.numbers import numbers
 
 

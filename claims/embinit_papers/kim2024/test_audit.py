@@ -81,7 +81,7 @@ def test_xaviers_width_follows_from_its_shape(paper):
 
 @audited(
     "kim2024/audit/standardised-ranges",
-    says="The standardised tables' ranges follow from the raw ones by equation 1",
+    says="The standardized tables' ranges follow from the raw ones by equation 1",
     where="Table 2 and eq. 1",
 )
 def test_equation_1_gives_the_standardised_ranges(paper):

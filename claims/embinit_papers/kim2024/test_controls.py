@@ -20,7 +20,7 @@ from embinit_papers.kim2024 import (
 
 @claim(
     "kim2024/finding-1/control-falsehood",
-    says="Control: a model that can't tell words apart fares better than Xavier",
+    says="Control: a model that cannot distinguish words trains better than Xavier",
     where="control",
     family=FINDING_1,
     experiments=table1("glove", full=("sst2",)),
@@ -32,7 +32,7 @@ def test_control_a_blind_model_does_not_fare_better(experiment):
 
 @claim(
     "kim2024/table-2/control-order",
-    says="Control: GloVe's table standardised to 0.01 is wider than the same at 1",
+    says="Control: GloVe's table standardized to 0.01 has a larger sigma than at 1",
     where="control",
     family=TABLE_2,
     experiments=table1("glove", tasks=TRANSLATION),

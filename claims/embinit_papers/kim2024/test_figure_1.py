@@ -79,7 +79,7 @@ def test_t5_learns_slowly(experiment):
 
 @claim(
     "kim2024/figure-1/bert-curves-alike",
-    says="In BERT's experiment the curves of all other inits are alike Xavier's, over the epochs",
+    says="In BERT's experiment the curves of all other inits equal Xavier's, over the epochs",
     where="Figure 1 (left), section 5.2",
     family=FIGURE_1,
     experiments=only_on(BERT, "paper"),

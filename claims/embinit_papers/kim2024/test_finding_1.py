@@ -28,7 +28,7 @@ def stretched(tier):
 
 @claim(
     "kim2024/finding-1/wide-below-xavier",
-    says="A pre-trained table that is much wider than Xavier's fares worse than Xavier",
+    says="A pre-trained table with a much larger sigma than Xavier's trains worse than Xavier",
     where="Table 1, section 5.1",
     family=FINDING_1,
     experiments=but_t5_on_sst2,
@@ -40,7 +40,7 @@ def test_wide_tables_fare_worse_than_xavier(experiment):
 
 @claim(
     "kim2024/finding-1/bert-above-xavier",
-    says="BERT's table, near Xavier's width, fares better than Xavier",
+    says="BERT's table, near Xavier's sigma, trains better than Xavier",
     where="abstract, section 5.2, Table 1",
     family=FINDING_1,
     # The text excepts Multi30k, so the synthetic translation is not asked either.
@@ -52,7 +52,7 @@ def test_bert_fares_better_than_xavier(experiment):
 
 @claim(
     "kim2024/finding-1/bert-not-below-xavier",
-    says="BERT's table, near Xavier's width, does not fare worse than Xavier",
+    says="BERT's table, near Xavier's sigma, does not train worse than Xavier",
     where="section 1",
     family=FINDING_1,
     experiments=table1("bert", full=("sst2", "multi30k")),
@@ -64,7 +64,7 @@ def test_bert_does_not_fare_worse_than_xavier(experiment):
 
 @claim(
     "kim2024/finding-1/standardising-repairs",
-    says="Standardising a wide table to Xavier's sigma makes it fare better",
+    says="Standardizing a large-sigma table to Xavier's sigma makes it train better",
     where="Table 1, sections 5.1 and 5.2",
     family=FINDING_1,
     experiments=but_t5_on_sst2,
@@ -75,7 +75,7 @@ def test_standardising_repairs_wide_tables(experiment):
 
 @claim(
     "kim2024/finding-1/stretched-xavier-below-xavier",
-    says="Xavier stretched to T5's mean and sigma fares worse than Xavier",
+    says="Xavier stretched to T5's mean and sigma trains worse than Xavier",
     where="Table 7",
     family=FINDING_1,
     experiments=stretched,
@@ -86,7 +86,7 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
 
 @claim(
     "kim2024/finding-1/wide-tables-peak-later",
-    says="A wide table reaches its best epoch later than Xavier",
+    says="A large-sigma table reaches its best epoch later than Xavier",
     where="Table 1",
     family=FINDING_1,
     experiments=only_on(

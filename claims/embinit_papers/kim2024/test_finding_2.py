@@ -8,7 +8,7 @@ from embinit_papers.kim2024 import FINDING_2, table1, table3
 
 @claim(
     "kim2024/finding-2/positions-gain-less",
-    says="Switching positions on gains less for raw GloVe than for Xavier and for GloVe_Xavier",
+    says="Positions gain less for unscaled GloVe than for Xavier and for GloVe_Xavier",
     where="Table 3, section 6",
     family=FINDING_2,
     experiments=table3,
@@ -22,7 +22,7 @@ def test_positions_gain_less_for_raw_glove(experiment):
 
 @claim(
     "kim2024/finding-2/frozen-alike",
-    says="Frozen and without positions, GloVe and GloVe_Xavier fare alike",
+    says="Frozen and without positions, GloVe and GloVe_Xavier train equally well",
     where="Table 3, section 6",
     family=FINDING_2,
     experiments=table3,
@@ -34,7 +34,7 @@ def test_frozen_without_positions_width_matters_little(experiment):
 
 @claim(
     "kim2024/finding-2/frozen-above-xavier",
-    says="Frozen and without positions, GloVe and GloVe_Xavier fare better than Xavier",
+    says="Frozen and without positions, GloVe and GloVe_Xavier train better than Xavier",
     where="Table 3, section 6",
     family=FINDING_2,
     experiments=table3,
@@ -47,7 +47,7 @@ def test_frozen_without_positions_meaning_helps(experiment):
 
 @claim(
     "kim2024/finding-2/pe-share",
-    says="A wide table leaves the positions a smaller share of the input's variance than Xavier",
+    says="With a large-sigma table positions are a smaller share of the input's variance",
     where="Table 6",
     family=FINDING_2,
     experiments=table1("glove", "t5", full=("multi30k",)),

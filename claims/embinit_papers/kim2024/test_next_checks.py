@@ -20,7 +20,7 @@ INFERENCE = table1("glove", tasks=("mnli",))
 
 @claim(
     "kim2024/next-checks/gain-lasts",
-    says="Trained three times as long, GloVe_Xavier still fares better than raw GloVe",
+    says="Trained three times as long, GloVe_Xavier still trains better than unscaled GloVe",
     where="a summary",
     family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
@@ -32,7 +32,7 @@ def test_the_gain_of_standardising_lasts(experiment):
 
 @claim(
     "kim2024/next-checks/whatever-the-depth",
-    says="As deep as usual, and twice as deep, raw GloVe fares worse than GloVe_Xavier",
+    says="As deep as usual, and twice as deep, unscaled GloVe trains worse than GloVe_Xavier",
     where="a summary",
     family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
@@ -44,7 +44,7 @@ def test_raw_glove_fares_worse_at_any_depth(experiment):
 
 @claim(
     "kim2024/next-checks/depth-widens-the-gap",
-    says="Twice as deep, raw GloVe loses more to GloVe_Xavier than at the usual depth",
+    says="Twice as deep, unscaled GloVe loses more to GloVe_Xavier than at the usual depth",
     where="a summary",
     family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
@@ -57,7 +57,7 @@ def test_depth_widens_the_gap(experiment):
 
 @claim(
     "kim2024/next-checks/slow-first-epoch",
-    says="After the first epoch raw GloVe is at a higher validation loss than GloVe_Xavier",
+    says="After the first epoch unscaled GloVe is at a higher validation loss than GloVe_Xavier",
     where="a summary",
     family=NEXT_CHECKS,
     experiments=table1("glove", full=("sst2", "multi30k")),
@@ -71,7 +71,7 @@ def test_raw_glove_is_behind_after_the_first_epoch(experiment):
 
 @claim(
     "kim2024/next-checks/every-family-standardised",
-    says="Standardised, no family's table fares worse than Xavier",
+    says="Standardized, no family's table trains worse than Xavier",
     where="a summary",
     family=NEXT_CHECKS,
     experiments=table1(tasks=TRANSLATION, full=("multi30k",)),

@@ -24,7 +24,7 @@ def wide(tier):
 
 @claim(
     "kim2024/other-tables/standardised-not-below-xavier",
-    says="Standardised, a table of word2vec, fastText or ELMo does not fare worse than Xavier",
+    says="Standardized, a table of word2vec, fastText or ELMo does not train worse than Xavier",
     where="a summary",
     family=OTHER_TABLES,
     experiments=other_tables(),
@@ -35,7 +35,7 @@ def test_standardised_tables_do_not_fare_worse_than_xavier(experiment):
 
 @claim(
     "kim2024/other-tables/wide-below-xavier",
-    says="A table of word2vec, fastText or ELMo that is much wider than Xavier's fares worse",
+    says="Word2vec, fastText or ELMo with a much larger sigma than Xavier's trains worse",
     where="a summary",
     family=OTHER_TABLES,
     experiments=wide,

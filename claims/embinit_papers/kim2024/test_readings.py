@@ -13,7 +13,7 @@ from embinit_papers.kim2024 import (
 
 @claim(
     "kim2024/readings/raw-glove-near-xavier-on-sst2",
-    says="On SST2 raw GloVe and Xavier fare alike",
+    says="On SST2 unscaled GloVe and Xavier train equally well",
     where="Table 1; the text says worse",
     family=READINGS,
     experiments=table1("glove", tasks=("sst2",), full=("sst2",)),
@@ -39,7 +39,7 @@ def test_training_gains_more_with_positions(experiment):
 
 @claim(
     "kim2024/readings/missing-words-cost-glove",
-    says="Raw GloVe fares better with rows at Xavier's sigma for words it lacks than at its own",
+    says="Unscaled GloVe trains better with missing words at Xavier's sigma than at its own",
     where="beyond Table 1",
     family=READINGS,
     experiments=table1("glove", tasks=(), full=("sst2",), seeds=8),

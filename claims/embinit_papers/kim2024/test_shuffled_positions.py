@@ -15,7 +15,7 @@ from embinit_papers.kim2024 import (
 
 @claim(
     "kim2024/shuffled-positions/standardised-above-xavier",
-    says="With shuffled positions, GloVe_Xavier still fares better than Xavier",
+    says="With shuffled positions, GloVe_Xavier still trains better than Xavier",
     where="a summary",
     family=SHUFFLED_POSITIONS,
     experiments=table1("glove"),
@@ -27,7 +27,7 @@ def test_meaning_still_helps_with_shuffled_positions(experiment):
 
 @claim(
     "kim2024/shuffled-positions/bert-above-xavier",
-    says="With shuffled positions, BERT's table still fares better than Xavier",
+    says="With shuffled positions, BERT's table still trains better than Xavier",
     where="a summary",
     family=SHUFFLED_POSITIONS,
     experiments=table1("bert"),
@@ -39,7 +39,7 @@ def test_bert_still_helps_with_shuffled_positions(experiment):
 
 @claim(
     "kim2024/shuffled-positions/standardised-above-raw",
-    says="With shuffled positions, GloVe_Xavier fares better than raw GloVe",
+    says="With shuffled positions, GloVe_Xavier trains better than unscaled GloVe",
     where="a summary",
     family=SHUFFLED_POSITIONS,
     experiments=table1("glove"),

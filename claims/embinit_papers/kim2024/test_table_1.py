@@ -19,7 +19,7 @@ BUT_MULTI30K = ("sst2", "mnli", "iwslt2017")
 
 @claim(
     "kim2024/table-1/mbert-below-xavier-on-multi30k",
-    says="On Multi30k mBERT's table fares worse than Xavier",
+    says="On Multi30k mBERT's table trains worse than Xavier",
     where="Table 1, section 5.2",
     family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
@@ -30,7 +30,7 @@ def test_mbert_fares_worse_than_xavier_on_multi30k(experiment):
 
 @claim(
     "kim2024/table-1/t5-above-xavier-on-sst2",
-    says="On SST2 raw T5 fares better than Xavier",
+    says="On SST2 unscaled T5 trains better than Xavier",
     where="Table 1",
     family=TABLE_1,
     experiments=table1("t5", tasks=("sst2",)),
@@ -41,7 +41,7 @@ def test_raw_t5_fares_better_than_xavier_on_sst2(experiment):
 
 @claim(
     "kim2024/table-1/t5-above-t5-xavier-on-sst2",
-    says="On SST2 raw T5 fares better than T5_Xavier, wide as it is",
+    says="On SST2 unscaled T5 trains better than T5_Xavier, despite its large sigma",
     where="section 5.2",
     family=TABLE_1,
     experiments=table1("t5", tasks=("sst2",)),
@@ -52,7 +52,7 @@ def test_raw_t5_fares_better_than_standardised_on_sst2(experiment):
 
 @claim(
     "kim2024/table-1/bert-above-bert-xavier",
-    says="BERT's table fares better as it is than standardised, but for Multi30k",
+    says="BERT's table trains better unscaled than standardized, but for Multi30k",
     where="section 5.2",
     family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
@@ -63,7 +63,7 @@ def test_bert_fares_better_as_it_is(experiment):
 
 @claim(
     "kim2024/table-1/standardising-bert-gains-nothing",
-    says="Standardising BERT's table, near Xavier's width already, does not make it fare better",
+    says="Standardizing BERT's table, near Xavier's sigma already, does not make it train better",
     where="section 1",
     family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
@@ -75,7 +75,7 @@ def test_standardising_bert_gains_nothing(experiment):
 
 @claim(
     "kim2024/table-1/standardised-bert-above-bert-on-multi30k",
-    says="On Multi30k BERT_Xavier fares better than BERT",
+    says="On Multi30k BERT_Xavier trains better than BERT",
     where="section 5.2, Table 1",
     family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
@@ -124,7 +124,7 @@ def test_what_a_table_costs_grows_with_its_sigma(experiment):
 
 @claim(
     "kim2024/table-1/shuffled-bert-above-xavier",
-    says="BERT_Shuffled fares better than Xavier, so BERT's distribution alone is better",
+    says="BERT_Shuffled trains better than Xavier, so BERT's distribution alone is better",
     where="section 3.4, Table 1",
     family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
@@ -135,7 +135,7 @@ def test_shuffled_bert_fares_better_than_xavier(experiment):
 
 @claim(
     "kim2024/table-1/shuffled-mbert-below-xavier-on-multi30k",
-    says="On Multi30k mBERT_Shuffled fares worse than Xavier",
+    says="On Multi30k mBERT_Shuffled trains worse than Xavier",
     where="section 3.4, Table 1",
     family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
@@ -146,7 +146,7 @@ def test_shuffled_mbert_fares_worse_than_xavier_on_multi30k(experiment):
 
 @claim(
     "kim2024/table-1/shuffled-t5-below-xavier",
-    says="T5_Shuffled fares worse than Xavier",
+    says="T5_Shuffled trains worse than Xavier",
     where="Table 1, section 5.2",
     family=TABLE_1,
     experiments=table1("t5"),
@@ -163,7 +163,7 @@ def stretched_to_bert(tier):
 
 @claim(
     "kim2024/table-7/stretched-to-bert-above-xavier",
-    says="On SST2 and IWSLT2017 Xavier stretched to BERT's mean and sigma fares better than Xavier",
+    says="On SST2 and IWSLT2017 Xavier at BERT's mean and sigma trains better than Xavier",
     where="section 5.2, Table 7",
     family=TABLE_1,
     experiments=stretched_to_bert,
@@ -174,7 +174,7 @@ def test_stretching_xavier_to_bert_helps(experiment):
 
 @claim(
     "kim2024/table-7/bert-above-stretched-xavier",
-    says="BERT's table fares better than Xavier stretched to its mean and sigma",
+    says="BERT's table trains better than Xavier stretched to its mean and sigma",
     where="section 5.2, Table 7",
     family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
@@ -185,7 +185,7 @@ def test_bert_fares_better_than_stretched_xavier(experiment):
 
 @claim(
     "kim2024/table-7/stretched-to-bert-alike-on-mnli",
-    says="On MNLI Xavier stretched to BERT's mean and sigma fares like Xavier",
+    says="On MNLI Xavier stretched to BERT's mean and sigma trains as well as Xavier",
     where="Table 7",
     family=TABLE_1,
     experiments=table1("bert", tasks=("mnli",)),
@@ -201,7 +201,7 @@ def stretched_to_mbert(tier):
 
 @claim(
     "kim2024/table-7/stretched-to-mbert-below-xavier",
-    says="On Multi30k Xavier stretched to mBERT's mean and sigma fares worse than Xavier",
+    says="On Multi30k Xavier stretched to mBERT's mean and sigma trains worse than Xavier",
     where="Table 7",
     family=TABLE_1,
     experiments=stretched_to_mbert,
@@ -212,7 +212,7 @@ def test_stretching_xavier_to_mbert_costs_on_multi30k(experiment):
 
 @claim(
     "kim2024/table-1/mismatched-mnli",
-    says="On MNLI's mismatched genres too, wide tables fare worse and standardising repairs them",
+    says="On mismatched MNLI too, large-sigma embeddings train worse, and standardizing repairs it",
     where="Table 1",
     family=TABLE_1,
     experiments=only_on(table1("glove", "t5", tasks=("mnli",)), "sample", "paper"),
@@ -230,7 +230,7 @@ def mismatched(experiment, init):
 
 @claim(
     "kim2024/table-1/mismatched-mnli-standardised-glove",
-    says="On MNLI's mismatched genres too, GloVe_Xavier fares better than Xavier",
+    says="On MNLI's mismatched genres too, GloVe_Xavier trains better than Xavier",
     where="Table 1",
     family=TABLE_1,
     experiments=only_on(table1("glove", tasks=("mnli",)), "sample", "paper"),
@@ -241,7 +241,7 @@ def test_standardised_glove_fares_better_on_mismatched_genres(experiment):
 
 @claim(
     "kim2024/table-1/mismatched-mnli-bert",
-    says="On MNLI's mismatched genres too, BERT's table fares better than any other init",
+    says="On MNLI's mismatched genres too, BERT's table trains better than any other init",
     where="Table 1",
     family=TABLE_1,
     experiments=only_on(table1("bert", tasks=("mnli",)), "sample", "paper"),

@@ -17,7 +17,7 @@ from embinit_papers.kim2024.numbers import numbers
 
 @claim(
     "kim2024/table-2/wider-than-xavier",
-    says="A pre-trained table is wider than Xavier's: its sigma is larger",
+    says="A pre-trained table has a larger sigma than Xavier's",
     where="Table 2",
     family=TABLE_2,
     experiments=table1(),
@@ -42,7 +42,7 @@ def test_variances_are_orders_of_magnitude_above_xavier(experiment):
 
 @claim(
     "kim2024/table-2/glove-wider-than-bert",
-    says="GloVe's table is wider than BERT's",
+    says="GloVe's table has a larger sigma than BERT's",
     where="Table 2",
     family=TABLE_2,
     experiments=table1("glove", tasks=TRANSLATION),
@@ -53,7 +53,7 @@ def test_glove_is_wider_than_bert(experiment):
 
 @claim(
     "kim2024/table-2/t5-wider-than-glove",
-    says="T5's table is wider than GloVe's",
+    says="T5's table has a larger sigma than GloVe's",
     where="Table 2",
     family=TABLE_2,
     experiments=table1("t5", tasks=TRANSLATION),
@@ -104,7 +104,7 @@ def test_raw_tables_are_as_printed(experiment):
 
 @claim(
     "kim2024/table-2/standardised-statistics",
-    says="The standardised table's range, mean and sigma are the printed ones",
+    says="The standardized table's range, mean and sigma are the printed ones",
     where="Table 2",
     family=TABLE_2,
     experiments=only_on(table1(), "paper"),

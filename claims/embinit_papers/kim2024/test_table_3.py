@@ -33,7 +33,7 @@ def test_positions_gain_xavier_more_than_training(experiment):
 
 @claim(
     "kim2024/table-3/positions-gain-less-for-frozen-glove",
-    says="Frozen too, positions gain less for raw GloVe than for Xavier and GloVe_Xavier",
+    says="Frozen too, positions gain less for unscaled GloVe than for Xavier and GloVe_Xavier",
     where="Table 3, section 6",
     family=TABLE_3,
     experiments=table3,
@@ -62,7 +62,7 @@ def test_standardised_glove_ends_at_the_least_loss(experiment):
 
 @claim(
     "kim2024/table-3/raw-glove-peaks-late",
-    says="Trained, raw GloVe reaches its best epoch later, with positions and without",
+    says="Trained, unscaled GloVe reaches its best epoch later, with positions and without",
     where="Table 3, section 6",
     family=TABLE_3,
     experiments=only_on(table3, "sample", "paper", "full"),
@@ -74,7 +74,7 @@ def test_raw_glove_reaches_its_best_epoch_late(experiment):
 
 @claim(
     "kim2024/table-3/training-alone-gains-standardised-nothing",
-    says="Without positions, training the table does not make GloVe_Xavier fare better",
+    says="Without positions, training the table does not make GloVe_Xavier train better",
     where="Table 3",
     family=TABLE_3,
     experiments=table3,

@@ -241,14 +241,13 @@ def judge(
     experiment: Experiment | None = None,
     session: Session | None = None,
     *,
-    ensure: Callable[[list[RunSpec]], None] | None = None,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> Judgement:
     """Decides a claim in one experiment, training what the session's store lacks.
 
-    A claim that was read already (a ``Case``) needs no experiment. ``ensure`` gets runs stored in
-    place of the session's own way; ``may_go_on`` decides whether a further look at the given runs
-    may begin. A claim that can't be read, or a run that can't be stored, is an InputError.
+    A claim that was read already (a ``Case``) needs no experiment. ``may_go_on`` decides whether a
+    further look at the given runs may begin. A claim that can't be read, or a run that can't be
+    stored, is an InputError.
     """
     if session is None:
         raise InputError("judge takes a session, which has the store that runs are kept in")
@@ -262,7 +261,6 @@ def judge(
     problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
     noise, first = case.noise_runs(), case.first_runs()
     twice = [run for run in session.made_twice(first) if session.problem(run) is None]
-    make = ensure or session.plan_and_make
 
     def faults(runs: Sequence[RunSpec]) -> list[str]:
         made = (session.result(run) for run in dict.fromkeys([*twice, *runs]))
@@ -274,11 +272,11 @@ def judge(
         return may_go_on(runs) and not (lacking or faults(first))
 
     if not problems and (before := [*noise, *twice]):
-        make(before)
+        session.ensure(before)
     decisions: Sequence[Decision] = _undecided(case, problems)
     if not problems and not session.failures(noise):
         seen = case.comparisons_seen(session.result)
-        decisions = look(seen, looks, case.alpha, make, session.result, may_look_again)
+        decisions = look(seen, looks, case.alpha, session.ensure, session.result, may_look_again)
     wanted = [*noise, *(run for each in decisions for run in each.comparison.runs())]
     failures = session.failures(wanted)
     if not (failures or problems or any(each.failed for each in decisions)):

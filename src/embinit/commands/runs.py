@@ -4,56 +4,36 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embinit.errors import InputError, Status, counted, printable
-from embinit.files.reading import finite
 
 if TYPE_CHECKING:
     from embinit.runs.results import RunName, RunResult
     from embinit.runs.store import Store
 
-DAY_SECONDS = 86_400
 SHOWN = 12
 """How many digits of a key are shown."""
 
 
 def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
-    runs = commands.add_parser("runs", help="list, show, verify or prune the runs of a store")
+    runs = commands.add_parser("runs", help="list the runs of a store, or show one")
     runs.add_argument(
         "key", nargs="?", help="show the runs whose key begins like this, also failed ones"
     )
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
-    what = runs.add_mutually_exclusive_group()
-    what.add_argument("--verify", action="store_true", help="check every record")
-    what.add_argument(
-        "--prune",
-        type=finite,
-        metavar="DAYS",
-        help="remove runs that were finished more than DAYS ago, failures and damaged records",
-    )
     runs.set_defaults(run=_runs)
 
 
 def _runs(parsed: argparse.Namespace) -> int:
     from embinit.runs.store import Store
 
-    if parsed.prune is not None and parsed.prune < 0:
-        raise InputError(f"--prune {parsed.prune:g}: give a number of days, 0 or more")
-    # What is to be written must be a store before a directory becomes one.
     store = Store(parsed.store, write=False)
-    if parsed.prune is not None:
-        return _prune(Store(parsed.store), parsed.prune)
-    if parsed.verify:
-        return _verify(store)
-    if parsed.key:
-        return _show(store, parsed.key)
-    return _list(store)
+    return _show(store, parsed.key) if parsed.key else _list(store)
 
 
 def _list(store: Store) -> int:
@@ -73,7 +53,8 @@ def _list(store: Store) -> int:
             )
         )
     print(printable(f"{sum(entry.stored for entry in entries)} runs in {store.root}"))
-    return Status.IN_ORDER
+    damaged = any(entry.stored and entry.result is None for entry in entries)
+    return Status.NOT_IN_ORDER if damaged else Status.IN_ORDER
 
 
 def _changed(entry: _Entry, store: Store) -> str | None:
@@ -145,19 +126,4 @@ def _show(store: Store, begins: str) -> int:
             print(json.dumps(entry.result.as_record(), indent=1))
         else:
             print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
-    return Status.IN_ORDER
-
-
-def _verify(store: Store) -> int:
-    faults = [f"{path} {reason}" for path, reason in store.verify()]
-    for fault in faults:
-        print(printable(fault))
-    print(f"{counted(len([*store]), 'record')}, {counted(len(faults), 'fault')}")
-    return Status.NOT_IN_ORDER if faults else Status.IN_ORDER
-
-
-def _prune(store: Store, days: float) -> int:
-    removed, others = store.prune(time.time() - days * DAY_SECONDS)
-    left = len([*store])
-    print(f"{removed} runs removed, {others} failures and damaged records; {left} left")
     return Status.IN_ORDER

@@ -145,10 +145,13 @@ class Collection:
             except BaseException as error:
                 cannot_be_read(item, error)
             else:
-                self._check_schedule(item.stash[CASE])
-                self._state.cases.append(item.stash[CASE])
+                case = item.stash[CASE]
+                self._check_schedule(case)
+                self._state.cases.append(case)
                 if not self._options.config.option.collectonly:
-                    wanted.append(self._first_runs(item.stash[CASE]))
+                    to_register = self._state.registering
+                    first = to_register.runs if to_register.is_asked_for else Case.first_runs
+                    wanted.append(first(case))
         if self._state.cases:
             self._options.config.hook.pytest_embinit_collected(
                 config=self._options.config,
@@ -173,8 +176,8 @@ class Collection:
         ):
             item.add_marker(pytest.mark.timeout(0))
 
-    def _lines(self) -> list[str]:
-        """What the claims can see, in lines; none where pytest is to be quiet."""
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Says what the claims can see before anything trains, unless pytest is to be quiet."""
         verbosity = self._options.config.get_verbosity()
         if verbosity < 0 or self._state.registering.is_asked_for:
             return []
@@ -187,18 +190,6 @@ class Collection:
         if verbosity > 0 and self._options.config.option.collectonly:
             lines += power_summary.claim_lines(self._state.cases)
         return lines
-
-    def pytest_report_collectionfinish(self) -> list[str]:
-        """Tells what the claims can see before anything trains."""
-        return self._lines()
-
-    def _first_runs(self, case: Case) -> list[RunSpec]:
-        """The runs that a claim's first look takes, or those that are measured beforehand."""
-        return (
-            self._state.registering.runs(case)
-            if self._state.registering.is_asked_for
-            else case.first_runs()
-        )
 
     def _check_schedule(self, case: Case) -> None:
         try:

@@ -49,10 +49,7 @@ class Judging:
             return None
         if self._state.registering.is_asked_for:
             self._state.registering.register(
-                pyfuncitem,
-                pyfuncitem.stash[CASE],
-                self._training.session,
-                self._training.session.ensure,
+                pyfuncitem, pyfuncitem.stash[CASE], self._training.session
             )
             return True
         if self._options.option("debug"):
@@ -96,7 +93,6 @@ class Judging:
             judgement = judge(
                 case,
                 session=session,
-                ensure=session.ensure,
                 may_go_on=self._looks.may_look_again,
             )
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]

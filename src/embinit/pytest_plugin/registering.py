@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,18 +96,12 @@ class Registering:
             or entry.get("code") != code_of(experiment)
         ]
 
-    def register(
-        self,
-        item: pytest.Function,
-        case: Case,
-        session: Session,
-        ensure: Callable[[list[RunSpec]], None],
-    ) -> None:
+    def register(self, item: pytest.Function, case: Case, session: Session) -> None:
         """Measures and writes down what stands beforehand; the verdict is for another session."""
         runs = self.runs(case)
         if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
             pytest.skip("; ".join(problems))
-        ensure(runs)
+        session.ensure(runs)
         if failures := session.failures(runs):
             pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
         if self._seeds:

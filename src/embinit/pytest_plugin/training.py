@@ -116,7 +116,7 @@ class Training:
     def pytest_runtestloop(self) -> Iterator[None]:
         """Has trainers train, and shows progress, while the tests run."""
         options = self._options.config
-        if self._is_open and self.session.wanted and not self._options.is_worker:
+        if self._is_open and self.session.joined and not self._options.is_worker:
             self._open.enter_context(progress_line.shown(options, self.progress))
             if (engine := self._engine()) is not None:
                 self._open.enter_context(self.session.trained_by(engine))

@@ -89,9 +89,6 @@ class Engine(Protocol):
     def trainer(self, number: int) -> Trainer:
         """A trainer by its number; it raises NotStarted where it can't be had."""
 
-    def lost(self) -> InputError | None:
-        """Why nothing more will be made; None where all is well."""
-
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""
 
@@ -122,10 +119,6 @@ class Processes:
     def trainer(self, number: int) -> Trainer:
         """A trainer, whose process is started when it is first needed."""
         return self._trainers[number]
-
-    def lost(self) -> InputError | None:
-        """Never: a process that ended is replaced."""
-        return None
 
     def close(self) -> None:
         """Kills the processes."""

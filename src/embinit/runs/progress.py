@@ -79,7 +79,7 @@ class Progress:
         """The state of the plan now; None while there is no plan."""
         session, now = self._session, self._clock()
         with session.news:
-            joined, over = [*session.joined], set(session.over)
+            joined, over = dict(session.joined), set(session.over)
             works, paces = [*session.at_work], dict(session.paces)
         if not joined:
             return None
@@ -97,7 +97,7 @@ class Progress:
             took, part = work.measured
             before, costs = paces.get(group, (0.0, 0.0))
             paces[group] = before + took, costs + part * cost
-        later = [run for run in self._later if run not in session.wanted]
+        later = [run for run in self._later if run not in joined]
         seconds = self._seconds(planned, paces)
         more = self._seconds(_costs([*planned.items(), *map(cost_of, later)]), paces)
         fits = 1.0

@@ -164,7 +164,7 @@ class RayEngine:
         """The cluster, which is one for all."""
         return self
 
-    def lost(self) -> InputError | None:
+    def _lost(self) -> InputError | None:
         """What to do where the cluster's head is lost."""
         if time.monotonic() - self._answered < HEAD_SECONDS:
             return None
@@ -189,7 +189,7 @@ class RayEngine:
                 if self._closed.is_set():
                     ray.cancel(reference, force=True)
                     raise TrainerEnded("the session has ended") from None
-                if (lost := self.lost()) is not None:
+                if (lost := self._lost()) is not None:
                     raise lost from None
             except ray.exceptions.RayTaskError as error:
                 raise (getattr(error, "cause", None) or error) from None

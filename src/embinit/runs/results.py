@@ -13,13 +13,46 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, NamedTuple
 
-from embinit.runs.coverage import Coverage
-from embinit.runs.table_statistics import TableStatistics
 from embinit.specs import RunSpec
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
 AGAIN = "again"
 """Where a run's provenance has what to tell of its second making; None where it came out alike."""
+
+
+PERCENTILES = (5, 25, 50, 75, 95)
+"""The percentiles of the rows' norms that ``TableStatistics`` holds."""
+
+HISTOGRAM = (-5, 3, 8)
+"""First and last power of ten of ``TableStatistics.histogram``, and its bins per decade."""
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """Statistics of a table's values, without its special rows. Sigma is the sample's (n - 1).
+
+    Percentiles are of the rows' norms, at ``PERCENTILES``. The histogram counts values by magnitude
+    in the bins of ``HISTOGRAM``; the first and the last also count what lies beyond them.
+    """
+
+    minimum: float
+    maximum: float
+    mean: float
+    sigma: float
+    row_norm_percentiles: tuple[float, ...]
+    rows: int
+    dim: int
+    histogram: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A source's coverage of a vocabulary, by different words and by running words."""
+
+    types: int
+    types_found: int
+    tokens: int
+    tokens_found: int
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,6 @@ class Session(StoreView):
             define()
         self.modules: Sequence[Home] = ()
         self.places = 1  # how many will train, before they are there
-        self.wanted: dict[RunSpec, None] = {}
         self.joined: dict[RunSpec | Making, None] = {}
         self.ended: list[RunSpec] = []
         self.over: set[RunSpec | Making] = set()
@@ -125,9 +124,7 @@ class Session(StoreView):
         """Lets runs join the plan, behind others or with ``first`` before those that wait."""
         with self.news:
             runs = list(dict.fromkeys(runs))
-            new = [run for run in runs if run not in self.wanted]
-            self.wanted.update(dict.fromkeys(new))
-            self._choose_twice(new)
+            self._choose_twice(run for run in runs if run not in self.joined)
             begun = {each for work in self.at_work for each in (work.what, *work.runs)}
             waiting: dict[RunSpec | Making, None] = {}
             for run in runs:
@@ -169,16 +166,13 @@ class Session(StoreView):
         """The most runs that a cohort of the run's kind has on this device."""
         return kind_of(run).stacked(run, self.device)
 
-    def plan_and_make(self, runs: list[RunSpec]) -> None:
-        """Lets runs join the plan, and returns when all are stored."""
-        self.want(runs)
-        self.ensure(runs)
-
     def ensure(self, runs: Iterable[RunSpec]) -> None:
-        """Returns when all ``runs`` are stored, or have failed.
+        """Returns when all ``runs`` are stored, or have failed; what is missing joins the plan.
 
         A missing run that may not be trained, or can't be kept, is an InputError.
         """
+        runs = [*runs]
+        self._choose_twice(runs)
         missing = {run: None for run in runs if self.is_missing(run)}
         if missing and not self.may_train:
             raise InputError(
@@ -377,8 +371,6 @@ class Session(StoreView):
         """Whether trainers are there; starts a thread for each that the engine has."""
         if self._engine is None or not self.may_train:
             return False
-        if (lost := self._engine.lost()) is not None:
-            raise lost
         while len(self._threads) < self._engine.slots:
             thread = threading.Thread(
                 target=self._serve, args=(self._engine, len(self._threads)), daemon=True

@@ -212,19 +212,6 @@ class Store:
             raise RecordError(f"run record {path} is damaged ({error})") from error
         return result
 
-    def verify(self) -> Iterator[tuple[Path, str]]:
-        """Each file that is no whole record, and what is wrong with it; nothing is changed."""
-        for path in sorted(self._files()):
-            if path.suffix == ".damaged":
-                yield path, "was set aside by an earlier session"
-            elif not _is_record(path):
-                yield path, "is no record; a write may have been interrupted"
-            else:
-                try:
-                    self.read(path.stem)
-                except (RecordError, FileNotFoundError) as error:
-                    yield path, str(error).removeprefix(f"run record {path} ")
-
     def put(self, key: str, result: RunResult) -> RunResult:
         """Keeps ``result``, and returns it as it will be read; a reader sees all of it or nothing.
 
@@ -270,23 +257,6 @@ class Store:
 
     def _failure(self, key: str) -> Path:
         return self._failures / f"{key}.json"
-
-    def prune(self, before: float) -> tuple[int, int]:
-        """Removes old records, what is known of failures, and what was set aside: the numbers.
-
-        Records written ``before`` this time (seconds since the epoch) go. OutputError: a file
-        can't be removed.
-        """
-        files = [*self._files()]
-        old = [path for path in files if _is_record(path) and path.stat().st_mtime < before]
-        others = [path for path in files if path.suffix == ".damaged"]
-        others += self._failures.glob("*.json")
-        for path in (*old, *others):
-            try:
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise OutputError(f"{path} can't be removed ({error.strerror or error})") from error
-        return len(old), len(others)
 
     def take(self, other: Store) -> dict[str, float]:
         """Takes over the runs of ``other`` that are not here, and compares those that both have.

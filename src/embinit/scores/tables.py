@@ -188,7 +188,7 @@ def _curves(roles: _Roles, step: str) -> list[Curve]:
         starts = [i for i in range(len(steps)) if not i or not steps[i] > steps[i - 1]]
         arm, pair, run = key
         if 1 < len(starts) < len(steps) and (pair or run or len({steps[i] for i in starts}) > 1):
-            mend = "name the column that tells runs apart by --seed"
+            mend = "name the column that numbers the runs by --seed"
             raise InputError(f"{places[starts[1]]}: {step} starts again; {mend}")
         for i, j in itertools.pairwise([*starts, len(steps)]):
             points = [*zip(steps[i:j], scores[i:j], strict=True)]
@@ -253,7 +253,7 @@ def _arms(table: Table, score: str) -> list[str]:
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
         there = f"there are {listed(table.columns)}"
-        raise InputError(f"{table.path}: name the columns that tell arms apart by --by; {there}")
+        raise InputError(f"{table.path}: name the columns of the arms by --by; {there}")
     first = [cells for _, (cells,) in itertools.islice(table.rows(found), 10_000)]
     varied = [
         n for n, cells in zip(found, zip(*first, strict=True), strict=False) if len({*cells}) > 1

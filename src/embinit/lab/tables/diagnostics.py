@@ -17,8 +17,8 @@ from torch.nn import functional as F
 
 from embinit.errors import InputError
 from embinit.lab.tables.inits import Mask, Table, ordinary_rows
-from embinit.runs.table_statistics import HISTOGRAM as HISTOGRAM
-from embinit.runs.table_statistics import PERCENTILES, TableStatistics
+from embinit.runs.results import HISTOGRAM as HISTOGRAM
+from embinit.runs.results import PERCENTILES, TableStatistics
 
 BLOCK_VALUES = 2**24
 """Most values in a block of cosines (64 MiB of float32)."""

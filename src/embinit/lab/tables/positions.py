@@ -70,7 +70,9 @@ def orthogonal(
     """
     dim = rows.shape[1]
     if dim <= directions:
-        raise InputError(f"positions apart take {directions} directions; the table has only {dim}")
+        raise InputError(
+            f"orthogonal positions take {directions} directions; the table has only {dim}"
+        )
     centred = rows.double() - rows.double().mean(dim=0)
     # In ascending order of variance.
     _, vectors = torch.linalg.eigh(centred.T @ centred)

@@ -27,9 +27,6 @@ sys.path[:] = path
 importlib.import_module(module).serve(path, *told)
 """
 POLL_SECONDS = 0.5
-LONGEST_POLL = 1.0
-"""Seconds: where more have passed between two polls, the machine slept or this process stood still,
-and the function most likely with it."""
 LAST_BYTES = 4000
 """How much of what a failed run has printed is kept with its failure."""
 MOST_TRAINERS = 4
@@ -112,19 +109,17 @@ class Served:
     def _receive(
         self, name: str, progress: Callable[[float], None], timeout: float | None
     ) -> tuple[Any, ...]:
-        taken, last = 0.0, time.monotonic()
+        ends = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
                 message = self._connection.recv() if self._connection.poll(POLL_SECONDS) else None
             except (EOFError, OSError):
                 reason = f"{name}'s process ended with {self._status()}"
                 raise self._failed(reason, ended=True) from None
-            now = time.monotonic()
-            taken, last = taken + min(now - last, LONGEST_POLL), now
             if message is None or message[0] == "share":
                 if message is not None:
                     progress(message[1])
-                if timeout is not None and taken > timeout:
+                if ends is not None and time.monotonic() > ends:
                     self.process.kill()
                     raise self._failed(f"{name} took longer than its {timeout:g} s and was ended")
             elif message[0] in ("failed", "broken"):

@@ -121,15 +121,13 @@ class Tracer:
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
             handler = handlers.get(event)
-            if handler is None or self._local.busy or not self.active:
+            if handler is None or not self._sees:
                 return
-            self._local.busy = True
-            try:
-                handler(*args)
-            except Exception as error:  # an error of a hook would be the function's
-                self.untraced[f"does what can't be followed ({event}: {error})"] = None
-            finally:
-                self._local.busy = False
+            with self._unseen():
+                try:
+                    handler(*args)
+                except Exception as error:  # an error of a hook would be the function's
+                    self._mark(f"does what can't be followed ({event}: {error})")
 
         self._watch_imports()
         self._watch_environment()
@@ -138,6 +136,20 @@ class Tracer:
         self._watch_folders()
         self._watch_processes()
         sys.addaudithook(hook)
+
+    @property
+    def _sees(self) -> bool:
+        """Whether what this thread reads is noted now."""
+        return self.active and not self._local.busy
+
+    @contextlib.contextmanager
+    def _unseen(self) -> Iterator[None]:
+        """A context in which nothing is noted of what this thread reads."""
+        busy, self._local.busy = self._local.busy, True
+        try:
+            yield
+        finally:
+            self._local.busy = busy
 
     def _mark(self, what: str) -> None:
         self.untraced[what] = None
@@ -229,7 +241,7 @@ class Tracer:
 
         def watch(original: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
             def asked(path: Any, *args: Any, **named: Any) -> os.stat_result:
-                if self._local.busy or not self.active or named.get("dir_fd") is not None:
+                if not self._sees or named.get("dir_fd") is not None:
                     return original(path, *args, **named)
                 try:
                     found = original(path, *args, **named)
@@ -248,7 +260,7 @@ class Tracer:
         access = os.access
 
         def may(path: Any, mode: int, **named: Any) -> bool:
-            if not named and self.active and not self._local.busy:
+            if not named and self._sees:
                 os.path.exists(path)  # asks
             return access(path, mode, **named)
 
@@ -259,7 +271,7 @@ class Tracer:
 
         def leads(path: Any, **named: Any) -> Any:
             target = original(path, **named)
-            if not named and self.active and not self._local.busy:
+            if not named and self._sees:
                 self._ask(path, LINK + os.fsdecode(target))
             return target
 
@@ -271,10 +283,9 @@ class Tracer:
         original = os.open
 
         def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-            if dir_fd is None or not self.active or self._local.busy:
+            if dir_fd is None or not self._sees:
                 return original(path, flags, mode, dir_fd=dir_fd)
-            self._local.busy = True
-            try:
+            with self._unseen():
                 folder = target_of(f"/proc/self/fd/{dir_fd}")
                 if folder is None:
                     self._mark("opens a file by its folder's descriptor")
@@ -282,27 +293,21 @@ class Tracer:
                     inside = os.path.join(folder.removeprefix(LINK), os.fsdecode(path))
                     self._open(inside, None, flags)
                 return original(path, flags, mode, dir_fd=dir_fd)
-            finally:
-                self._local.busy = False
 
         os.supports_dir_fd.add(opened)
         os.open = opened
 
     def _ask(self, path: Any, found: str | None) -> None:
-        self._local.busy = True
-        try:
+        caller = sys._getframe(2)
+        with self._unseen(), contextlib.suppress(OSError, TypeError, ValueError):
             name = self._name(path)
             if name is None or name.endswith(_CODE_SUFFIXES) or self._is_product(name):
                 return
-            if name.startswith(self.project) or self._blames(sys._getframe(2)) == "project":
+            if name.startswith(self.project) or self._blames(caller) == "project":
                 leads = found is not None and found.startswith(LINK)
                 if leads and not isinstance(self._files.get(name), tuple):
                     self._files[name] = found
                 self._files.setdefault(name, found)
-        except (OSError, TypeError, ValueError):
-            return
-        finally:
-            self._local.busy = False
 
     # Modules
 
@@ -333,35 +338,28 @@ class Tracer:
 
     def _take(self, file: str) -> bytes | None:
         """Notes a module's file: its content, or None where it can't be read."""
-        busy, self._local.busy = self._local.busy, True
-        try:
-            path = os.path.abspath(file)
-            content = Path(path).read_bytes()
-            code = digest_of(content)
-            if path.endswith(".py"):
-                code = code_digest(content, not os.path.samefile(path, self.home[1]), False)
-                self._imports |= imports_in(content)
-                self._documented |= any(name in content for name in READS_DOCSTRINGS)
-            self._modules[path] = signature(_stat(path)), digest_of(content), code
-            return content
-        except OSError:
-            self._mark(f"loads {os.path.basename(file)}, which can't be read")
-            return None
-        finally:
-            self._local.busy = busy
+        with self._unseen():
+            try:
+                path = os.path.abspath(file)
+                content = Path(path).read_bytes()
+                code = digest_of(content)
+                if path.endswith(".py"):
+                    code = code_digest(content, not os.path.samefile(path, self.home[1]), False)
+                    self._imports |= imports_in(content)
+                    self._documented |= any(name in content for name in READS_DOCSTRINGS)
+                self._modules[path] = signature(_stat(path)), digest_of(content), code
+                return content
+            except OSError:
+                self._mark(f"loads {os.path.basename(file)}, which can't be read")
+                return None
 
     def _take_all(self) -> None:
         if len(sys.modules) == self._known:
             return
         self._known = len(sys.modules)
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if (
-                isinstance(file, str)
-                and is_own_file(file)
-                and os.path.abspath(file) not in self._modules
-            ):
-                self._take(file)
+        for _, module in _own_modules():
+            if _file(module) not in self._modules:
+                self._take(_file(module))
 
     def _take_docstrings(self) -> None:
         for path, (seen, raw, code) in self._modules.items():
@@ -373,14 +371,8 @@ class Tracer:
 
     def ready(self) -> dict[str, dict[str, str]]:
         """Keeps the globals of the project's modules, once the function's own is loaded."""
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if (
-                isinstance(file, str)
-                and is_own_file(file)
-                and name != "__main__"
-                and not is_shipped(name)
-            ):
+        for name, module in _own_modules():
+            if name != "__main__" and not is_shipped(name):
                 self.states[name] = described(module)
         self.states.setdefault(self.home[0], {})
         return self.states
@@ -506,8 +498,7 @@ class Tracer:
 
     def inputs(self) -> dict[str, Any]:
         """All that was read so far, by absolute path, with digests."""
-        self._local.busy = True
-        try:
+        with self._unseen():
             self._take_all()
             files: dict[str, str | None] = {}
             for name, seen in list(self._files.items()):
@@ -541,8 +532,6 @@ class Tracer:
                 "imports": sorted(self._imports - self._own_packages()),
                 "untraced": list(self.untraced),
             }
-        finally:
-            self._local.busy = False
 
     def _digest(self, name: str, seen: tuple[int, ...]) -> str | None:
         try:
@@ -559,6 +548,12 @@ class Tracer:
 
 
 _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
+
+
+def _own_modules() -> list[tuple[str, types.ModuleType]]:
+    """The modules of the project that are loaded, by name."""
+    modules = list(sys.modules.items())
+    return [(name, each) for name, each in modules if _file(each) and is_own_file(_file(each))]
 
 
 def _file(module: types.ModuleType | None) -> str:

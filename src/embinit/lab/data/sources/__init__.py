@@ -10,7 +10,7 @@ from embinit.lab.data.sources.opening import (
     open_source,
     use_source,
 )
-from embinit.runs.coverage import Coverage
+from embinit.runs.results import Coverage
 
 __all__ = [
     "SOURCES",

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.lab.draws import DrawRegistry
-from embinit.runs.coverage import Coverage
+from embinit.runs.results import Coverage
 
 
 @dataclass(frozen=True)
