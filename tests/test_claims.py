@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 import re
 from collections import Counter
 from contextlib import suppress
@@ -20,6 +21,8 @@ from scipy import stats
 from builders import make_result
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import (
+    Decider,
+    read_by,
     trend,
     verdict_of,
 )
@@ -27,6 +30,7 @@ from embinit.claims.definitions import (
     Claim,
     Family,
     Origin,
+    argument_of,
     claim,
     claim_of,
     comparisons_of,
@@ -224,6 +228,20 @@ def test_a_claim_reaches_the_other_experiments_of_its_tier():
         of_source(scaled(arms, "one"), "t5")
 
 
+def test_decisions_are_met_in_the_claims_order(arms):
+    holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
+
+    def record(run):
+        return make_result(run, bleu=(run.recipe.table.init == "xavier") * (1 + run.seed / 9))
+
+    decisions = [one.decide(record, 0.05) for one in (holds, falls)]
+    with read_by(Decider(decisions=decisions)) as decider:
+        assert [bool(holds), bool(falls)] == [True, False]
+    assert decider.met == [holds, falls]
+    assert verdict_of(decisions) is Verdict.REFUTED
+    assert verdict_of(decisions[:1]) is Verdict.SUPPORTED
+
+
 def differing(*differences):
     """Records in which GloVe is off Xavier by this much in BLEU and sigma, seed by seed."""
 
@@ -298,6 +316,13 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
     assert (wide.verdict, wide.outcome.exact, wide.reason) == (Verdict.SUPPORTED, True, "")
 
 
+def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
+    """Its part is smaller only as one of several."""
+    comparison, record = arms["pretrained"] < arms["xavier"], differing(1.0, 1.2, 0.9, 1.1, 1.0)
+    assert comparison.decide(record, 0.001).verdict is Verdict.REFUTED
+    assert comparison.decide(record, 0.001, of=100).verdict is Verdict.UNDECIDED
+
+
 def test_a_difference_of_differences_is_one(arms):
     without = arms.without_positions()
 
@@ -337,6 +362,7 @@ def test_a_missing_measure_is_not_run(arms):
 @pytest.mark.parametrize(
     ("use", "told"),
     [
+        (lambda arms: arms["xavir"].runs(), ".*did you mean 'xavier'"),
         (lambda arms: arms["xavier"].sigma < arms["xavier"],
          r".* by sigma, Xavier by bleu: compare like with like$"),
         (lambda arms: arms["xavier"].sigma - arms["xavier"], ".*like with like"),
@@ -349,10 +375,15 @@ def test_a_missing_measure_is_not_run(arms):
         (lambda arms: comparisons_of(functools.partial(named_nothing()), arms),
          r"functools\.partial\(.*asserts no comparison of arms"),
         (lambda arms: bool(arms["xavier"] < arms["pretrained"]), ".*belongs in a claim"),
+        (lambda arms: Claim("x", says="", where="", family=Family("x", {}),
+                            experiments=lambda tier: []), ".*paper/part/name"),
         (lambda arms: arms["xavier"] < "Xavier",
          "Xavier is compared with 'Xavier'; compare it with an arm"),
+        (lambda arms: arms["xavier"] < math.inf, "Xavier is compared with inf; give a"),
         (lambda arms: claim_of(named_nothing()),
          r"test_nothing is no claim; decorate it: @claim\("),
+        (lambda arms: argument_of(lambda: None), ".*takes its experiment alone.*takes nothing$"),
+        (lambda arms: argument_of(lambda arms, other: None), ".*alone.*takes arms, other$"),
         (lambda arms: rank_correlation([(arms["pretrained"], arms["xavier"])] * 2),
          ".*at least 3 pairs"),
         *((lambda arms, widths=widths: trend([(x, arms["xavier"]) for x in widths], "width"),
@@ -443,6 +474,16 @@ def test_a_rank_correlation_is_no_difference(arms):
         rho - rho
     with pytest.raises(InputError, match=r"^a rank correlation has no other measure"):
         rho.measured_by("sigma", keep_margin=True)
+
+
+def test_a_printed_number_is_a_quantity(arms):
+    """The same in every seed, with no run of its own; the margin is its rounding."""
+    comparison = arms["pretrained"].sigma.within(0.005).alike(0.37)
+    assert str(comparison) == "GloVe ≈ 0.37"
+    for sigma, verdict in ((0.374, Verdict.SUPPORTED), (0.376, Verdict.REFUTED)):
+        decision = comparison.decide(functools.partial(make_result, sigma=sigma), 0.01)
+        assert decision.verdict is verdict
+    assert set(comparison.runs()) == set(arms["pretrained"].runs())
 
 
 @pytest.mark.parametrize(

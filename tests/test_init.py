@@ -69,6 +69,29 @@ def test_equation_1_gives_xaviers_sigma(made: Table) -> None:
 
 
 @modest
+@given(tables(), means, scales)
+def test_standardising_twice_is_standardising_once(made: Table, mean: float, sigma: float) -> None:
+    """A table that has the wanted mean and sigma is shifted by 0 and scaled by 1."""
+    table, special = made
+    once = standardise(table, special, mean, sigma)
+    torch.testing.assert_close(standardise(once, special, mean, sigma), once, rtol=1e-5, atol=1e-5)
+
+
+@modest
+@given(tables(), scales, means)
+def test_standardising_forgets_affine_maps(made: Table, factor: float, shift: float) -> None:
+    """(a x + b - mean) / sigma has a and b in both parts, and they cancel for a > 0."""
+    table, special = made
+    mapped = table.double() * factor + shift
+    torch.testing.assert_close(
+        standardise(mapped, special, 0.0, 1.0),
+        standardise(table, special, 0.0, 1.0),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+
+
+@modest
 @given(tables())
 def test_standardising_keeps_order_and_angles(made: Table) -> None:
     """An increasing map keeps order; a row minus its own mean is only scaled, so angles stay."""
@@ -102,6 +125,17 @@ def test_special_rows_stay_zero_and_out_of_statistics(made: Table, seed: int, na
 
 @modest
 @given(tables(), seeds)
+def test_equation_4_undoes_equation_1(made: Table, seed: int) -> None:
+    """Both are the one increasing affine map between two means and sigmas, there and back."""
+    table, special = made
+    there = pretrained_xavier(table, special, generator(seed))
+    back = standardise(there, special, *moments(table, special))
+    atol = 1e-5 * table.abs().max().item()
+    torch.testing.assert_close(back[~special], table[~special], rtol=0, atol=atol)
+
+
+@modest
+@given(tables(), seeds)
 def test_xavier_pretrained_is_xavier_with_the_vectors_moments(made: Table, seed: int) -> None:
     """Equation 4 is an affine map of a Xavier table: its correlation with that table is 1."""
     table, special = made
@@ -111,6 +145,15 @@ def test_xavier_pretrained_is_xavier_with_the_vectors_moments(made: Table, seed:
     plain = xavier((n, d), special, generator(seed))
     pair = torch.stack([result[~special].flatten(), plain[~special].flatten()]).double()
     assert torch.corrcoef(pair)[0, 1].item() == pytest.approx(1, abs=1e-6)
+
+
+@modest
+@given(st.integers(1, 300), st.integers(1, 60), seeds)
+def test_xavier_stays_within_its_bound(n: int, d: int, seed: int) -> None:
+    """It is uniform on the bound's interval, whose sigma is the bound over sqrt(3)."""
+    table = xavier((n, d), torch.zeros(n, dtype=torch.bool), generator(seed))
+    assert table.abs().max().item() <= xavier_bound(n, d) * (1 + 1e-6)
+    assert xavier_sigma(n, d) == pytest.approx(math.sqrt(2 / (n + d)))
 
 
 def test_xavier_is_uniform() -> None:

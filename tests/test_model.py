@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from embinit.errors import InputError
@@ -177,6 +179,15 @@ def test_decoding_word_by_word_equals_all_at_once(options):
         torch.testing.assert_close(logits, whole[:, :, position])
 
 
+@pytest.mark.parametrize("norms", OPTIONS, ids=str)
+def test_the_last_state_is_the_encoders_output(norms):
+    """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
+    model = stacked(translates=False, **norms)
+    states = list(model.states(SOURCE[None]))
+    assert len(states) == LAYERS + 1
+    assert torch.equal(states[-1], model.encode(SOURCE[None])[0])
+
+
 def test_rotary_positions_are_llamas():
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     config = llama.LlamaConfig(hidden_size=32, num_attention_heads=2, rope_theta=10_000.0)
@@ -186,6 +197,14 @@ def test_rotary_positions_are_llamas():
     torch.testing.assert_close(rotated(x, start=2), theirs)
     with pytest.raises(InputError, match="even width per head, not 5"):
         rotated(torch.zeros(1, 5))
+
+
+@given(start=st.integers(0, 50), shift=st.integers(0, 50))
+def test_rotary_scores_depend_on_the_distance_alone(start, shift):
+    query, key = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(0)).double()
+    here = rotated(query, start) @ rotated(key, start + 3).T
+    there = rotated(query, start + shift) @ rotated(key, start + shift + 3).T
+    torch.testing.assert_close(here, there, rtol=1e-4, atol=1e-4)
 
 
 def test_relative_positions_add_a_bias_for_each_distance():

@@ -57,6 +57,38 @@ def test_equation_2_is_as_printed(length: int, dim: int) -> None:
             assert pe[p, j].item() == pytest.approx(wave(p / 1000 ** (j / dim)), abs=1e-6)
 
 
+@modest
+@given(lengths, st.integers(1, 35))
+def test_the_norm_is_the_same_at_every_position(length: int, pairs: int) -> None:
+    """Each pair of columns has sin² + cos² = 1, so an even width D has norm sqrt(D / 2)."""
+    norms = sinusoidal(length, 2 * pairs).norm(dim=1)
+    torch.testing.assert_close(norms, torch.full((length,), math.sqrt(pairs)))
+
+
+@modest
+@given(st.integers(2, 120), st.integers(1, 30), st.data())
+def test_moving_by_k_is_one_rotation(length: int, pairs: int, data: st.DataObject) -> None:
+    """sin and cos of a sum: PE(p + k) is PE(p) with pair i turned by k / 10000^(2i/D), for all p
+    (Vaswani et al.'s reason for choosing it)."""
+    k = data.draw(st.integers(1, length - 1))
+    pe = sinusoidal(length, 2 * pairs).double()
+    angles = k / 10000 ** (torch.arange(pairs, dtype=torch.float64) / pairs)
+    blocks = [
+        torch.stack([torch.stack([a.cos(), a.sin()]), torch.stack([-a.sin(), a.cos()])])
+        for a in angles
+    ]
+    rotation = torch.block_diag(*blocks)
+    torch.testing.assert_close(pe[:-k] @ rotation.T, pe[k:], rtol=0, atol=1e-6)
+
+
+@modest
+@given(lengths, dims, st.integers(0, 100))
+def test_a_longer_encoding_starts_with_the_shorter(length: int, dim: int, more: int) -> None:
+    """A position's row depends on the position alone."""
+    for make in (sinusoidal, equation_2):
+        assert torch.equal(make(length + more, dim)[:length], make(length, dim))
+
+
 @pytest.mark.parametrize(
     ("length", "mean", "sigma"), [(512, 0.2666, 0.6549), (5000, 0.1314, 0.6948)]
 )
@@ -64,6 +96,13 @@ def test_statistics_of_the_sinusoidal(length: int, mean: float, sigma: float) ->
     """At D = 300, computed apart; the mean in the paper's Table 6 (0.131) is this one's at 5000."""
     pe = sinusoidal(length, 300).double()
     assert (pe.mean().item(), pe.std().item()) == pytest.approx((mean, sigma), abs=6e-5)
+
+
+@pytest.mark.parametrize(("length", "mean", "sigma"), [(512, 0.176, 0.685), (5000, 0.011, 0.707)])
+def test_statistics_of_equation_2(length: int, mean: float, sigma: float) -> None:
+    """At D = 300; far from the paper's Table 6 (mean 0.131, sigma 0.67)."""
+    pe = equation_2(length, 300).double()
+    assert (pe.mean().item(), pe.std().item()) == pytest.approx((mean, sigma), abs=6e-4)
 
 
 @modest

@@ -184,6 +184,13 @@ def test_validation_bleu_is_followed_and_changes_nothing_else():
     assert followed.measures == plain.measures
 
 
+def test_a_sigma_is_what_the_table_starts_with():
+    one = small("sentiment", epochs=1).with_sigma(0.7)
+    for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
+        assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
+        assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
+
+
 def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
     rates = []
     honest = CohortTraining.step
@@ -252,6 +259,24 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatc
         [alone] = train(Cohort((run,)))
         assert result.measures == alone.measures
         assert result.outputs == alone.outputs
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"attention": "relative"},
+        {"attention": "rotary"},
+        {"attention": "untied"},
+        {"norm_after_sum": True},
+        {"norm_position": "pre"},
+    ],
+    ids=str,
+)
+def test_each_setting_of_the_model_reaches_it(changes):
+    plain = small("sentiment", epochs=1)
+    one = plain.with_model(**changes)
+    losses = [train(Cohort((each.run("pretrained", 0),)))[0].curves for each in (one, plain)]
+    assert losses[0]["train_loss"] != losses[1]["train_loss"]
 
 
 def test_seeds_and_sides_differ_in_all_that_is_drawn():

@@ -162,6 +162,16 @@ def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(input_width, output):
             torch.testing.assert_close(ours[run].view(2, 6, -1)[real], state[real])
 
 
+@pytest.mark.parametrize(("input_width", "output"), [(12, 20), (16, None)], ids=str)
+def test_parameters_are_counted_as_theirs_are(input_width, output):
+    """But for the two token types, which our models lack; fine-tuning has the encoder alone."""
+    theirs = theirs_of(masked_model(input_width, output), 0)
+    counts = count_parameters(spec_of(input_width, output), WORDS, LENGTH)
+    assert counts.pretraining == theirs.num_parameters() - 2 * input_width
+    body = theirs.base_model
+    assert counts.finetuning == sum(p.numel() for p in body.parameters()) - 2 * input_width
+
+
 @given(
     model=st.builds(
         ModelSpec,
@@ -254,6 +264,17 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
     words = (ids > MASK).sum(dim=-1)
     wanted = (share * words).round().clamp(min=1).where(words > 0, 0)
     assert torch.equal((labels != NOTHING).sum(dim=-1), wanted.long())
+
+
+def test_a_seed_hides_the_same_whoever_else_is_there():
+    ids = sentences(1, 5, 12, 0)
+    alone = mask_tokens(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
+    both = mask_tokens(
+        ids.expand(2, -1, -1), WORDS, 0.3, [torch.Generator().manual_seed(n) for n in (3, 7)]
+    )
+    for one, two in zip(alone, both, strict=True):
+        assert torch.equal(one[0], two[1])
+    assert not torch.equal(both.seen[0], both.seen[1])
 
 
 def test_most_hidden_words_are_masked_few_replaced_or_left():
