@@ -104,7 +104,7 @@ class Part:
     unit: str  # what is asked for by itself: a slot's number, with a letter where it has several
     runs: tuple[RunSpec, ...]
     run_seconds: float  # the estimate for a run on an H200
-    stack_seconds: float  # what each stack costs besides its runs
+    stack_seconds: float  # what each stack costs, without its runs
     registering: bool = False  # no claim uses their seeds
 
     @property

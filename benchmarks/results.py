@@ -171,7 +171,7 @@ def _beside(made: Document, real: Document) -> str:
     )
     return (
         "Means, in BLEU and points; in brackets what is undecided there, bold where signs differ. "
-        f"On real text MiniLM stands for BERT. Of {len(same[True])} that real text decides "
+        f"On real text MiniLM is in place of BERT. Of {len(same[True])} that real text decides "
         f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
         f"{sum(same[False])}.\n\n{table}"
     )

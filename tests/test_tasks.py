@@ -354,7 +354,7 @@ def wikipedia(made):
     return made
 
 
-def test_paragraphs_stand_beside_pairs_to_retrieve(wikipedia, monkeypatch):
+def test_paragraphs_come_with_pairs_to_retrieve(wikipedia, monkeypatch):
     task = TASKS["wikipedia-en-de"]
     splits = task.load(wikipedia, Cut(test=2))
     there = [(one.text, one.target) for one in splits.train]

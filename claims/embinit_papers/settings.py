@@ -49,7 +49,7 @@ AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
 class SourceSetting:
     """A tier's source, and the sizes of a model of its width."""
 
-    role: str  # the first paper's source that this one stands for
+    role: str  # the first paper's source that this one represents
     source: str
     label: str  # its name for people
     dim: int  # the width of its vectors, and so of the model
@@ -62,7 +62,7 @@ class SourceSetting:
 class TaskSetting:
     """A tier's task: data, model and training. The model's width is the source's."""
 
-    role: str  # what it stands for (``translation``, ``sentiment``, ``inference``)
+    role: str  # what it represents (``translation``, ``sentiment``, ``inference``)
     task: str
     metric: str
     margin: float

@@ -111,7 +111,7 @@ FINDINGS = (
 class Task:
     """A fine-tuning task of a tier."""
 
-    role: str  # what it stands for (``sentiment``, ``inference``)
+    role: str  # what it represents (``sentiment``, ``inference``)
     data: str
     train: int | None  # training examples that are kept; None keeps all
     training: TrainingSpec

@@ -32,7 +32,7 @@ from embinit.stats.statements import Verdict
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
 
-TOO_COARSE = "underpowered"
+UNDERPOWERED = "underpowered"
 """How the reason begins if the last interim analysis cannot resolve the margin."""
 
 
@@ -173,7 +173,7 @@ def _too_coarse(case: Case, comparison: Comparison) -> str | None:
     if (left := unknown_after(level, last.seeds, spread)) < margin:
         return None
     return (
-        f"{TOO_COARSE}: its margin is {margin:.3g} {unit}, and the smallest that "
+        f"{UNDERPOWERED}: its margin is {margin:.3g} {unit}, and the smallest that "
         f"{last.seeds} seeds resolve is {rounded_up(left):g}"
     )
 

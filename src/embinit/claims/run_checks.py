@@ -24,8 +24,8 @@ from embinit.stats.statements import Relation, Verdict
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
     """The decision on a comparison; none where two of its arms are one in all that they recorded.
 
-    Scores that are equal on every seed leave it UNDECIDED, and so they do what states equality:
-    they have no noise to compare with. Statistics of tables are decided as they are.
+    Scores that are equal on every seed leave it UNDECIDED, also where it states equality: without
+    noise nothing can be compared. Statistics of tables are decided as they are.
     """
     decision = comparison.decide(lookup, alpha, of)
     if decision.outcome is None or comparison.left.measure.of_start:

@@ -1,6 +1,6 @@
 """Registering: a session that judges nothing, and writes down what must be fixed beforehand.
 
-``embinit register`` measures noise floors and spreads, and writes ``claims.lock`` once, at the end.
+``embinit register`` measures standard deviations, and writes ``claims.lock`` once, at the end.
 """
 
 from __future__ import annotations

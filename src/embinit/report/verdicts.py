@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from embinit.claims.judging import TOO_COARSE
+from embinit.claims.judging import UNDERPOWERED
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
@@ -161,7 +161,7 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
     """Whether an entry is of a control that all its seeds are too few for, or were until now."""
     if not entry["control"] or entry["as_expected"] is not None:
         return False
-    coarse = str(entry["reason"]).startswith((TOO_COARSE, "too coarse"))
+    coarse = str(entry["reason"]).startswith((UNDERPOWERED, "too coarse"))
     return coarse or bool(entry["verdict"] == Verdict.UNDECIDED)
 
 

@@ -46,7 +46,7 @@ class Work:
     locks: contextlib.ExitStack
     share: float = 0.0
     began: float = field(default_factory=time.monotonic)
-    told: float = 0.0  # when the share was told
+    reported: float = 0.0  # when the share was reported
     ended: int = 0  # trainers that ended while they trained it
 
     @property
@@ -56,12 +56,12 @@ class Work:
 
     def progress(self, share: float) -> None:
         """Takes over the share that is done."""
-        self.share, self.told = share, time.monotonic()
+        self.share, self.reported = share, time.monotonic()
 
     @property
     def measured(self) -> tuple[float, float]:
         """The seconds that a part of it took, and the part."""
-        return (self.told - self.began, self.share) if self.share > ENOUGH_SHARE else (0.0, 0.0)
+        return (self.reported - self.began, self.share) if self.share > ENOUGH_SHARE else (0.0, 0.0)
 
     @property
     def bill(self) -> tuple[str, float]:

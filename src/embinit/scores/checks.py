@@ -1,4 +1,4 @@
-"""What is no set of runs: copies, one arm under two names, or steps that are taken for runs."""
+"""Refuses numbers that are not one a run: copies, one arm under two names, and steps of a run."""
 
 from __future__ import annotations
 

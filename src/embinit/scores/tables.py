@@ -50,7 +50,7 @@ FLAG = "crashed|diverged|aborted|killed|oom|timedout|exitcode|exitstatus|returnc
 
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
-"""What the plain name of a column has that pairs runs."""
+"""A column whose plain name contains this pairs runs."""
 
 MEAN, SD, N = "mean|avg|average", "sd|std|stdev|stddev", "n|runs|seeds|nseeds|nruns|count"
 RUNS = N.split("|")
@@ -96,8 +96,8 @@ def read(
             mend = f"call it step, or pair by it with --seed {step!r}"
             raise InputError(f"{path}: {step} rises in each arm as steps of a run do; {mend}")
         if paired and not seeds and (same := pairing(columns)):
-            told = f"{listed(same, 3)} has the same values in each arm"
-            notes.append(f"{told}, and pairs nothing without --seed")
+            same_in_each = f"{listed(same, 3)} has the same values in each arm"
+            notes.append(f"{same_in_each}, and pairs nothing without --seed")
     found = arms_of(named or _scores(roles), score, notes)
     if not found.scores:
         raise InputError(f"{path} has no row; give one a run")
@@ -131,12 +131,12 @@ class _Roles(NamedTuple):
 def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
     """The score of each row."""
     table, score, arms, seeds, _ = roles
-    told, kinds = roles.all_called(f"{STATUS}|{TEXT}|{FLAG}"), dict[bool, str]()
-    for place, ((text,), key, pair, states) in table.rows([score], arms, seeds, told):
+    columns, kinds = roles.all_called(f"{STATUS}|{TEXT}|{FLAG}"), dict[bool, str]()
+    for place, ((text,), key, pair, states) in table.rows([score], arms, seeds, columns):
         found = cell(text, place, score)
         if not found.crashed:
             kinds.setdefault("%" in text, place)
-            found = found._replace(crashed=_failure(told, states))
+            found = found._replace(crashed=_failure(columns, states))
         yield key or (table.path.stem,), found._replace(seed=_seed(pair))
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
@@ -172,12 +172,12 @@ def _curves(roles: _Roles, step: str) -> list[Curve]:
     """The points of each run. Where no column names runs, steps that start again do."""
     table, score, arms, seeds, _ = roles
     runs: dict[tuple[Key, ...], list[Key]] = {}
-    names, told = roles.all_called(RUN), roles.all_called(f"{STATUS}|{TEXT}|{FLAG}")
+    names, columns = roles.all_called(RUN), roles.all_called(f"{STATUS}|{TEXT}|{FLAG}")
     failed: dict[tuple[Key, ...], str] = {}
     for place, ((text, at), arm, pair, run, states) in table.rows(
-        [score, step], arms, seeds, names, told
+        [score, step], arms, seeds, names, columns
     ):
-        if why := _failure(told, states) if told else "":
+        if why := _failure(columns, states) if columns else "":
             failed[arm, pair, run] = why
         if text:  # else the step logged something else
             runs.setdefault((arm, pair, run), []).append((place, at, text))
