@@ -462,6 +462,8 @@ def test_a_claim_alone_has_the_verdict_of_the_suite(suite):
     ("arguments", "message"),
     [
         (["--embinit-seeds", "1"], "*at least 2*"),
+        (["--embinit-budget", "-3"], "*--embinit-budget -3: give minutes*"),
+        (["--embinit-budget", "nan"], "*--embinit-budget nan: give minutes*"),
         (["--embinit-data-dir", "nowhere"], "*nowhere is not a directory*"),
         (["--embinit-source", "=file"], "*--embinit-source =file: write NAME=PATH*"),
         (["--embinit-source", "glove=nowhere"], "*glove=nowhere: */nowhere doesn't*"),

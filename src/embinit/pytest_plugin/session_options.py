@@ -178,6 +178,8 @@ class SessionOptions:
                 seeds_of_looks(seeds, most)
             except InputError as error:
                 raise InputError(f"--embinit-max-seeds: {error}") from None
+        if (budget := self.option("budget")) is not None and not budget >= 0:  # nor NaN
+            raise InputError(f"--embinit-budget {budget:g}: give minutes, 0 or more")
         if (registered := self.registered_seeds) is not None and (
             registered < 0 or registered == 1
         ):
