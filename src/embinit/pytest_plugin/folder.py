@@ -37,7 +37,6 @@ class Folder:
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
         """The folders of all tests collected; ``count`` gives how many experiments a claim has."""
-        items = list(items)
         functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
         broken: dict[Path, int] = {}
@@ -88,15 +87,12 @@ class Folder:
 
 
 def _whole(items: Iterable[pytest.Item]) -> Iterator[pytest.Function]:
-    """The collected tests, and those of their files that a test's id left out."""
-    met: set[str] = set()
-    functions = [item for item in items if isinstance(item, pytest.Function)]
-    modules = dict.fromkeys(item.getparent(pytest.Module) for item in functions)
-    every = (each for module in modules if module is not None for each in _below(module))
-    for each in (*functions, *every):
-        if isinstance(each, pytest.Function) and each.nodeid not in met:
-            met.add(each.nodeid)
-            yield each
+    """The tests of the collected files, those that a test's id left out too."""
+    functions = (item for item in items if isinstance(item, pytest.Function))
+    for module in dict.fromkeys(item.getparent(pytest.Module) for item in functions):
+        for each in () if module is None else _below(module):
+            if isinstance(each, pytest.Function):
+                yield each
 
 
 def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:

@@ -19,12 +19,13 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
 from embinit.claims.seeds import NAME as SEEDS
-from embinit.claims.seeds import SeedsClaim, SeedsExperiment
+from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
-from embinit.pytest_plugin import RESULT
+from embinit.pytest_plugin import CONTROL, RESULT
 from embinit.runs.kinds import kind_of
 from embinit.runs.modules import Home
+from embinit.stats.statements import Verdict
 
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 """A test's claim as it was read."""
@@ -226,3 +227,13 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     told = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     lines = str(told).removeprefix("Skipped: ").strip().splitlines()
     return lines[0] if lines else "it was skipped"
+
+
+def state_seeds(metafunc: pytest.Metafunc) -> None:
+    """Makes a test with the fixture ``seeds`` a claim, or a control where it is marked so."""
+    test, item = metafunc.function, metafunc.definition
+    expects = Verdict.SUPPORTED if item.get_closest_marker(CONTROL) else None
+    inside = item.path.is_relative_to(item.config.rootpath)
+    home = item.path.relative_to(item.config.rootpath if inside else item.path.parent)
+    name = ".".join(home.with_suffix("").parts)
+    stated_by(test, name, test.__qualname__, expects)(test)
