@@ -1,4 +1,4 @@
-"""The base of the lab's kinds of runs: data, table, model, cost and description."""
+"""The base of the lab's kinds of runs: data, table, model and cost."""
 
 from __future__ import annotations
 
@@ -169,14 +169,3 @@ def cost_of_layers(model: ModelSpec) -> float:
 def examples_of(data: DataSpec) -> int:
     """The approximate number of training examples."""
     return data.cut.train or WHOLE_SPLIT
-
-
-def model_words(model: ModelSpec) -> str:
-    """A model in words."""
-    layers = f"{model.layers} layer{'' if model.layers == 1 else 's'}"
-    return f"{model.dim} wide, {layers}, feed-forward {model.feed_forward}"
-
-
-def epoch_words(epochs: int) -> str:
-    """A number of epochs in words."""
-    return f"{epochs} epoch{'' if epochs == 1 else 's'}"

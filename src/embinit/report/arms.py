@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from embinit.report.charts import Curves, curves
-from embinit.report.numbers import MISSING, count
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
@@ -36,11 +34,6 @@ class Run:
     def spec(self) -> RunSpec:
         """The run's spec."""
         return self.result.spec
-
-    @property
-    def task(self) -> str:
-        """The task's name."""
-        return self.spec.recipe.task
 
 
 @dataclass(frozen=True)
@@ -82,29 +75,6 @@ def learning_curves(arms: Sequence[Arm]) -> Curves | None:
     ]
     name, series = max(choices, key=lambda choice: sum(any(runs) for _, runs in choice[1]))
     return curves(name, series)
-
-
-def task_rows(runs: Iterable[Run]) -> list[tuple[str, ...]]:
-    """What was trained on each task: examples, table rows, most models and trainings, and runs."""
-    tasks: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        tasks.setdefault((run.task, run.spec.kind), []).append(run)
-    rows = []
-    for (task, _), of_task in sorted(tasks.items()):
-        [(usual, _)] = Counter(map(_setting, of_task)).most_common(1)
-        rows.append((task, *usual, count(len(of_task))))
-    return rows
-
-
-def _setting(run: Run) -> tuple[str, ...]:
-    examples, described = run.result.examples, kind_of(run.spec).describe(run.spec)
-    splits = (examples.get(name) for name in ("train", "validation", "test"))
-    return (
-        " / ".join(MISSING if size is None else count(size) for size in splits),
-        " / ".join(count(table.rows) for table in run.result.tables.values()) or MISSING,
-        described.model,
-        described.training,
-    )
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:

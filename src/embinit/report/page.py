@@ -24,7 +24,7 @@ from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import numbers, summary, verdicts
-from embinit.report.arms import Run, gather, learning_curves, task_rows
+from embinit.report.arms import Run, gather, learning_curves
 from embinit.report.baseline import Since, compare
 from embinit.report.charts import (
     HALF,
@@ -214,7 +214,6 @@ def _variables(
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
-        "tasks": task_rows(used),
         "devices": sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
         "train_seconds": math.fsum(one.seconds for one in results),
         "used": len(used),
