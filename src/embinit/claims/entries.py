@@ -52,7 +52,7 @@ def claim_entry(
         ),
         "tier": experiment.tier,
         "task": experiment.task or None,
-        "source": next(iter(experiment.sources), None),
+        "source": experiment.source or None,
         "experiment": experiment.name,
         "metric": experiment.metric.name,
         "family": claim.family.name,
@@ -103,7 +103,11 @@ def _comparison(
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
         "printed": [asdict(row) for row in printed(case.claim.paper, comparison)],
-        "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
+        "runs": {
+            key(run): label
+            for side in (comparison.left, comparison.right)
+            for run, label in side.labels().items()
+        },
     }
 
 

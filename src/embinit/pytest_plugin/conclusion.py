@@ -143,7 +143,7 @@ class Conclusion:
             store = Store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
-        document, runs = make_document(
+        document, results = make_document(
             state.verdicts,
             state.audits,
             store,
@@ -152,8 +152,8 @@ class Conclusion:
             skipped=state.skipped,
         )
         self._print_verdicts(terminalreporter, document)
-        page = write_report(document, runs, options.path("report-dir"), blessed=options.blessed)
-        failed = sum(run.result.failure is not None for run in runs.values())
+        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
+        failed = sum(result.failure is not None for result in results.values())
         if store is not None:  # those that left no result are no claim's runs
             since = moment(options.started, "seconds")
             failed += sum(each.when >= since for each in store.failures())

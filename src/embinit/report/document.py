@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.claims.run_checks import repeated_otherwise
-from embinit.papers import Paper, arm_labels, papers_of
-from embinit.report.arms import Run
+from embinit.papers import Paper, papers_of
 from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.results import moment, versions
+from embinit.runs.results import RunResult, moment, versions
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE
 
@@ -39,8 +38,8 @@ def make_document(
     store: Store | None,
     circumstances: Circumstances,
     **absent: Sequence[dict[str, str]],
-) -> tuple[dict[str, Any], dict[str, Run]]:
-    """The document of a session with its summary, and the stored runs of its claims by key.
+) -> tuple[dict[str, Any], dict[str, RunResult]]:
+    """The document of a session with its summary, and the results of its claims' runs by key.
 
     Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
     ``skipped``.
@@ -50,14 +49,12 @@ def make_document(
     note_insensitive(claims)
     papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
-    label = arm_labels(papers)
-    results = [] if store is None else store.results(sorted(keys))
-    runs = {key: Run(key, label(result.spec), result) for key, result in results}
+    results = {} if store is None else dict(store.results(sorted(keys)))
     fresh = sum(
         store is not None and store.path(key).stat().st_mtime >= circumstances.started
-        for key in runs
+        for key in results
     )
-    made = [run.result for run in runs.values()]
+    made = list(results.values())
     notes = [*untraced(made), *repeated_otherwise(made, on_cpu=False), *other_versions(made)]
     asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
     notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
@@ -83,7 +80,7 @@ def make_document(
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
     document |= {"rule": [*RULE], "claims": claims, "audits": audits}
     document |= {name: entries for name, entries in absent.items() if entries}
-    return document | {"summary": summarise(document)}, runs
+    return document | {"summary": summarise(document)}, results
 
 
 def told_of(paper: Paper) -> dict[str, Any]:

@@ -135,14 +135,6 @@ class Kind(Generic[R]):
         """The epochs that the best one is chosen from; None where no epoch is chosen."""
         return None
 
-    def label(self, run: RunSpec[R], sources: Mapping[str, str]) -> str:
-        """The arm's name as a paper writes it; ``sources`` has the paper's names of sources."""
-        return run.recipe.arm
-
-    def say(self, setting: str, value: object) -> str | None:
-        """A setting (such as ``table.init``) in words; "" for nothing, None for the plain words."""
-        return None
-
     def make(self, cohort: Cohort[R], context: RunContext) -> list[RunResult]:
         """Makes the cohort's runs, and returns their results in the cohort's order."""
         raise NotImplementedError
