@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
+from embinit.claims.known_noise import with_known_noise
 from embinit.claims.lock import lock_beside
 from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim
@@ -123,7 +127,6 @@ class Collection:
             self._options.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
         self._training.surroundings = Surroundings()
-        wanted: list[list[RunSpec]] = []
         for item in items:
             if not isinstance(item, pytest.Function):
                 continue
@@ -147,14 +150,16 @@ class Collection:
             except BaseException as error:
                 cannot_be_read(item, error)
             else:
-                case = item.stash[CASE]
-                self._check_schedule(case)
-                self._state.cases.append(case)
-                if not self._options.config.option.collectonly:
-                    to_register = self._state.registering
-                    first = to_register.runs if to_register.is_asked_for else Case.first_runs
-                    wanted.append(first(case))
+                self._check_schedule(item.stash[CASE])
         _refuse_controls_without_arms(items)
+        registering, wanted = self._state.registering, list[list[RunSpec]]()
+        trains = not self._options.config.option.collectonly
+        if trains and not (registering.is_asked_for or self._options.option("debug")):
+            self._know_noise(items, folder)
+        self._state.cases += [item.stash[CASE] for item in items if CASE in item.stash]
+        if trains:
+            first = registering.runs if registering.is_asked_for else Case.first_runs
+            wanted = [*map(first, self._state.cases)]
         if self._state.cases:
             self._options.config.hook.pytest_embinit_collected(
                 config=self._options.config,
@@ -171,6 +176,25 @@ class Collection:
                 )
             elif not self._options.is_worker:
                 self._looks.begin(self._state.cases)
+
+    def _know_noise(self, items: Sequence[pytest.Item], folder: Folder) -> None:
+        """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
+        asked = [
+            item
+            for item in items
+            if CASE in item.stash and item.stash[CASE].experiment.measures_noise
+        ]
+        files: dict[Path, list[Case]] = defaultdict(list)
+        for test in folder.tests if asked else ():
+            if CASE in test.stash:
+                files[test.path].append(test.stash[CASE])
+            elif (claim := SeedsClaim.of(test.function)) is not None:
+                with contextlib.suppress(Exception, pytest.skip.Exception):
+                    family = folder.family(claim, self._options.tier)
+                    files[test.path].append(read_item(test, family, self._options.most_seeds))
+        for item in asked:
+            case = item.stash[CASE]
+            item.stash[CASE] = with_known_noise(case, files[item.path], self._training.session)
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
