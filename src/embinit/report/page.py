@@ -37,7 +37,7 @@ from embinit.report.charts import (
     margin_ticks,
 )
 from embinit.report.methods import methods
-from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
+from embinit.report.reading import SCHEMA_VERSION, unfinished
 from embinit.runs.results import RunResult
 from embinit.stats.statements import Relation
 
@@ -140,7 +140,6 @@ def write_report(
 ) -> Path:
     """Writes verdicts.json and index.html, and returns the page's path.
 
-    An unfinished session's go into a folder ``unfinished`` where a whole one's are there.
     InputError if the document is none, OutputError if it can't be written.
     """
     document = without_nan(document)
@@ -149,10 +148,6 @@ def write_report(
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if unfinished(document) and _has_whole(directory):
-            directory = directory / UNFINISHED
-            if directory.is_symlink():
-                raise OutputError(f"{directory} is a link that leads out of the report; remove it")
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", text)
         write_atomically(directory / "index.html", page)
@@ -164,13 +159,6 @@ def write_report(
             "or name another --embinit-report-dir"
         ) from error
     return directory / "index.html"
-
-
-def _has_whole(directory: Path) -> bool:
-    try:
-        return not unfinished(read(directory / "verdicts.json"))
-    except InputError:
-        return False
 
 
 def _variables(
