@@ -19,7 +19,7 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.definitions import Origin, family_rank
+from embinit.claims.definitions import Origin
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
@@ -75,12 +75,11 @@ class Session:
     @property
     def families(self) -> list[tuple[str, list[Card]]]:
         """Each family's statement with its claims, without controls."""
-        groups: dict[str, list[Card]] = {}
-        for card in sorted(self.cards.values(), key=lambda one: family_rank(one.claim["family"])):
-            if not card.claim["control"]:
-                says = card.claim["family_says"] or card.claim["family"]
-                groups.setdefault(says, []).append(card)
-        return list(groups.items())
+        claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
+        return [
+            (says, [self.cards[claim["id"]] for claim in of_family])
+            for says, of_family in verdicts.by_family(claims).items()
+        ]
 
     @property
     def controls(self) -> list[Card]:
