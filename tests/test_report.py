@@ -122,7 +122,7 @@ def make_claim(name: str, verdict: str = "SUPPORTED", **fields: Any) -> dict[str
         "source": "glove", "experiment": "glove-micro-translation",
         "family": "kim2024/finding-1", "family_says": "Finding 1: wide tables fare worse",
         "looks": [{"seeds": 5, "share": 1.0}], "alpha": 0.0125, "origin": "paper",
-        "weaker_than": "", "excludes": "", "trained": True, "metric": "bleu",
+        "trained": True, "metric": "bleu",
         "reason": "GloVe is 11.0 BLEU below Xavier over 5 seeds.",
         "comparisons": comparisons,
     } | fields  # fmt: skip

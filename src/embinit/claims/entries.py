@@ -45,8 +45,6 @@ def claim_entry(
         "paper": claim.paper,
         "place": claim.where,
         "origin": str(claim.origin),
-        "weaker_than": claim.weaker_than,
-        "excludes": claim.excludes,
         "trained": any(
             side.trained for each in case.comparisons for side in (each.left, each.right)
         ),

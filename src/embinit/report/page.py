@@ -19,7 +19,7 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.definitions import Origin, family_rank
+from embinit.claims.definitions import Origin
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
@@ -37,7 +37,7 @@ from embinit.report.charts import (
     margin_ticks,
 )
 from embinit.report.methods import methods
-from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
+from embinit.report.reading import SCHEMA_VERSION, unfinished
 from embinit.runs.results import RunResult
 from embinit.stats.statements import Relation
 
@@ -75,12 +75,11 @@ class Session:
     @property
     def families(self) -> list[tuple[str, list[Card]]]:
         """Each family's statement with its claims, without controls."""
-        groups: dict[str, list[Card]] = {}
-        for card in sorted(self.cards.values(), key=lambda one: family_rank(one.claim["family"])):
-            if not card.claim["control"]:
-                says = card.claim["family_says"] or card.claim["family"]
-                groups.setdefault(says, []).append(card)
-        return list(groups.items())
+        claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
+        return [
+            (says, [self.cards[claim["id"]] for claim in of_family])
+            for says, of_family in verdicts.by_family(claims).items()
+        ]
 
     @property
     def controls(self) -> list[Card]:
@@ -140,7 +139,6 @@ def write_report(
 ) -> Path:
     """Writes verdicts.json and index.html, and returns the page's path.
 
-    An unfinished session's go into a folder ``unfinished`` where a whole one's are there.
     InputError if the document is none, OutputError if it can't be written.
     """
     document = without_nan(document)
@@ -149,10 +147,6 @@ def write_report(
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if unfinished(document) and _has_whole(directory):
-            directory = directory / UNFINISHED
-            if directory.is_symlink():
-                raise OutputError(f"{directory} is a link that leads out of the report; remove it")
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", text)
         write_atomically(directory / "index.html", page)
@@ -164,13 +158,6 @@ def write_report(
             "or name another --embinit-report-dir"
         ) from error
     return directory / "index.html"
-
-
-def _has_whole(directory: Path) -> bool:
-    try:
-        return not unfinished(read(directory / "verdicts.json"))
-    except InputError:
-        return False
 
 
 def _variables(
