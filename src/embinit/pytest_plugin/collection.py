@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
+from embinit.claims.known_noise import with_known_noise
 from embinit.claims.lock import lock_beside
+from embinit.claims.seeds import NAME as SEEDS
+from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import power_summary
+from embinit.pytest_plugin import CONTROL, power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
@@ -114,6 +120,11 @@ class Collection:
         for item in items:
             if isinstance(item, pytest.Function) and Statement.of(item.function) is not None:
                 self._read(item, folder)
+        _refuse_controls_without_arms(items)
+        option, registers = self._options.config.option, self._training.registering.is_asked_for
+        if not (option.collectonly or option.embinit_debug or registers):
+            self._know_noise(items, folder)
+        self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
             self._plan(cases)
 
@@ -137,7 +148,6 @@ class Collection:
             return
         item.stash[CASE] = case
         _check(case.seeds_of_looks, "--embinit-max-seeds: ")
-        self._training.cases.append(case)
 
     def _plan(self, cases: Sequence[Case]) -> None:
         """Plans the first runs of claims, once the lab has checked the options against them."""
@@ -161,6 +171,25 @@ class Collection:
         elif not options.is_worker:
             self._training.looks.begin(cases)
 
+    def _know_noise(self, items: Sequence[pytest.Item], folder: Folder) -> None:
+        """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
+        asked = [
+            item
+            for item in items
+            if CASE in item.stash and item.stash[CASE].experiment.measures_noise
+        ]
+        files: dict[Path, list[Case]] = defaultdict(list)
+        for test in folder.tests if asked else ():
+            if CASE in test.stash:
+                files[test.path].append(test.stash[CASE])
+            elif (claim := SeedsClaim.of(test.function)) is not None:
+                with contextlib.suppress(Exception, pytest.skip.Exception):
+                    family = folder.family(claim, self._options.tier)
+                    files[test.path].append(read_item(test, family, self._options.most_seeds))
+        for item in asked:
+            case = item.stash[CASE]
+            item.stash[CASE] = with_known_noise(case, files[item.path], self._training.session)
+
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
         if self._options.config.pluginmanager.has_plugin("timeout") and not item.get_closest_marker(
@@ -182,6 +211,27 @@ class Collection:
         if verbosity > 0 and self._options.config.option.collectonly:
             lines += power_summary.claim_lines(self._training.cases)
         return lines
+
+
+def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
+    """Fails a test that is marked as a control, in a file with ``seeds``, and trains nothing."""
+    tests = [item for item in items if isinstance(item, pytest.Function)]
+    files = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
+    for item in tests:
+        if (
+            item.path in files
+            and SeedsClaim.of(item.function) is None
+            and item.get_closest_marker(CONTROL)
+        ):
+            named = {"nodeid": argument(item), "id": argument(item)}
+            item.stash[ITEM_RESULT] = ItemResult((item.module.__name__, str(item.path)), named)
+            cannot_be_read(
+                item,
+                InputError(
+                    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture "
+                    f"{SEEDS}, and assert what must be found"
+                ),
+            )
 
 
 def _check(act: Callable[[], object], said: str = "") -> None:

@@ -27,16 +27,18 @@ class Folder:
     """The claims of a folder.
 
     ``counts`` leaves controls out. ``homes`` has the files and lines of each id. ``unread`` can't
-    be read, or have another's id.
+    be read, or have another's id. ``tests`` has those of the collected files.
     """
 
     counts: dict[str, int]
     homes: dict[str, list[str]]
     unread: int = 0
+    tests: tuple[pytest.Function, ...] = ()
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
         """The folders of all tests collected; ``count`` gives how many experiments a claim has."""
+        items = list(items)
         functions = [*_whole(items)]
         claims = [item for item in functions if Claim.of(item.function) is not None]
         broken: dict[Path, int] = {}
@@ -63,7 +65,7 @@ class Folder:
             else:
                 counts[statement.family.name] += count(statement)
         unread += sum(broken.values())
-        return cls(dict(counts), dict(homes), unread)
+        return cls(dict(counts), dict(homes), unread, tuple(functions))
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size; InputError for an id or a size that can't be."""
@@ -87,12 +89,15 @@ class Folder:
 
 
 def _whole(items: Iterable[pytest.Item]) -> Iterator[pytest.Function]:
-    """The tests of the collected files, those that a test's id left out too."""
-    functions = (item for item in items if isinstance(item, pytest.Function))
-    for module in dict.fromkeys(item.getparent(pytest.Module) for item in functions):
-        for each in () if module is None else _below(module):
-            if isinstance(each, pytest.Function):
-                yield each
+    """The collected tests, and those of their files that a test's id left out."""
+    met: set[str] = set()
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    modules = dict.fromkeys(item.getparent(pytest.Module) for item in functions)
+    every = (each for module in modules if module is not None for each in _below(module))
+    for each in (*functions, *every):
+        if isinstance(each, pytest.Function) and each.nodeid not in met:
+            met.add(each.nodeid)
+            yield each
 
 
 def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from embinit.claims.definitions import family_rank
 from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import LOST_ALONE, FailOn, compare
@@ -19,11 +18,12 @@ from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
     NOT_SENSITIVE,
+    by_family,
     deciding,
-    deciding_p,
     difference,
     is_too_weak,
     labelled_means,
+    p_in_words,
     qualified,
     wanted,
 )
@@ -108,12 +108,8 @@ def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """The claims as tables by family: open where they are few, folded where they are many."""
-    families: dict[str, list[Mapping[str, Any]]] = {}
-    for claim in sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"])):
-        families.setdefault(claim["family"], []).append(claim)
     lines = []
-    for name, entries in families.items():
-        says = entries[0]["family_says"] or name
+    for says, entries in by_family(claims).items():
         if len(claims) <= OPEN_UP_TO:
             lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
         else:
@@ -149,9 +145,9 @@ def _row(claim: Mapping[str, Any]) -> str:
     shown = deciding(claim)
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"
-    p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
     seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
-    return "| " + " | ".join([*cells, *map(_plain, (difference(shown), p, seeds))]) + " |"
+    cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
+    return f"| {' | '.join(cells)} |"
 
 
 def _items(texts: Iterable[str]) -> list[str]:

@@ -98,10 +98,15 @@ class Pairing(StrEnum):
 
 @dataclass(frozen=True)
 class RegisteredSd:
-    """The registered sd (n - 1) of a paired difference over seeds that no claim uses."""
+    """The registered sd (n - 1) of a paired difference over seeds that no claim uses.
+
+    One that isn't registered says what it is ``of``, and has its degrees of freedom and 1 in
+    ``seeds``.
+    """
 
     sd: float
     seeds: int
+    of: str = ""
 
     @property
     def degrees(self) -> int:

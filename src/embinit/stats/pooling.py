@@ -1,15 +1,13 @@
-"""The noise of one run: of runs that were made before, or pooled over all arms that vary alike."""
+"""The standard deviation of one run, pooled over all arms that vary alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from embinit.report.numbers import short
-from embinit.scores.arms import Arms, Key
 from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
 
 ALIKE = 0.01
@@ -19,40 +17,26 @@ MOST_ODD = 0.25
 """Nothing is pooled where more than this share of the arms varies unlike the others."""
 
 BEFORE = "runs made before: "
+"""How the name of an arm begins whose runs were made before those that are judged."""
+
 OWN = "their own runs' alone"
 
 
 class Noise(NamedTuple):
-    """The runs of each arm that has two or more, and which of these arms are odd.
+    """The values of each arm that has two or more, and which of these arms are odd.
 
-    ``runs`` are those of the baseline that were made before, where they are of one arm. Runs that
-    are ``of_seeds`` have the same seeds in each arm, in order.
+    Values ``of_seeds`` are of the same seeds in each arm, in order.
     """
 
     groups: Mapping[str, np.ndarray]
     odd: Mapping[str, str]
-    before: bool = False
-    runs: tuple[float, ...] = ()
-    of_seeds: bool = False
+    of_seeds: bool
 
     @classmethod
-    def of(cls, arms: Arms, before: Arms | None = None) -> Noise:
-        """The noise of arms and of runs made before."""
-        earlier = {} if before is None else {n: before.values(n) for n in before.scores}
-        values = {BEFORE + name: each for name, each in earlier.items()}
-        values |= {name: arms.values(name) for name in arms.scores}
-        groups = {name: np.array(each) for name, each in values.items() if len(each) > 1}
-        runs = next(iter(earlier.values())) if len(earlier) == 1 else ()
-        runs = () if before is not None and before.of_noise else runs
-        return cls(groups, _odd(groups), before is not None, runs)
-
-    @classmethod
-    def of_pairs(cls, arms: Arms, seeds: Sequence[Key]) -> Noise:
-        """What is left of the noise of arms with the same seeds, without that of each seed."""
-        by_seed = {name: {s.seed: s.value for s in each} for name, each in arms.scores.items()}
-        having = {name: of for name, of in by_seed.items() if all(seed in of for seed in seeds)}
-        groups = {name: np.array([of[seed] for seed in seeds]) for name, of in having.items()}
-        return cls(groups, _odd(_without_seeds(groups)), of_seeds=True)
+    def of(cls, arms: Mapping[str, Sequence[float]], of_seeds: bool = False) -> Self:
+        """The noise of arms; what each seed does to all of them is no noise of pairs."""
+        groups = {name: np.array(each) for name, each in arms.items() if len(each) > 1}
+        return cls(groups, _odd(_without_seeds(groups) if of_seeds else groups), of_seeds)
 
     def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
@@ -74,9 +58,10 @@ class Noise(NamedTuple):
         if (len(members) < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
             return None, OWN if len(members) < 2 else f"{OWN}; the other arms have too few runs"
         sd = math.sqrt(sum(map(_squares, members.values())) / degrees)
-        of = f"{len(members)} other arms" if len(members) > len(earlier) else "runs made before"
+        other = "other arms" if compared else "arms"
+        of = f"{len(members)} {other}" if len(members) > len(earlier) else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
-        told = f"standard deviation {short(sd)}, of {of}, {degrees} degrees of freedom{without}"
+        told = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
         return RegisteredSd(sd * 2**0.5, degrees + 1), told
 
 
@@ -87,7 +72,7 @@ def _squares(values: np.ndarray) -> float:
 
 def _without_seeds(groups: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The values of each arm without what each seed does to all of them."""
-    of_seeds = sum(groups.values()) / len(groups)
+    of_seeds = sum(groups.values()) / len(groups) if groups else 0.0
     return {name: each - of_seeds for name, each in groups.items()}
 
 
