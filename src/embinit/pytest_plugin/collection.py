@@ -31,7 +31,7 @@ from embinit.pytest_plugin.items import (
     cannot_be_read,
     ends_session,
     experiments_name,
-    ids_of,
+    id_of,
     read_item,
 )
 from embinit.pytest_plugin.session_options import SessionOptions
@@ -118,8 +118,9 @@ class Collection:
             items[:] = [item for item in items if item not in absent]
         self._training.surroundings = Surroundings()
         for item in items:
-            if isinstance(item, pytest.Function) and Statement.of(item.function) is not None:
-                self._read(item, folder)
+            stated = Statement.of(getattr(item, "function", None))
+            if stated is not None and isinstance(item, pytest.Function):
+                self._read(item, stated, folder)
         _refuse_controls_without_arms(items)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
         if not (option.collectonly or option.embinit_debug or registers):
@@ -128,11 +129,11 @@ class Collection:
         if cases := self._training.cases:
             self._plan(cases)
 
-    def _read(self, item: pytest.Function, folder: Folder) -> None:
+    def _read(self, item: pytest.Function, stated: Statement, folder: Folder) -> None:
         """Reads what a test states."""
-        stated, home = Statement.of(item.function), (item.module.__name__, str(item.path))
+        home = (item.module.__name__, str(item.path))
         self._training.modules[home] = None
-        named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
+        named = {"nodeid": argument(item), "id": id_of(item, stated)}
         item.stash[ITEM_RESULT] = ItemResult(home, named)
         if isinstance(stated, Misstated):
             cannot_be_read(item, stated.error)

@@ -71,14 +71,10 @@ class Unreadable:
     error: BaseException
 
 
-def ids_of(item: pytest.Item) -> list[str]:
-    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
-    statement = Statement.of(getattr(item, "function", None))
-    if statement is None or not isinstance(item, pytest.Function):
-        return []
+def id_of(item: pytest.Function, statement: Statement) -> str:
+    """The id of a test's claim in its experiment, or of its audit."""
     given = parameter(item)
-    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
-    return [statement.id, *full]
+    return f"{statement.id}[{given.name}]" if isinstance(given, Experiment) else statement.id
 
 
 def parameter(item: pytest.Function) -> object:
@@ -164,18 +160,14 @@ def cannot_be_read(item: pytest.Function, error: BaseException) -> None:
     if isinstance(error, pytest.skip.Exception | unittest.SkipTest):
         item.add_marker(pytest.mark.skip(reason=str(error)))
     else:
-        item.stash[UNREADABLE] = located(item, error)
+        line = line_in(item.path, error) or line_of(item.function, item.path)
+        item.stash[UNREADABLE] = told(item, line, error)
     item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
 
 def ends_session(error: BaseException) -> bool:
     """Whether an error is meant for the session; pytest's other outcomes are for one test."""
     return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
-
-
-def located(item: pytest.Function, error: BaseException) -> str:
-    """One line for a claim that can't be read: file, line, and what is wrong there."""
-    return told(item, line_in(item.path, error) or line_of(item.function, item.path), error)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
