@@ -118,8 +118,7 @@ def _arms(parsed: argparse.Namespace) -> Arms | None:
 
 def _read(parsed: argparse.Namespace, path: Path) -> Arms:
     """The arms of a table or of a folder of runs."""
-    from embinit.runs import curves
-    from embinit.runs.measures import lower_is_better
+    from embinit.runs.measures import area, first_at, lower_is_better, mean_of_last
     from embinit.scores import folders, tables
 
     metric, last, reach = parsed.metric, parsed.last, parsed.reach
@@ -137,11 +136,11 @@ def _read(parsed: argparse.Namespace, path: Path) -> Arms:
         used.append(place)
         values = [value for _, value in points]
         if reach is None:
-            mean = curves.area(values) if parsed.area else curves.mean_of_last(values, last or 1)
+            mean = area(values) if parsed.area else mean_of_last(values, last or 1)
             if mean is None:
                 raise InputError(f"{place} has {len(values)} points; give --last as many or fewer")
             return mean
-        if (found := curves.first_at(values, reach, below)) is None:
+        if (found := first_at(values, reach, below)) is None:
             mend = "name a value that every run reaches"
             raise InputError(f"{place}: {metric} never reaches {reach:g}; {mend}")
         return float(points[found][0])

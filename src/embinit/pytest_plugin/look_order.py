@@ -38,7 +38,6 @@ class LookOrder:
         """Orders the looks at claims, by what ``training`` has stored."""
         self._options, self._training = options, training
         self._pending: dict[str, PendingLook] = {}
-        self._lacking: dict[str, set[RunSpec]] = {}
         self._claims_of: dict[RunSpec, list[str]] = {}
         self._begun: set[str] = set()
         self._seen = 0
@@ -83,10 +82,9 @@ class LookOrder:
             run = session.ended[self._seen]
             self._seen += 1
             for name in self._claims_of.pop(run, ()):
-                self._lacking[name].discard(run)
                 if run not in session.over:  # it can't be kept, which its claim says in its turn
                     self._pending.pop(name, None)
-                elif not self._lacking[name] and name in self._pending:
+                elif name in self._pending and session.over.issuperset(self._pending[name].costs):
                     self._changed += 1
                     self._find_next(self._pending.pop(name).case)
         return asked in self._pending
@@ -98,7 +96,6 @@ class LookOrder:
             found = pending_look(case, self._training.session)
         if found is not None:
             self._pending[case.id] = found
-            self._lacking[case.id] = set(found.costs)
             for run in found.costs:
                 self._claims_of.setdefault(run, []).append(case.id)
         self._training.progress.judged = len(self._begun) - len(self._pending), len(self._begun)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from embinit.errors import InputError
 from embinit.registry import Registry
-from embinit.runs import curves
 from embinit.runs.results import RunResult
 
 LOWER_IS_BETTER = re.compile(
@@ -82,7 +82,7 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
 
 def over_epochs(curve: Measure) -> Measure:
     """The mean of a measure's curve over all epochs: the area under it over its length."""
-    return _of_curve(curve, "mean", "mean {} over the epochs", curves.area)
+    return _of_curve(curve, "mean", "mean {} over the epochs", area)
 
 
 def over_last(curve: Measure, epochs: int) -> Measure:
@@ -93,7 +93,7 @@ def over_last(curve: Measure, epochs: int) -> Measure:
         curve,
         f"last {epochs}",
         f"mean {{}} over the last {epochs} epochs",
-        lambda values: curves.mean_of_last(values, epochs),
+        lambda values: mean_of_last(values, epochs),
     )
 
 
@@ -127,7 +127,7 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
         curve,
         f"from {hashlib.sha256(repr(points).encode()).hexdigest()[:8]}",
         "largest distance of {} from the reference",
-        lambda values: curves.largest_distance(values, points),
+        lambda values: largest_distance(values, points),
     )
 
 
@@ -136,7 +136,7 @@ def epochs_to(curve: Measure, value: float) -> Measure:
     below = _direction(curve) == "down"
 
     def read(values: Sequence[float]) -> float | None:
-        first = curves.first_at(values, value, below=below)
+        first = first_at(values, value, below=below)
         return None if first is None else 1.0 + first
 
     made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
@@ -170,3 +170,26 @@ def _of_curve(
 
 def _in_words(curve: str) -> str:
     return curve.replace("_", " ").replace("bleu", "BLEU")
+
+
+def area(values: Sequence[float]) -> float:
+    """The mean of all points, which is the area under the curve over its length."""
+    return statistics.fmean(values)
+
+
+def mean_of_last(values: Sequence[float], count: int) -> float | None:
+    """The mean of the last ``count`` points; None where there are fewer."""
+    return statistics.fmean(values[-count:]) if len(values) >= count else None
+
+
+def largest_distance(values: Sequence[float], reference: Sequence[float]) -> float | None:
+    """The largest distance from a reference, point by point; None where the lengths differ."""
+    if len(values) != len(reference):
+        return None
+    return max(abs(value - other) for value, other in zip(values, reference, strict=True))
+
+
+def first_at(values: Sequence[float], value: float, below: bool) -> int | None:
+    """The place of the first point that reaches a value (from above if ``below``), or None."""
+    reached = (each <= value if below else each >= value for each in values)
+    return next((place for place, there in enumerate(reached) if there), None)

@@ -164,29 +164,25 @@ class Session(StoreView):
 
         A missing run that may not be trained, or can't be kept, is an InputError.
         """
-        runs = [*runs]
+        runs = list(dict.fromkeys(runs))
         self._choose_twice(runs)
-        missing = {run: None for run in runs if self.is_missing(run)}
+        missing = [*filter(self.is_missing, runs)]
         if missing and not self.may_train:
             raise InputError(
                 f"the store {self.store.root} lost runs meanwhile, or had damaged ones; without "
                 "--embinit-no-train they are trained again"
             )
-        seen, unsure = len(self.ended), [*missing]
         while missing:
-            for run in unsure:
+            seen = len(self.ended)
+            for run in missing:
                 if (error := self._unkept.pop(run, None)) is not None:
                     raise error
                 if (problem := self.problem(run)) is not None:
                     self._failures[run] = problem
-                if not self.is_missing(run):
-                    missing.pop(run, None)
-            self.want([run for run in unsure if run in missing], first=True)
-            news: list[RunSpec] = []
-            while missing and self.is_busy and not (news := self.ended[seen:]):
+            missing = [*filter(self.is_missing, missing)]
+            self.want(missing, first=True)
+            while missing and self.is_busy and len(self.ended) == seen:
                 self.step(seen)
-            seen += len(news)
-            unsure = [run for run in news if run in missing] if news else [*missing]
 
     def step(self, seen: int) -> None:
         """Trains a cohort where nobody else does; else waits a moment for ``ended`` to grow."""
