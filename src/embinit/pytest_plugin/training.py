@@ -109,9 +109,7 @@ class Training:
         if self.cluster is not None:
             from embinit.runs.ray_engine import RayEngine
 
-            engine = RayEngine(self._options.option("device"))
-            engine.watch()
-            return engine
+            return RayEngine(self._options.option("device"))
         devices = self._options.devices
         return Processes(devices, self.session.trainers.surroundings) if len(devices) > 1 else None
 

@@ -11,8 +11,6 @@ import pytest
 from embinit.errors import InputError
 from embinit.pytest_plugin.items import line_in, told
 
-_DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
-
 
 def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
     """Ends the report of a module of claims with a line that says where and what is wrong.
@@ -42,8 +40,3 @@ def _ends_in(path: Path, error: BaseException) -> bool:
         return error.filename == str(path)
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and Path(frames[-1].filename) == path
-
-
-def decorated(source: str) -> int:
-    """The number of claims in a file, by its text."""
-    return len(_DECORATED.findall(source))

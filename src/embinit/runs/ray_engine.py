@@ -139,19 +139,15 @@ class RayEngine:
         self._answered = time.monotonic()
         self._closed = threading.Event()
         self._here = Processes(["cpu"], Surroundings())
+        threading.Thread(target=self._watch, daemon=True).start()
 
-    def watch(self) -> None:
-        """Asks how large the cluster is, from now on."""
-
-        def ask() -> None:
-            # Ray's own calls wait for a silent head without an end, and this thread with them.
-            with contextlib.suppress(Exception):
-                while not self._closed.is_set():
-                    self._resources = _ray().cluster_resources()
-                    self._answered = time.monotonic()
-                    self._closed.wait(1)
-
-        threading.Thread(target=ask, daemon=True).start()
+    def _watch(self) -> None:
+        """Asks how large the cluster is. A silent head makes Ray's calls wait without an end."""
+        with contextlib.suppress(Exception):
+            while not self._closed.is_set():
+                self._resources = _ray().cluster_resources()
+                self._answered = time.monotonic()
+                self._closed.wait(1)
 
     @property
     def slots(self) -> int:
