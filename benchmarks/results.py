@@ -80,7 +80,6 @@ def page(documents: Sequence[Document]) -> str:
 
 def _session(document: Document) -> str:
     session, blessed = document["session"], document.get("blessed") or {}
-    runs = session["runs"]
     started = datetime.datetime.fromisoformat(session["started"])
     rows = [
         ("Tier", f"`{session['tier']}`, {_seeds(document['claims'])}"),
