@@ -60,7 +60,7 @@ RUNS = 4 * (1 + 1 + 1)
 WATCH = """
 from pathlib import Path
 
-from embinit.runs import engines
+from embinit.runs.session import Session
 from embinit.runs.store import Store
 
 put = Store.put
@@ -73,7 +73,7 @@ def told(self, key, result):
 
 
 Store.put = told
-engines.Here.make = None  # what trains here is no cluster
+Session.here = None  # what trains here is no cluster
 """
 
 
@@ -171,10 +171,10 @@ def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
 
 def test_a_cohort_takes_a_core_or_a_gpu():
     """Ray keeps to what a task says that it needs."""
-    for device, places, gpus in (("cuda", 8, 1), ("cpu", 64, None)):
+    for device, slots, gpus in (("cuda", 9, 1), ("cpu", 65, 0)):
         engine = RayEngine(device)
         engine._resources = {"CPU": 64.0, "GPU": 8.0}
-        assert (engine.places, engine._needs().get("num_gpus")) == (places, gpus)
+        assert (engine.slots, engine.needs["num_gpus"]) == (slots, gpus)
 
 
 def test_without_ray_its_name_is_told(pytester, monkeypatch):

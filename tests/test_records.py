@@ -21,8 +21,7 @@ from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
 from embinit.lab.kinds import RETIRED
 from embinit.lab.specs import ModelRecipe
-from embinit.runs.kinds import KINDS
-from embinit.runs.records import result_of
+from embinit.runs.kinds import KINDS, result_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit_papers import chung2021

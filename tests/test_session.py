@@ -22,7 +22,7 @@ from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
-from embinit.runs.engines import Here, Processes
+from embinit.runs.engines import Processes
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
@@ -232,7 +232,7 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     wait_for(lambda: all(first.key(run) in first.store for run in others))
     assert not any(first.key(run) in first.store for run in taken.runs)
     assert worker.is_alive()
-    first.train(taken, Here(first.trainers))
+    first.train(taken, first.here)
     worker.join()
     first.ensure(runs)
     assert (first.trained, second.trained) == (2, 2)

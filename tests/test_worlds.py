@@ -48,7 +48,6 @@ from embinit.lab.specs import Cut, recipe_of
 from embinit.lab.table_pretraining import runs as table_runs
 from embinit.lab.table_pretraining.__main__ import main
 from embinit.lab.tables import initial_tables
-from embinit.runs.engines import Here
 from embinit.runs.kinds import Making
 from embinit.runs.session import Session
 from embinit.runs.store import Store, key_of
@@ -399,7 +398,7 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
     for table in tables[:2]:
         work = next(each for each in works if isinstance(each.what, Making))
         assert work.what == table
-        session.train(work, Here(session.trainers))
+        session.train(work, session.here)
     assert made == ["micro-glove@9007"]
     assert session.key(runs[0])
     assert session.problem(runs[1]) == "micro-glove@9008 can't be made: no room for it"

@@ -80,10 +80,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from embinit.pytest_plugin.claims_alone import take_over
 
         take_over(config)
-    if _distributes(config):
-        config.pluginmanager.register(Controller(config))
     if _is_asked_for(config):
         claim_session(config)
+    elif _distributes(config):
+        config.pluginmanager.register(Controller(config))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -144,9 +144,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     statements = sys.modules.get("embinit.claims.statements")
     stated = statements is not None and statements.Statement.of(metafunc.function) is not None
     if not stated and _takes_seeds(metafunc):
-        from embinit.pytest_plugin.seeds_tests import state
+        from embinit.pytest_plugin.items import state_seeds
 
-        state(metafunc)
+        state_seeds(metafunc)
         stated = True
     if stated:
         claim_session(metafunc.config).parametrise(metafunc)
@@ -192,16 +192,19 @@ class Controller:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Loads the session when a module of claims can't be imported."""
-        if hasattr(report, RESULT) and not self._config.pluginmanager.has_plugin(NAME):
-            claim_session(self._config).collect_error(report)
+        if hasattr(report, RESULT):
+            self._loaded().collect_error(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""
-        if self._config.pluginmanager.has_plugin(NAME):
-            return
         if report.when not in PHASES:
             self._crashes.append(report)
         elif hasattr(report, RESULT):
-            session = claim_session(self._config)
+            session = self._loaded()
             for early in (*self._crashes, report):
                 session.collect_report(early)
+
+    def _loaded(self) -> ClaimSession:
+        """The session, which learns of all later reports itself."""
+        self._config.pluginmanager.unregister(self)
+        return claim_session(self._config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,30 +31,20 @@ from embinit.pytest_plugin.items import (
     cannot_be_read,
     ends_session,
     experiments_name,
-    ids_of,
+    id_of,
     read_item,
 )
-from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import Surroundings
-from embinit.specs import RunSpec
 
 
 class Collection:
     """The collection of a session's claims."""
 
-    def __init__(
-        self,
-        options: SessionOptions,
-        state: SessionState,
-        training: Training,
-        looks: LookOrder,
-    ) -> None:
-        """Collects into ``state``, and plans the runs that ``training`` makes."""
-        self._options, self._state = options, state
-        self._training, self._looks = training, looks
+    def __init__(self, options: SessionOptions, training: Training) -> None:
+        """Collects claims, and plans the runs that ``training`` makes."""
+        self._options, self._training = options, training
         self._without: set[object] = set()
         self._absent = 0
 
@@ -128,54 +118,59 @@ class Collection:
             items[:] = [item for item in items if item not in absent]
         self._training.surroundings = Surroundings()
         for item in items:
-            if not isinstance(item, pytest.Function):
-                continue
-            stated = Statement.of(item.function)
-            if stated is None:
-                continue
-            home = (item.module.__name__, str(item.path))
-            self._state.modules[home] = None
-            named = {"nodeid": argument(item), "id": ids_of(item)[-1]}
-            item.stash[ITEM_RESULT] = ItemResult(home, named)
-            if isinstance(stated, Misstated):
-                cannot_be_read(item, stated.error)
-            claim = Claim.of(item.function)
-            if claim is None:
-                continue
-            self._let_it_train(item)
-            _check_lock(item)
-            try:
-                family = folder.family(claim, self._options.tier)
-                item.stash[CASE] = read_item(item, family, self._options.most_seeds)
-            except BaseException as error:
-                cannot_be_read(item, error)
-            else:
-                self._check_schedule(item.stash[CASE])
+            stated = Statement.of(getattr(item, "function", None))
+            if stated is not None and isinstance(item, pytest.Function):
+                self._read(item, stated, folder)
         _refuse_controls_without_arms(items)
-        registering, wanted = self._state.registering, list[list[RunSpec]]()
-        trains = not self._options.config.option.collectonly
-        if trains and not (registering.is_asked_for or self._options.option("debug")):
+        option, registers = self._options.config.option, self._training.registering.is_asked_for
+        if not (option.collectonly or option.embinit_debug or registers):
             self._know_noise(items, folder)
-        self._state.cases += [item.stash[CASE] for item in items if CASE in item.stash]
-        if trains:
-            first = registering.runs if registering.is_asked_for else Case.first_runs
-            wanted = [*map(first, self._state.cases)]
-        if self._state.cases:
-            self._options.config.hook.pytest_embinit_collected(
-                config=self._options.config,
-                cases=self._state.cases,
-                wanted=[run for runs in wanted for run in runs],
-                problem=lambda run: self._training.session.problem(run),
-            )
-        if any(wanted) and not self._options.option("debug"):
+        self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
+        if cases := self._training.cases:
+            self._plan(cases)
+
+    def _read(self, item: pytest.Function, stated: Statement, folder: Folder) -> None:
+        """Reads what a test states."""
+        home = (item.module.__name__, str(item.path))
+        self._training.modules[home] = None
+        named = {"nodeid": argument(item), "id": id_of(item, stated)}
+        item.stash[ITEM_RESULT] = ItemResult(home, named)
+        if isinstance(stated, Misstated):
+            cannot_be_read(item, stated.error)
+        if not isinstance(stated, Claim):
+            return
+        self._let_it_train(item)
+        _check(lambda: lock_beside(item.path).document)
+        try:
+            family = folder.family(stated, self._options.tier)
+            case = read_item(item, family, self._options.most_seeds)
+        except BaseException as error:
+            cannot_be_read(item, error)
+            return
+        item.stash[CASE] = case
+        _check(case.seeds_of_looks, "--embinit-max-seeds: ")
+
+    def _plan(self, cases: Sequence[Case]) -> None:
+        """Plans the first runs of claims, once the lab has checked the options against them."""
+        options, registering = self._options, self._training.registering
+        first = registering.runs if registering.is_asked_for else Case.first_runs
+        wanted = [] if options.config.option.collectonly else [first(case) for case in cases]
+        options.config.hook.pytest_embinit_collected(
+            config=options.config,
+            cases=cases,
+            wanted=[run for runs in wanted for run in runs],
+            problem=lambda run: self._training.session.problem(run),
+        )
+        if not any(wanted) or options.option("debug"):
+            return
+        if registering.is_asked_for:
             session = self._training.session
-            if self._state.registering.is_asked_for:
-                # A claim that lacks one run can't be registered, so its others would be no use.
-                session.want(
-                    run for runs in wanted if not any(map(session.problem, runs)) for run in runs
-                )
-            elif not self._options.is_worker:
-                self._looks.begin(self._state.cases)
+            # A claim that lacks one run can't be registered, so its others would be no use.
+            session.want(
+                run for runs in wanted if not any(map(session.problem, runs)) for run in runs
+            )
+        elif not options.is_worker:
+            self._training.looks.begin(cases)
 
     def _know_noise(self, items: Sequence[pytest.Item], folder: Folder) -> None:
         """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
@@ -206,23 +201,17 @@ class Collection:
     def pytest_report_collectionfinish(self) -> list[str]:
         """Says what the claims can see before anything trains, unless pytest is to be quiet."""
         verbosity = self._options.config.get_verbosity()
-        if verbosity < 0 or self._state.registering.is_asked_for:
+        if verbosity < 0 or self._training.registering.is_asked_for:
             return []
-        lines = power_summary.session_lines(self._state.cases)
-        lines += power_summary.doubts(self._state.cases)
-        lines += filter(None, [self._training.forecast(), self._looks.longer_than_budget()])
+        lines = power_summary.session_lines(self._training.cases)
+        lines += power_summary.doubts(self._training.cases)
+        lines += self._training.forecast()
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
-            lines += power_summary.claim_lines(self._state.cases)
+            lines += power_summary.claim_lines(self._training.cases)
         return lines
-
-    def _check_schedule(self, case: Case) -> None:
-        try:
-            case.seeds_of_looks()
-        except InputError as error:
-            raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
 
 
 def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
@@ -246,9 +235,9 @@ def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
             )
 
 
-def _check_lock(item: pytest.Function) -> None:
-    """Refuses a lock that can't be read, before anything trains."""
+def _check(act: Callable[[], object], said: str = "") -> None:
+    """Lets an InputError end the session before anything trains."""
     try:
-        _ = lock_beside(item.path).document
+        act()
     except InputError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(f"{said}{error}") from None

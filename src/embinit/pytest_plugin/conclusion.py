@@ -14,11 +14,10 @@ from embinit.errors import InputError, OutputError, Status, is_unwritable, print
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.report.baseline import FailOn, Since, compare, file_of
 from embinit.report.faults import faults, faults_of_session
-from embinit.report.reading import Document
+from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.modules import load_modules
 from embinit.runs.results import moment
@@ -31,44 +30,49 @@ if TYPE_CHECKING:
 class Conclusion:
     """The conclusion of a session of claims, in the process that the user called."""
 
-    def __init__(self, options: SessionOptions, state: SessionState, training: Training) -> None:
-        """Concludes what came out in ``state``."""
-        self._options, self._state, self._training = options, state, training
-        self._at_fault = False
+    def __init__(self, options: SessionOptions, training: Training) -> None:
+        """Concludes what comes out of tests, in the end."""
+        self._options, self._training = options, training
+        self._results: dict[str, ItemResult] = {}
+        self._errors: list[dict[str, str]] = []  # claims without a verdict
+        self._skipped: list[dict[str, str]] = []
+        self._unfinished: str | None = None  # why the session ended before each had one
+        self._unwritten = False  # a result or the report could not be written
+        self._reported = self._at_fault = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collects the verdicts from the reports; a claim without a verdict is broken."""
         result, crashed = ItemResult.of(report), report.when not in PHASES
-        self._state.reported |= result is not None or crashed
+        self._reported |= result is not None or crashed
         if result is None:
             if crashed:
-                _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+                _tell(self._errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
             return
         module, file = result.home
-        self._state.modules[module, file] = None
-        self._state.results[result.named["nodeid"]] = result
-        self._state.unwritten |= result.unwritten
+        self._training.modules[module, file] = None
+        self._results[result.named["nodeid"]] = result
+        self._unwritten |= result.unwritten
         decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             reason = result.failure or reason_of(report)
-            _tell(self._state.errors, {**result.named, "reason": reason})
-        if report.skipped and not decided and not self._state.registering.is_asked_for:
-            _tell(self._state.skipped, {**result.named, "reason": skip_reason(report)})
+            _tell(self._errors, {**result.named, "reason": reason})
+        if report.skipped and not decided and not self._training.registering.is_asked_for:
+            _tell(self._skipped, {**result.named, "reason": skip_reason(report)})
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed:
-            self._state.reported |= hasattr(report, RESULT)
-            _tell(self._state.errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+            self._reported |= hasattr(report, RESULT)
+            _tell(self._errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
         blessed = self._options.blessed or {"claims": ()}
         if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
-            self._state.reported = True
-            _tell(self._state.skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
+            self._reported = True
+            _tell(self._skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keeps why the session was interrupted."""
-        self._state.unfinished = str(excinfo.value) or "it was interrupted from the keyboard"
+        self._unfinished = str(excinfo.value) or "it was interrupted from the keyboard"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
@@ -76,23 +80,23 @@ class Conclusion:
         self._training.close()
         stopped = session.shouldfail or session.shouldstop
         # Where nothing but other tests is there, pytest's own status stands.
-        asked = self._state.cases or self._state.reported or self._options.blessed is not None
-        if self._state.unfinished is None and stopped and asked:
-            self._state.unfinished = str(stopped)
+        asked = self._training.cases or self._reported or self._options.blessed is not None
+        if self._unfinished is None and stopped and asked:
+            self._unfinished = str(stopped)
         session.exitstatus = self._status(session.exitstatus)
         yield
-        if self._state.unwritten:  # the summary has tried to write the report
+        if self._unwritten:  # the summary has tried to write the report
             session.exitstatus = self._status(session.exitstatus)
 
     def _status(self, status: int) -> int:
         """What the session ends with, where pytest itself would end with ``status``."""
         if status in (Status.BROKEN, Status.UNUSABLE):
             return status
-        if self._state.unfinished is not None:
+        if self._unfinished is not None:
             return Status.INTERRUPTED
-        if self._state.unwritten:
+        if self._unwritten:
             return Status.UNWRITABLE
-        if self._state.errors:
+        if self._errors:
             return Status.BROKEN
         # Where all that was asked for is skipped, or gone, pytest knows of no test.
         whole = status in (Status.IN_ORDER, Status.NOT_IN_ORDER, Status.NOTHING)
@@ -102,11 +106,18 @@ class Conclusion:
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
         options = self._options
-        if self._state.registering.is_asked_for or options.config.option.collectonly:
+        if self._training.registering.is_asked_for or options.config.option.collectonly:
             return []
         if options.option("debug"):
             return ["nothing is judged"]
-        document = self._state.document(options.asked_whole)
+        document = {
+            "schema_version": SCHEMA_VERSION,
+            "session": {"tier": options.tier, "asked_whole": options.asked_whole},
+            "claims": self._verdicts,
+            "audits": self._audits,
+            "errors": self._errors,
+            "skipped": self._skipped,
+        }
         return faults(document, options.blessed, FailOn(options.strict))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -117,16 +128,16 @@ class Conclusion:
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
             try:
-                if self._state.registering.is_asked_for:
-                    self._state.registering.write(terminalreporter)
+                if self._training.registering.is_asked_for:
+                    self._training.registering.write(terminalreporter)
                 elif self._options.option("debug"):
                     terminalreporter.write_line("--embinit-debug: nothing is judged or stored")
-                elif self._state.reported or self._at_fault:
+                elif self._reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:
                 if not (isinstance(error, OutputError) or is_unwritable(error)):
                     raise
-                self._state.unwritten = True
+                self._unwritten = True
                 terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
@@ -134,8 +145,9 @@ class Conclusion:
         from embinit.report import write_report
         from embinit.report.document import make_document
 
-        options, state = self._options, self._state
-        load_modules(state.modules)  # what claims register, here where no claim was collected
+        options = self._options
+        # What claims register, here where no claim was collected.
+        load_modules(self._training.modules)
         # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
         gc.freeze()
         try:
@@ -144,12 +156,12 @@ class Conclusion:
         except InputError:
             store = None  # nothing was trained
         document, results = make_document(
-            state.verdicts,
-            state.audits,
+            self._verdicts,
+            self._audits,
             store,
             self._circumstances(),
-            errors=state.errors,
-            skipped=state.skipped,
+            errors=self._errors,
+            skipped=self._skipped,
         )
         self._print_verdicts(terminalreporter, document)
         page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
@@ -162,6 +174,14 @@ class Conclusion:
             f"runs: {told['trained']} trained, {told['stored']} read, {failed} failed"
         )
         terminalreporter.write_line(printable(f"report: {page}"))
+
+    @property
+    def _verdicts(self) -> list[dict[str, Any]]:
+        return [each.verdict for each in self._results.values() if each.verdict is not None]
+
+    @property
+    def _audits(self) -> list[dict[str, Any]]:
+        return [each.audit for each in self._results.values() if each.audit is not None]
 
     def _circumstances(self) -> Circumstances:
         from embinit.report.document import Circumstances
@@ -177,7 +197,7 @@ class Conclusion:
             seconds=options.seconds,
             data_dir_given=options.data_dir is not None,
             seeds=options.option("seeds"),
-            unfinished=self._state.unfinished,
+            unfinished=self._unfinished,
             asked_whole=options.asked_whole,
         )
 
@@ -207,8 +227,8 @@ class Conclusion:
             tell(f"NOT IN ORDER: {fault}", red=True)
         for note in (*session.get("notes", ()), *self._training.troubles):
             tell(note, yellow=True)
-        if self._state.unfinished is not None:
-            tell(f"unfinished: {self._state.unfinished}", red=True)
+        if self._unfinished is not None:
+            tell(f"unfinished: {self._unfinished}", red=True)
             if (reached := self._training.reached) is not None:
                 tell(f"{reached.stored} are stored; run again")
 

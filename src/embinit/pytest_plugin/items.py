@@ -19,12 +19,13 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import lock_beside
 from embinit.claims.seeds import NAME as SEEDS
-from embinit.claims.seeds import SeedsClaim, SeedsExperiment
+from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
-from embinit.pytest_plugin import RESULT
+from embinit.pytest_plugin import CONTROL, RESULT
 from embinit.runs.kinds import kind_of
 from embinit.runs.modules import Home
+from embinit.stats.statements import Verdict
 
 CASE: pytest.StashKey[Case] = pytest.StashKey()
 """A test's claim as it was read."""
@@ -70,14 +71,10 @@ class Unreadable:
     error: BaseException
 
 
-def ids_of(item: pytest.Item) -> list[str]:
-    """The id of a test's claim or audit, with and without its experiment; none for other tests."""
-    statement = Statement.of(getattr(item, "function", None))
-    if statement is None or not isinstance(item, pytest.Function):
-        return []
+def id_of(item: pytest.Function, statement: Statement) -> str:
+    """The id of a test's claim in its experiment, or of its audit."""
     given = parameter(item)
-    full = [f"{statement.id}[{given.name}]"] if isinstance(given, Experiment) else []
-    return [statement.id, *full]
+    return f"{statement.id}[{given.name}]" if isinstance(given, Experiment) else statement.id
 
 
 def parameter(item: pytest.Function) -> object:
@@ -163,18 +160,14 @@ def cannot_be_read(item: pytest.Function, error: BaseException) -> None:
     if isinstance(error, pytest.skip.Exception | unittest.SkipTest):
         item.add_marker(pytest.mark.skip(reason=str(error)))
     else:
-        item.stash[UNREADABLE] = located(item, error)
+        line = line_in(item.path, error) or line_of(item.function, item.path)
+        item.stash[UNREADABLE] = told(item, line, error)
     item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
 
 def ends_session(error: BaseException) -> bool:
     """Whether an error is meant for the session; pytest's other outcomes are for one test."""
     return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
-
-
-def located(item: pytest.Function, error: BaseException) -> str:
-    """One line for a claim that can't be read: file, line, and what is wrong there."""
-    return told(item, line_in(item.path, error) or line_of(item.function, item.path), error)
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
@@ -226,3 +219,13 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     told = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     lines = str(told).removeprefix("Skipped: ").strip().splitlines()
     return lines[0] if lines else "it was skipped"
+
+
+def state_seeds(metafunc: pytest.Metafunc) -> None:
+    """Makes a test with the fixture ``seeds`` a claim, or a control where it is marked so."""
+    test, item = metafunc.function, metafunc.definition
+    expects = Verdict.SUPPORTED if item.get_closest_marker(CONTROL) else None
+    inside = item.path.is_relative_to(item.config.rootpath)
+    home = item.path.relative_to(item.config.rootpath if inside else item.path.parent)
+    name = ".".join(home.with_suffix("").parts)
+    stated_by(test, name, test.__qualname__, expects)(test)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator
 
 import pytest
 
-from embinit.claims.audit import Audit
-from embinit.claims.entries import claim_entry, properties
+from embinit.claims.audit import Audit, Finding, finding_of
+from embinit.claims.comparisons import Decider, read_by
+from embinit.claims.entries import audit_entry, claim_entry, properties
 from embinit.claims.judging import Case, Judgement, broken, judge
-from embinit.errors import InputError, OutputError, printable
+from embinit.errors import InputError, OutputError, lacking_models, printable
 from embinit.papers import printed_for
-from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument
-from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.outcomes import read_again, settle, settle_audit
+from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import call_here, difference
 from embinit.specs import FunctionRecipe, RunSpec
@@ -25,16 +24,9 @@ from embinit.stats.statements import Verdict
 class Judging:
     """The judging of a session's claims."""
 
-    def __init__(
-        self,
-        options: SessionOptions,
-        state: SessionState,
-        training: Training,
-        looks: LookOrder,
-    ) -> None:
-        """Judges what ``training`` stores, in the order of ``looks``."""
-        self._options, self._state = options, state
-        self._training, self._looks = training, looks
+    def __init__(self, options: SessionOptions, training: Training) -> None:
+        """Judges what ``training`` stores."""
+        self._options, self._training = options, training
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
@@ -47,8 +39,8 @@ class Judging:
             pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self._state.registering.is_asked_for:
-            self._state.registering.register(
+        if self._training.registering.is_asked_for:
+            self._training.registering.register(
                 pyfuncitem, pyfuncitem.stash[CASE], self._training.session
             )
             return True
@@ -89,12 +81,8 @@ class Judging:
         case = item.stash[CASE]
         try:
             session = self._training.session
-            self._looks.wait(case)
-            judgement = judge(
-                case,
-                session=session,
-                may_go_on=self._looks.may_look_again,
-            )
+            self._training.looks.wait(case)
+            judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]
             stored = [result for run in runs if (result := session.result(run)) is not None]
             if (differs := difference(stored, session)) is not None:
@@ -105,3 +93,49 @@ class Judging:
         except Exception as error:
             item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error)
+
+
+def settle_audit(item: pytest.Function, audit: Audit) -> None:
+    """Makes an audit; an inconsistent one is an expected failure, as it is the paper's."""
+    taken = inspect.signature(item.obj).parameters
+    try:
+        checks = item.obj(**{name: item.funcargs[name] for name in taken})
+    except ModuleNotFoundError as error:
+        if (lacking := lacking_models(error)) is None:
+            raise
+        pytest.fail(str(lacking), pytrace=False)
+    finding = finding_of(checks)
+    item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
+    if finding is Finding.INCONSISTENT:
+        wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
+        told = printable(f"{audit.says}: {finding}\n{wrong}")
+        raise pytest.xfail.Exception(told, pytrace=False)
+
+
+def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
+    """Turns the verdict into pytest's outcome, with the numbers in the message."""
+    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
+    if judgement.failures:
+        lines = [*judgement.failures, f"not decided: {claim.says}"]
+        pytest.fail(printable("\n".join(lines)), pytrace=False)
+    if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
+        return
+    if verdict is Verdict.NOT_RUN:
+        (pytest.fail if strict else pytest.skip)(told)
+    if judgement.is_too_weak and not strict:
+        raise pytest.xfail.Exception(f"too weak to come out {claim.expects}\n{told}", pytrace=False)
+    if claim.expects is not None:
+        if not judgement.as_expected:
+            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
+        return
+    if verdict is Verdict.UNDECIDED and not strict:
+        raise pytest.xfail.Exception(told, pytrace=False)
+    if verdict is not Verdict.SUPPORTED:
+        pytest.fail(told, pytrace=False)
+
+
+def read_again(item: pytest.Function, judgement: Judgement) -> None:
+    """Runs a supported claim's test; InputError for other assertions than those judged."""
+    with read_by(Decider(decisions=judgement.decisions)) as decider:
+        bound(item)(judgement.case.experiment)
+    decider.raise_problem()

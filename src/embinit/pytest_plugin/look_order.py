@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from embinit.claims.judging import Case
 from embinit.claims.pending_looks import (
@@ -13,8 +14,10 @@ from embinit.claims.pending_looks import (
     pending_look,
 )
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.training import Training
 from embinit.specs import RunSpec
+
+if TYPE_CHECKING:
+    from embinit.pytest_plugin.training import Training
 
 LOOKS_AHEAD = 4
 """The looks that a CPU trains at once. A GPU trains all that are next, in as large stacks."""
@@ -111,15 +114,15 @@ class LookOrder:
         self._training.session.want((run for look in ahead for run in look.costs), first=True)
         self._expect()
 
-    def longer_than_budget(self) -> str:
-        """A line where what is owed takes longer than the budget; "" where it doesn't."""
+    def longer_than_budget(self) -> list[str]:
+        """A line where what is owed takes longer than the budget."""
         seconds, budget = self._owed_seconds(self._pending.values()), self._options.option("budget")
         if budget is None or self._options.in_time(seconds):
-            return ""
-        return (
+            return []
+        return [
             f"embinit: first interim analyses and controls take about {seconds / 60:.0f} min, more "
             f"than the budget of {budget:g}: they are trained, and no further ones begin"
-        )
+        ]
 
     def _owed_seconds(self, order: Iterable[PendingLook]) -> float:
         """How long the looks that are owed take here, about."""

@@ -1,4 +1,4 @@
-"""A session of claims: the plugins that collect, train, judge and conclude, over one state.
+"""A session of claims: the plugins that collect, train, judge and conclude, over one training.
 
 A claim is parametrised over its experiments on the tier, read at collection to learn its runs, and
 judged when they are stored. SUPPORTED passes, REFUTED and NO EFFECT fail, UNDECIDED is an expected
@@ -14,10 +14,7 @@ from embinit.pytest_plugin import hooks
 from embinit.pytest_plugin.collection import Collection
 from embinit.pytest_plugin.conclusion import Conclusion
 from embinit.pytest_plugin.judging import Judging
-from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.pytest_plugin.training import Training
 
 
@@ -30,15 +27,11 @@ class ClaimSession:
             config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
-        registering = Registering(options.registered_seeds)
-        state = SessionState(options.tier, registering)
-        training = Training(options, state)
-        looks = LookOrder(options, training)
-        collection = Collection(options, state, training, looks)
-        conclusion = Conclusion(options, state, training)
+        training = Training(options)
+        collection, conclusion = Collection(options, training), Conclusion(options, training)
         # Where warnings are errors, a damaged record must still be made again.
         config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
-        judging = Judging(options, state, training, looks)
+        judging = Judging(options, training)
         # The process that the user called concludes, and no worker.
         for plugin in (collection, training, judging, *([] if options.is_worker else [conclusion])):
             config.pluginmanager.register(plugin)

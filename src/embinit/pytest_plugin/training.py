@@ -10,33 +10,41 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from embinit.claims.judging import Case
 from embinit.errors import InputError
 from embinit.pytest_plugin import progress_line
+from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.state import SessionState
 from embinit.runs.engines import Engine, Processes
 from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.machine import end_with
+from embinit.runs.modules import Home
 from embinit.runs.progress import Progress, ProgressSnapshot
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 
 
 class Training:
-    """The training of a session's runs; ``reached`` is how far it came, once it is closed."""
+    """The training of a session's runs.
 
-    def __init__(self, options: SessionOptions, state: SessionState) -> None:
+    ``cases`` are the claims that were collected here, ``modules`` those of all claims; ``reached``
+    is how far it came, once it is closed.
+    """
+
+    def __init__(self, options: SessionOptions) -> None:
         """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
-        self._options, self._state = options, state
+        self._options = options
+        self.cases: list[Case] = []
+        self.modules: dict[Home, None] = {}
+        self.registering = Registering(options.registered_seeds)
+        self.looks = LookOrder(options, self)
         self.cluster: str | None = None
         self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
         self._open = contextlib.ExitStack()
-        if options.on_ray:
-            try:
-                self._join_ray()
-            except InputError as error:
-                raise pytest.UsageError(str(error)) from None
+        if options.on_ray and not (options.config.option.collectonly or options.option("no-train")):
+            self._join_ray()
         if options.is_worker:
             end_with(os.getppid())
 
@@ -44,17 +52,12 @@ class Training:
         """Joins the Ray cluster before anything else; a worker joins its controller's."""
         from embinit.runs import ray_engine
 
-        if self._options.config.option.collectonly or self._options.option("no-train"):
-            return
-        self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
+        try:
+            self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
+        except InputError as error:
+            raise pytest.UsageError(str(error)) from None
+        self._open.callback(ray_engine.disconnect)
         self._options.config.option.embinit_engine = f"ray:{self.cluster}"  # for workers too
-
-    def pytest_unconfigure(self) -> None:
-        """Leaves the Ray cluster."""
-        if self.cluster is not None:
-            from embinit.runs import ray_engine
-
-            ray_engine.disconnect()
 
     def _store(self) -> Store:
         """The store; a session that trains nothing only reads it, from read-only media too."""
@@ -75,7 +78,7 @@ class Training:
         may_train = not options.option("no-train")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)
-        made.modules = tuple(self._state.modules)
+        made.modules = tuple(self.modules)
         made.trainers = Trainers(self.surroundings)
         return made
 
@@ -88,13 +91,13 @@ class Training:
     def _is_open(self) -> bool:
         return "session" in vars(self)
 
-    def forecast(self) -> str:
-        """A line on what will be trained, and how long that takes; "" where nothing is."""
+    def forecast(self) -> list[str]:
+        """What will be trained, how long that takes, and whether a budget has time for it."""
         state = self.progress.look() if self._is_open else None
         if state is None or state.ended:
-            return ""
+            return []
         more = "" if state.seconds is None else f", {state.estimate.removesuffix(' left')}"
-        return f"embinit: {state.stored} stored{more}"
+        return [f"embinit: {state.stored} stored{more}", *self.looks.longer_than_budget()]
 
     @property
     def troubles(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Who trains: this process itself, processes of this machine, or a cluster (``ray_engine``).
+"""Who trains: processes of this machine, or a cluster (``ray_engine``).
 
 An engine has trainers, each of which makes one task after the other while a thread of the session
 waits for it. Trainers plan, judge and store nothing.
@@ -6,25 +6,23 @@ waits for it. Trainers plan, judge and store nothing.
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
+import pickle
+import signal
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Protocol
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
-from embinit.runs.machine import keep_freed_memory, limit_threads, sharers
-from embinit.runs.modules import Home
+from embinit.runs.machine import end_with, keep_freed_memory, limit_threads, sharers
+from embinit.runs.modules import Home, load_modules
+from embinit.runs.reasons import failure_reason
 from embinit.runs.results import RunResult
 from embinit.runs.store import key_of
-from embinit.runs.trainers.processes import (
-    Surroundings,
-    TaskProcess,
-    TrainerEnded,
-    Trainers,
-)
+from embinit.runs.trainers.processes import Surroundings, Trainers
 
 Progress = Callable[[float], None]
 """Gets the share of a task that is done, 0 to 1."""
@@ -72,11 +70,8 @@ class Task:
         return self.make(progress)
 
 
-class Trainer(Protocol):
-    """Makes one task after the other."""
-
-    def make(self, task: Task, progress: Progress) -> list[RunResult]:
-        """The results of a cohort's runs, in its order; TrainerEnded where the trainer did."""
+Trainer = Callable[[Task, Progress], list[RunResult]]
+"""Makes a task: the results of a cohort's runs, in its order; TrainerEnded where it ended."""
 
 
 class Engine(Protocol):
@@ -87,73 +82,66 @@ class Engine(Protocol):
         """How many tasks are made at once, at the most."""
 
     def trainer(self, number: int) -> Trainer:
-        """A trainer by its number; it raises NotStarted where it can't be had."""
+        """A trainer by its number, which makes one task after the other; or NotStarted."""
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""
 
 
-class Here:
-    """The trainer that is this process, whose functions have processes of their own."""
-
-    def __init__(self, trainers: Trainers) -> None:
-        self._trainers = trainers
-
-    def make(self, task: Task, progress: Progress) -> list[RunResult]:
-        """Makes it."""
-        return task.make(progress, self._trainers)
-
-
 class Processes:
-    """An engine of processes on this machine, one for each of ``devices``."""
+    """An engine of processes on this machine, a trainer for each of ``devices``.
+
+    A trainer makes cohorts in one process; users' functions have processes of their own, which the
+    thread that asks calls.
+    """
 
     def __init__(self, devices: Sequence[str], surroundings: Surroundings) -> None:
-        sharing = Counter(devices)
-        self._trainers = [ProcessTrainer(each, sharing[each], surroundings) for each in devices]
+        self._devices = devices
+        self._trainers = [Trainers(surroundings) for _ in devices]
 
     @property
     def slots(self) -> int:
         """One for each of the devices."""
-        return len(self._trainers)
+        return len(self._devices)
 
     def trainer(self, number: int) -> Trainer:
-        """A trainer, whose process is started when it is first needed."""
-        return self._trainers[number]
+        """A trainer, whose processes are started when they are first needed."""
+        device, trainers = self._devices[number], self._trainers[number]
+
+        def make(task: Task, progress: Progress) -> list[RunResult]:
+            task = replace(task, device=device, sharing=self._devices.count(device))
+            if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
+                return task.make(progress, trainers)
+            results: list[RunResult] = trainers.of(None, device).make(task, progress)
+            return results
+
+        return make
 
     def close(self) -> None:
         """Kills the processes."""
-        for trainer in self._trainers:
-            trainer.close()
+        for trainers in self._trainers:
+            trainers.end()
 
 
-class ProcessTrainer:
-    """A process that makes cohorts on one device; users' functions have processes of their own."""
+def task_of(modules: Sequence[Home], task: bytes) -> Task:
+    """The task that was sent, whose recipes may be of the modules."""
+    load_modules(modules)
+    made: Task = pickle.loads(task)
+    return made
 
-    def __init__(self, device: str, sharing: int, surroundings: Surroundings) -> None:
-        self._device, self._sharing, self._surroundings = device, sharing, surroundings
-        self._functions = Trainers(surroundings)
-        self._process: TaskProcess | None = None
-        self._lock, self._closed = threading.Lock(), False
 
-    def make(self, task: Task, progress: Progress) -> list[RunResult]:
-        """Makes it there; a function is called by the thread that asks."""
-        task = replace(task, device=self._device, sharing=self._sharing)
-        if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
-            return task.make(progress, self._functions)
-        with self._lock:
-            if self._closed:
-                raise TrainerEnded("the session has ended")
-            if self._process is None or self._process.process.poll() is not None:
-                if self._process is not None:
-                    self._process.end()
-                self._process = TaskProcess(self._surroundings, self._device)
-        results: list[RunResult] = self._process.make(task, progress)
-        return results
-
-    def close(self) -> None:
-        """Kills it and all that it started."""
-        self._functions.end()
-        with self._lock:
-            self._closed = True
-            if self._process is not None:
-                self._process.end()
+def serve(path: list[str], channel: int, parent: int) -> None:
+    """Makes the tasks that are sent to a process, until nobody sends any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
+    end_with(parent, group=True)
+    connection = Connection(channel)
+    while True:
+        try:
+            request = connection.recv()
+        except EOFError:
+            return
+        try:
+            made = task_of(*request).make_apart(lambda share: connection.send(("share", share)))
+            connection.send(("done", made))
+        except Exception as error:
+            connection.send(("failed", failure_reason(error), traceback.format_exc()))

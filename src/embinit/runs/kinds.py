@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from cattrs.errors import CattrsError
+
 from embinit.distributions import versions_of
 from embinit.errors import InputError
 from embinit.registry import Registry
-from embinit.runs.structure import structured
+from embinit.runs.results import RunResult
+from embinit.runs.structure import fields_of, structured
 from embinit.specs import R, RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.results import RunResult
     from embinit.runs.store_view import StoreView
 
 MOST_RUNS = 16
@@ -165,3 +167,26 @@ def own_code(run: RunSpec) -> str:
     """A digest of the code that makes a run and is not embinit's own; "" where all of it is."""
     codes = [KINDS.code(run.kind), *kind_of(run).codes(run)]
     return "/".join(filter(None, codes))
+
+
+def result_of(record: Mapping[str, Any]) -> RunResult:
+    """The result of a record that ``RunResult.as_record`` made.
+
+    InputError for another shape, or a kind of run that nobody registered. A MemoryError or
+    RecursionError says nothing of the record.
+    """
+    try:
+        plain = dict(record)
+        layout, kind = dict(plain.pop("spec")), plain.pop("kind")
+        seed = layout.pop("seed")
+        if type(seed) is not int:
+            raise ValueError(f"the seed {seed!r} is no whole number")
+        recipe = KINDS[kind].recipe_of(layout)
+        if layout.keys() != recipe.layout().keys():
+            raise ValueError(f"a spec of the kind {kind!r} has {', '.join(recipe.layout())}")
+        return RunResult(RunSpec(recipe, seed), **fields_of(RunResult, plain))
+    except InputError:
+        raise
+    # What plain data lacks, or has in another shape, shows as any of these.
+    except (CattrsError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"no run record ({type(error).__name__}: {error})") from error

@@ -16,6 +16,7 @@ import platform
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -23,14 +24,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.runs.engines import ProcessTrainer, Progress, Task
+from embinit.runs.engines import Processes, Progress, Task, Trainer, task_of
 from embinit.runs.kinds import Making
 from embinit.runs.machine import cores
 from embinit.runs.modules import Home
-from embinit.runs.reasons import REASON, failure_reason
+from embinit.runs.reasons import failure_reason
 from embinit.runs.results import RunResult
-from embinit.runs.trainers.processes import Surroundings, TrainerEnded
-from embinit.runs.trainers.tasks import task_of
+from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnded
 
 RETRIES = 5
 """How often a cohort is begun again after its node was lost. Some nodes are rented by the hour."""
@@ -116,26 +116,29 @@ def _unreachable(address: str | None, error: Exception) -> str:
 def work(modules: Sequence[Home], task: bytes) -> list[RunResult] | InputError:
     """The Ray task: trains a cohort on a node.
 
-    An InputError is returned, not raised, so that Ray does not wrap it.
+    An error is returned, not raised, so that Ray does not wrap it.
     """
     try:
         return task_of(modules, task).make_apart(lambda share: None)
+    except RunFailed as error:
+        return error
     except InputError as error:
         return InputError(f"node {platform.node()}: {error} on every node")
     except Exception as error:
-        error.add_note(REASON + failure_reason(error))  # a traceback stays on its node
-        raise
+        failed = RunFailed(failure_reason(error))
+        failed.add_note(traceback.format_exc())  # else it would stay on its node
+        return failed
 
 
 class RayEngine:
     """An engine of a cluster's nodes; a cohort takes a core, or a GPU of its own."""
 
     def __init__(self, device: str) -> None:
-        self._device = "cpu" if device == "cpu" else "cuda"  # a task sees its own GPU alone
+        self._gpus = int(device != "cpu")
         self._resources: dict[str, float] = {}
         self._answered = time.monotonic()
         self._closed = threading.Event()
-        self._here = ProcessTrainer("cpu", cores(), Surroundings())
+        self._here = Processes(["cpu"], Surroundings())
 
     def watch(self) -> None:
         """Asks how large the cluster is, from now on."""
@@ -153,44 +156,40 @@ class RayEngine:
     @property
     def slots(self) -> int:
         """How many cohorts the cluster trains at once, and one that waits: it grows by demand."""
-        return 1 + self.places
+        return 1 + max(1, int(self._resources.get("GPU" if self._gpus else "CPU", 0)))
 
     @property
-    def places(self) -> int:
-        """How many cohorts the cluster trains at once, as large as it is now."""
-        return max(1, int(self._resources.get("CPU" if self._device == "cpu" else "GPU", 0)))
+    def needs(self) -> dict[str, Any]:
+        """The resources that a task takes of its node, and how often it is begun again."""
+        places = {"num_cpus": 1, "num_gpus": self._gpus}
+        return {**places, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
-    def trainer(self, number: int) -> RayEngine:
+    @cached_property
+    def _work(self) -> Any:
+        """The task, which the head is told of once."""
+        return _ray().remote(**self.needs)(work)
+
+    def trainer(self, number: int) -> Trainer:
         """The cluster, which is one for all."""
-        return self
+        return self._make
 
-    def _lost(self) -> InputError | None:
-        """What to do where the cluster's head is lost."""
-        if time.monotonic() - self._answered < HEAD_SECONDS:
-            return None
-        address = _ray().get_runtime_context().gcs_address
-        return InputError(
-            f"the head of the Ray cluster at {address} is lost; what was trained is stored: start "
-            "the cluster again, then the session"
-        )
-
-    def make(self, task: Task, progress: Progress) -> list[RunResult]:
+    def _make(self, task: Task, progress: Progress) -> list[RunResult]:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
-            return self._here.make(task, progress)
-        sharing = None if self._device == "cpu" else 1
-        task, ray = replace(task, device=self._device, sharing=sharing), _ray()
+            return self._here.trainer(0)(task, progress)
+        if self._gpus:  # a task sees its own GPU alone
+            task = replace(task, device="cuda", sharing=1)
+        ray = _ray()
         reference = self._work.remote(task.modules, pickle.dumps(task))
-        while True:
+        results = None
+        while results is None:
             try:
                 results = ray.get(reference, timeout=1)
-                break
             except ray.exceptions.GetTimeoutError:
                 if self._closed.is_set():
                     ray.cancel(reference, force=True)
                     raise TrainerEnded("the session has ended") from None
-                if (lost := self._lost()) is not None:
-                    raise lost from None
+                self._require_head()
             except ray.exceptions.RayTaskError as error:
                 raise (getattr(error, "cause", None) or error) from None
             except ray.exceptions.RayError as error:
@@ -203,15 +202,14 @@ class RayEngine:
         made: list[RunResult] = results
         return made
 
-    @cached_property
-    def _work(self) -> Any:
-        """The task, which the head is told of once."""
-        return _ray().remote(**self._needs())(work)
-
-    def _needs(self) -> dict[str, Any]:
-        """The resources that a task takes of its node, and how often it is begun again."""
-        gpus = {} if self._device == "cpu" else {"num_gpus": 1}
-        return {"num_cpus": 1, **gpus, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+    def _require_head(self) -> None:
+        """Raises what to do where the cluster's head is lost."""
+        if time.monotonic() - self._answered > HEAD_SECONDS:
+            address = _ray().get_runtime_context().gcs_address
+            raise InputError(
+                f"the head of the Ray cluster at {address} is lost; what was trained is stored: "
+                "start the cluster again, then the session"
+            )
 
     def close(self) -> None:
         """Cancels what is in training."""

@@ -8,17 +8,11 @@ from pathlib import Path
 from embinit.code import is_own_file
 from embinit.errors import InputError
 
-REASON = "embinit: the run failed by "
-"""How the note begins that an error of another process has, where its traceback stayed."""
-
 
 def failure_reason(error: Exception) -> str:
     """Why a run failed, in one line: the error, and the line of the user's code that raised it."""
     if isinstance(error, InputError):
         return str(error)
-    for note in getattr(error, "__notes__", ()):
-        if str(note).startswith(REASON):
-            return str(note).removeprefix(REASON)
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if is_own_file(frame.filename)] or frames
     text = str(error).strip().splitlines() or [""]

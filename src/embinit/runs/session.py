@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.runs.engines import Engine, Here, Task, Trainer
+from embinit.runs.engines import Engine, Progress, Task, Trainer
 from embinit.runs.kinds import Cohort, Making, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import Plan
@@ -110,7 +110,7 @@ class Session(StoreView):
         self.at_work: dict[Work, None] = {}
         self.troubles: list[str] = []
         self.news = threading.Condition()
-        self._plan = Plan(self.largest_cohort)
+        self._plan = Plan(lambda run: kind_of(run).stacked(run, self.device))
         self._blocked: dict[Making, dict[RunSpec, None]] = {}
         self._elsewhere: dict[RunSpec, None] = {}
         self._looked = 0.0
@@ -146,7 +146,7 @@ class Session(StoreView):
     def _end(self, run: RunSpec) -> None:
         """Notes that a run has left the plan, and whether it is over."""
         self.ended.append(run)
-        if run not in self._unkept and not self._is_left(run):
+        if run not in self._unkept and not self.is_missing(run):
             self.over.add(run)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
@@ -158,13 +158,6 @@ class Session(StoreView):
         """The runs that are made twice to check the functions which the given runs call."""
         keys = {(run.kind, kind_of(run).check_key(run)) for run in runs}
         return [run for key, run in self._twice.items() if key in keys]
-
-    def _is_made_twice(self, runs: Iterable[RunSpec]) -> bool:
-        return not set(runs).isdisjoint(self._twice.values())
-
-    def largest_cohort(self, run: RunSpec) -> int:
-        """The most runs that a cohort of the run's kind has on this device."""
-        return kind_of(run).stacked(run, self.device)
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored, or have failed; what is missing joins the plan.
@@ -199,13 +192,17 @@ class Session(StoreView):
         """Trains a cohort where nobody else does; else waits a moment for ``ended`` to grow."""
         if not self._staff():
             if (work := self.take()) is not None:
-                self.train(work, Here(self.trainers))
+                self.train(work, self.here)
             elif len(self.ended) == seen:
                 time.sleep(WAIT_SECONDS)
             return
         with self.news:
             if len(self.ended) == seen:
                 self.news.wait(WAIT_SECONDS)
+
+    def here(self, task: Task, progress: Progress) -> list[RunResult]:
+        """The trainer that is this process; users' functions have processes of their own."""
+        return task.make(progress, self.trainers)
 
     @property
     def is_busy(self) -> bool:
@@ -231,11 +228,11 @@ class Session(StoreView):
     def _hold(self, run: RunSpec, locks: contextlib.ExitStack) -> bool:
         """Whether the run is left, and its lock is held now."""
         try:
-            if self._is_left(run):
+            if self.is_missing(run):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False
-                if self._is_left(run):  # another process may have stored it meanwhile
+                if self.is_missing(run):  # another process may have stored it meanwhile
                     return True
         except InputError as error:  # it can't be locked, or what it reads is gone
             self._unkept[run] = error
@@ -257,10 +254,7 @@ class Session(StoreView):
         NotStarted: the trainer can't be had, and the work waits again.
         """
         try:
-            if isinstance(work.what, Making):
-                self._make_first(work.what, work, trainer)
-            else:
-                self._make(work.what, work, trainer)
+            self._make(work.what, work, trainer)
         except NotStarted:
             work.ended = -1
             raise
@@ -294,13 +288,13 @@ class Session(StoreView):
             self.device,
             tuple(self.definitions),
             tuple(self.modules),
-            self._is_made_twice(runs),
+            not set(runs).isdisjoint(self._twice.values()),
         )
 
     def _made(self, what: Cohort | Making, work: Work, trainer: Trainer) -> list[RunResult]:
         """What a trainer makes, by another one where it ended; TrainerEnded where both did."""
         try:
-            return trainer.make(self._task(what), work.progress)
+            return trainer(self._task(what), work.progress)
         except TrainerEnded as error:
             work.ended += 1
             if self._closing or work.ended > 1:
@@ -308,48 +302,48 @@ class Session(StoreView):
             self.troubles.append(f"{error}; what it trained was begun again")
             return self._made(what, work, trainer)
 
-    def _make_first(self, making: Making, work: Work, trainer: Trainer) -> None:
-        """Makes what runs wait for, and lets them wait for a trainer alone."""
-        error = None
+    def _make(self, what: Cohort | Making, work: Work, trainer: Trainer) -> None:
+        """Makes a cohort's runs and stores them, or lets runs go on that waited for something."""
+        error, results = None, []
         try:
-            self._made(making, work, trainer)
+            results = self._made(what, work, trainer)
         except NotStarted:
             raise
         except Exception as failed:
+            if self._closing:
+                return
             error = failed
+        if isinstance(what, Making):
+            self._let_go_on(what, error)
+        elif error is None:
+            for run, result in zip(what.runs, results, strict=True):
+                self._keep(run, result)
+        elif len(what.runs) > 1 and not isinstance(error, TrainerEnded):
+            for run in what.runs:  # it may be the fault of one of them
+                self._make(Cohort((run,)), work, trainer)
+        else:
+            for run in what.runs:
+                self._fail(run, error)
+
+    def _let_go_on(self, making: Making, error: Exception | None) -> None:
+        """Lets the runs that waited for something wait for a trainer alone."""
         with self.news:
             self.over.add(making)
             runs = self._blocked.pop(making, {})
-            if error is not None and not self._closing:
+            if error is not None:
                 self._unmade[making] = f"{making.name} can't be made: {failure_reason(error)}"
             for run in runs:
                 if self.problem(run) is not None:
                     self._end(run)
             self.want(runs, first=True)
 
-    def _make(self, cohort: Cohort, work: Work, trainer: Trainer) -> None:
-        """Makes and stores a cohort's runs."""
+    def _keep(self, run: RunSpec, result: RunResult) -> None:
         try:
-            results = self._made(cohort, work, trainer)
-        except NotStarted:
-            raise
+            self.keep(self.key(run), result)
+        except InputError as error:
+            self._unkept[run] = error
         except Exception as error:
-            if self._closing:
-                return
-            if len(cohort.runs) > 1 and not isinstance(error, TrainerEnded):
-                for run in cohort.runs:  # it may be the fault of one of them
-                    self._make(Cohort((run,)), work, trainer)
-                return
-            for run in cohort.runs:
-                self._fail(run, error)
-            return
-        for run, result in zip(cohort.runs, results, strict=True):
-            try:
-                self.keep(self.key(run), result)
-            except InputError as error:
-                self._unkept[run] = error
-            except Exception as error:
-                self._fail(run, error)
+            self._fail(run, error)
 
     @contextlib.contextmanager
     def trained_by(self, engine: Engine) -> Iterator[None]:

@@ -25,8 +25,7 @@ from filelock import FileLock, Timeout
 from embinit.errors import InputError, OutputError, is_unwritable, lacking_models
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
-from embinit.runs.kinds import kind_of, own_code, versions_behind
-from embinit.runs.records import result_of
+from embinit.runs.kinds import kind_of, own_code, result_of, versions_behind
 from embinit.runs.results import RunName, RunResult, moment
 from embinit.specs import RunSpec, canonical
 
@@ -104,10 +103,7 @@ class Store:
 
     def path(self, key: str) -> Path:
         """The path of the record of ``key``, whether it exists or not."""
-        return Path(self._path(key))
-
-    def _path(self, key: str) -> str:
-        return f"{self._runs}/{key[:2]}/{key}.json"
+        return self._runs / key[:2] / f"{key}.json"
 
     def names(self, key: str) -> list[str]:
         """The names of the records of ``key`` by what they were made from, the newest first."""
@@ -132,14 +128,12 @@ class Store:
 
     def __contains__(self, key: str) -> bool:
         """Whether there is a record of ``key``, damaged or not."""
-        return os.path.exists(self._path(key))
+        return self.path(key).exists()
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all stored runs, sorted."""
-        return iter(sorted(path.stem for path in self._files() if _is_record(path)))
-
-    def _files(self) -> Iterator[Path]:
-        return self._runs.glob("*/*")
+        # The name of a temporary file begins with a dot.
+        return iter(sorted(path.stem for path in self._runs.glob("*/[!.]*.json")))
 
     def get(self, key: str, run: RunSpec | None = None) -> RunResult | None:
         """The result of ``key``; None if there is none, or a damaged one.
@@ -316,11 +310,6 @@ def _failure_in(path: Path) -> Failure | None:
         return Failure(path.stem, **(known | {"run": RunName(**known["run"])}))
     except (OSError, ValueError, LookupError, TypeError):
         return None
-
-
-def _is_record(path: Path) -> bool:
-    """Whether a file has the name of a whole record; a temporary one begins with a dot."""
-    return path.suffix == ".json" and not path.name.startswith(".")
 
 
 def _same(stored: RunSpec, asked: RunSpec) -> bool:

@@ -33,7 +33,6 @@ class StoreView:
         self._keys: dict[RunSpec, str] = {}
         self._names: dict[str, str] = {}
         self._stale: set[str] = set()
-        self._stored: set[RunSpec] = set()
         self._results: dict[str, RunResult] = {}
         self._checked: dict[object, str | None] = {}
         self._failures: dict[RunSpec, str] = {}
@@ -44,11 +43,13 @@ class StoreView:
 
         Text and vectors are read, so that a problem shows before anything trains.
         """
+        stored = self.is_stored(run)
+        if stored or self.failure(run) is not None:
+            return self.failure(run)
         try:
-            if (failure := self.failure(run)) is not None:
-                return failure
-            if self.is_stored(run):
-                return None
+            lacking = self.lacks(run)
+            if not lacking:
+                self.key(run)
         except InputError as error:
             return str(error)
         if not self.may_train:
@@ -56,7 +57,7 @@ class StoreView:
                 f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
                 "trained"
             )
-        if lacking := self.lacks(run):  # it is made first, and read then
+        if lacking:  # it is made first, and read then
             return next(filter(None, map(self._unmade.get, lacking)), None)
         kind = kind_of(run)
         # One data draw is like another: to read the texts of all takes minutes.
@@ -90,32 +91,37 @@ class StoreView:
     def name_of(self, run: RunSpec) -> str:
         """The name of the run's record: its key, with what it was made from if that was traced."""
         key = self.key(run)
-        if not kind_of(run).traced:
-            return key
-        if key not in self._names:
-            for name in self.store.names(key):
-                if name not in self._stale and self._holds(name, run):
-                    self._names[key] = name
-                    break
-        return self._names.get(key, key)
-
-    def _holds(self, name: str, run: RunSpec) -> bool:
-        """Whether a record is still the run's; it is looked at once a session."""
-        try:
-            stored = self.store.get(name, run)
-        except InputError as error:
-            self._failures[run] = str(error)
-            return False
-        holds = stored is not None and kind_of(run).holds(stored, self)
-        if not holds:
-            self._stale.add(name)
-        return holds
+        return self._names.get(key, key) if self.is_stored(run) else key
 
     def is_stored(self, run: RunSpec) -> bool:
         """Whether the store has a record of the run, which holds."""
-        if run not in self._stored and not self.lacks(run) and self.name_of(run) in self.store:
-            self._stored.add(run)
-        return run in self._stored
+        return self.result(run) is not None
+
+    def result(self, run: RunSpec) -> RunResult | None:
+        """The run's result, read from the store once; None while there is none that holds."""
+        if (known := self._results.get(self._keys.get(run, ""))) is not None:
+            return known
+        try:
+            if run in self._failures or self.lacks(run):
+                return None
+            key = self.key(run)
+        except InputError:
+            return None  # ``problem`` says so
+        try:
+            self._read(key, run)
+        except InputError as error:
+            self._failures[run] = str(error)
+        return self._results.get(key)
+
+    def _read(self, key: str, run: RunSpec) -> None:
+        """Reads the newest record that holds; one that doesn't is looked at once a session."""
+        kind = kind_of(run)
+        for name in self.store.names(key) if kind.traced else [key]:
+            if name not in self._stale and (stored := self.store.get(name, run)) is not None:
+                if not kind.traced or kind.holds(stored, self):
+                    self._names[key], self._results[key] = name, stored
+                    return
+                self._stale.add(name)
 
     def keep(self, key: str, result: RunResult) -> None:
         """Stores a result, which holds in this session."""
@@ -127,32 +133,9 @@ class StoreView:
         self._names[key] = name
         self.trained += 1
 
-    def result(self, run: RunSpec) -> RunResult | None:
-        """The run's result, read from the store once; None while it is not stored."""
-        if (known := self._results.get(self._keys.get(run, ""))) is not None:
-            return known
-        if self.problem(run) is not None or self.lacks(run):
-            return None
-        key = self.key(run)
-        if key not in self._results:
-            try:
-                stored = self.store.get(self.name_of(run), run)
-            except InputError as error:
-                self._failures[run] = str(error)
-                return None
-            if stored is None:
-                self._names.pop(key, None)
-                self._stored.discard(run)
-                return None
-            self._results[key] = stored
-        return self._results[key]
-
     def is_missing(self, run: RunSpec) -> bool:
         """Whether the run is neither stored nor has failed."""
         return self.result(run) is None and self.failure(run) is None
-
-    def _is_left(self, run: RunSpec) -> bool:
-        return run not in self._failures and not self.is_stored(run)
 
     def lacks(self, run: RunSpec) -> Sequence[Making]:
         """What the run reads and is made before it, such as a data draw's embedding table."""

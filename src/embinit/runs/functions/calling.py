@@ -78,16 +78,10 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
     trainers: Trainers = context.trainers or _trainers()
     trainer = trainers.of(known.home, context.device, alone=known.process)
     try:
-        return trainer.call(
-            known.name,
-            inspect.unwrap(known.function).__qualname__,
-            run.recipe.arguments,
-            run.seed,
-            context.device,
-            [*known.told()],
-            context.progress,
-            known.timeout,
-        )
+        qualname = inspect.unwrap(known.function).__qualname__
+        taken, arguments = [*known.told()], run.recipe.arguments
+        request = known.name, qualname, arguments, run.seed, context.device, taken
+        return trainer.call(request, context.progress, known.timeout)
     finally:
         if known.process or trainer.process.poll() is not None:
             trainers.drop(trainer)

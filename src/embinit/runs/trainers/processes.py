@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from typing import Any, NamedTuple
@@ -45,6 +45,10 @@ class NotStarted(OSError):
     """No process can be started that trains."""
 
 
+Request = tuple[str, str, str, int, str, list[str]]
+"""A call: the name, the qualified name, the arguments, the seed, the device, and what it takes."""
+
+
 class Answer(NamedTuple):
     """What a call gave: its answer, its curves, and what its process has read."""
 
@@ -63,14 +67,21 @@ class Surroundings:
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
-class Served:
-    """A process that answers what it is sent, and ends with the process that started it."""
+class Trainer:
+    """A process that trains, and ends with the process that started it.
 
-    def __init__(self, module: str, told: Sequence[Any], around: Surroundings, device: str) -> None:
-        """Starts ``module.serve`` with the path, what is told, a channel and this process's id."""
+    It calls the functions of the module ``home``, run after run; without one it makes tasks.
+    """
+
+    def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
+        """Starts the process; NotStarted where it can't be."""
+        self.states: dict[str, dict[str, str]] | None = None
+        self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
-        given = (module, around.path, *told, theirs.fileno(), os.getpid())
+        module = "embinit.runs.trainers.serving" if home else "embinit.runs.engines"
+        more = (surroundings.argv, home) if home else ()
+        given = (module, surroundings.path, theirs.fileno(), os.getpid(), *more)
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process
@@ -81,8 +92,8 @@ class Served:
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=subprocess.STDOUT,
-                    env={**around.environ, **threads},
-                    cwd=around.directory,
+                    env={**surroundings.environ, **threads},
+                    cwd=surroundings.directory,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
@@ -152,22 +163,10 @@ class Served:
         self._connection.close()
         self._output.close()
 
-
-class Trainer(Served):
-    """A process that trains the functions of one module, run after run."""
-
-    def __init__(self, home: Home, surroundings: Surroundings, device: str) -> None:
-        """Starts the process; NotStarted where it can't be."""
-        self.home = home
-        self.states: dict[str, dict[str, str]] | None = None
-        super().__init__(
-            "embinit.runs.trainers.serving", (surroundings.argv, home), surroundings, device
-        )
-
     def load(self) -> dict[str, dict[str, str]]:
         """The globals of the project's modules, once loaded; RunFailed where they can't be."""
         if self.states is None:
-            self.states = self._receive(self.home[0], lambda share: None, None)[1]
+            self.states = self._receive(self._name, lambda share: None, None)[1]
         return self.states
 
     def state(self, module: str) -> dict[str, str]:
@@ -177,25 +176,20 @@ class Trainer(Served):
         return self.load().get(module, {})
 
     def call(
-        self,
-        name: str,
-        qualname: str,
-        arguments: str,
-        seed: int,
-        device: str,
-        taken: Sequence[str],
-        progress: Callable[[float], None],
-        timeout: float | None,
+        self, request: Request, progress: Callable[[float], None], timeout: float | None
     ) -> Answer:
         """Calls a function; RunFailed where it gives no answer, with what it printed as a note."""
         self.load()
-        request = (name, qualname, arguments, seed, device, taken)
-        _, *answer = self.ask(name, request, progress, timeout)
-        return Answer(*answer)
+        return Answer(*self.ask(request[0], request, progress, timeout)[1:])
+
+    def make(self, task: Any, progress: Callable[[float], None]) -> Any:
+        """What a task gives; RunFailed where it raises."""
+        whole = task.modules, pickle.dumps(task)  # which may need the modules
+        return self.ask(self._name, whole, progress)[1]
 
 
 class Trainers:
-    """The trainers of functions, by module, each started when it is first needed."""
+    """The processes of one trainer, each started when it is first needed."""
 
     def __init__(self, surroundings: Surroundings | None = None) -> None:
         self.surroundings = surroundings or Surroundings()
@@ -204,14 +198,17 @@ class Trainers:
         self._lock, self._ended = threading.Lock(), False
         weakref.finalize(self, _end, self._running)
 
-    def of(self, home: Home, device: str = "cpu", alone: bool = False) -> Trainer:
-        """The trainer of a module: the one that is there, or with ``alone`` a new one."""
+    def of(self, home: Home | None, device: str = "cpu", alone: bool = False) -> Trainer:
+        """The one for a module, or for tasks: that is there, or with ``alone`` a new one."""
         with self._lock:
             if self._ended:
                 raise TrainerEnded("the session has ended")
             key = object() if alone else (home, device)
             known = self._running.pop(key, None)
-            if known is None or known.process.poll() is not None:
+            if known is not None and known.process.poll() is not None:
+                known.end()
+                known = None
+            if known is None:
                 while len(self._running) >= MOST_TRAINERS:
                     self._running.pop(next(iter(self._running))).end()
                 known = Trainer(home, self.surroundings, device)
@@ -219,7 +216,7 @@ class Trainers:
             return known
 
     def drop(self, trainer: Trainer) -> None:
-        """Ends a trainer, which another one will replace."""
+        """Ends a process, which another one will replace."""
         for key in [key for key, each in self._running.items() if each is trainer]:
             self._running.pop(key, None)
         trainer.end()
@@ -234,19 +231,3 @@ class Trainers:
 def _end(running: dict[object, Trainer]) -> None:
     while running:
         running.popitem()[1].end()
-
-
-class TaskProcess(Served):
-    """A process that makes the tasks that it is sent."""
-
-    def __init__(self, surroundings: Surroundings, device: str) -> None:
-        """Starts the process; NotStarted where it can't be."""
-        super().__init__("embinit.runs.trainers.tasks", (), surroundings, device)
-
-    def make(self, task: Any, progress: Callable[[float], None]) -> Any:
-        """What a task gives; what it raises is raised here."""
-        whole = task.modules, pickle.dumps(task)  # which may need the modules
-        word, answer = self.ask("a trainer", whole, progress)
-        if word == "raised":
-            raise answer
-        return answer

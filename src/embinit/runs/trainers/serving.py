@@ -96,7 +96,7 @@ class Seeds:
 
 
 def serve(
-    path: list[str], argv: list[str], home: tuple[str, str], channel: int, parent: int
+    path: list[str], channel: int, parent: int, argv: list[str], home: tuple[str, str]
 ) -> None:
     """Loads a module and answers calls of its functions, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
