@@ -58,7 +58,7 @@ def _report(parsed: argparse.Namespace) -> int:
     elif parsed.markdown:
         print(markdown.as_markdown(first, *compared(parsed)), end="")
     else:
-        text = page.render(first, {}, beside=others)
+        text = page.render(first, {}, others=others)
         try:
             write_atomically(parsed.to, text)
         except OSError as error:

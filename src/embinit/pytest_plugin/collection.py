@@ -10,7 +10,7 @@ import pytest
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
-from embinit.claims.lock import lock_beside
+from embinit.claims.lock import nearest_lock
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
@@ -201,6 +201,6 @@ class Collection:
 def _check_lock(item: pytest.Function) -> None:
     """Refuses a lock that can't be read, before anything trains."""
     try:
-        _ = lock_beside(item.path).document
+        _ = nearest_lock(item.path).document
     except InputError as error:
         raise pytest.UsageError(str(error)) from None

@@ -12,7 +12,7 @@ from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
 MOST_ARMS = 6
-"""The most arms that a plot of curves can show: more lines can't be told apart."""
+"""The most arms that a plot of curves can show: more lines look alike."""
 
 
 @dataclass(frozen=True)

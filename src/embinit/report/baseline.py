@@ -87,7 +87,7 @@ class Since:
 
     @property
     def in_words(self) -> str:
-        """What is to be said beside the changes: that there are none, what was not compared."""
+        """That there are no changes, and how many claims were not compared."""
         left = len(self.left_out)
         where = "in what was compared" if left else "since the baseline"
         told = [] if self.changes else [f"No changes {where}."]

@@ -62,7 +62,7 @@ def make_document(
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {
-        **({"papers": [told_of(paper) for paper in papers]} if papers else {}),
+        **({"papers": [paper_entry(paper) for paper in papers]} if papers else {}),
         **({"locks": locks} if locks else {}),
         **({"notes": notes} if notes else {}),
         "started": moment(circumstances.started),
@@ -83,7 +83,7 @@ def make_document(
     return document | {"summary": summarise(document)}, results
 
 
-def told_of(paper: Paper) -> dict[str, Any]:
+def paper_entry(paper: Paper) -> dict[str, Any]:
     """What a document holds of a paper, so that a report can be made without the paper."""
     return {
         "key": paper.key,

@@ -106,15 +106,15 @@ class Session:
 def render(
     document: Mapping[str, Any],
     results: Mapping[str, RunResult],
-    beside: Sequence[Mapping[str, Any]] = (),
+    others: Sequence[Mapping[str, Any]] = (),
     since: Since | None = None,
 ) -> str:
     """The page as HTML text, with curves of the runs whose ``results`` are given by key.
 
-    ``beside`` are documents of other tiers, ``since`` what changed since a baseline (None without
+    ``others`` are documents of other tiers, ``since`` what changed since a baseline (None without
     one). InputError if a document has another schema version, or lacks a field.
     """
-    documents = [document, *beside]
+    documents = [document, *others]
     for each in documents:
         if each.get("schema_version") != SCHEMA_VERSION:
             raise InputError(

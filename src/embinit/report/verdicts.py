@@ -74,7 +74,7 @@ def difference(comparison: Mapping[str, Any]) -> str:
 
 
 def leaning(comparison: Mapping[str, Any]) -> str:
-    """The probable effect of more seeds on an undecided comparison; "" if it can't be told."""
+    """The probable effect of more seeds on an undecided comparison; "" if it is unknown."""
     p, against = finite(comparison["p"]), finite(comparison["p_against"])
     if p is None or against is None:
         return ""
@@ -133,7 +133,7 @@ def allows_print(entry: Mapping[str, Any]) -> bool:
 
 
 def qualified(entry: Mapping[str, Any]) -> str:
-    """What a SUPPORTED claim must not be told without; "" for one that needs no such words."""
+    """The restriction that is printed with a SUPPORTED claim; "" without one."""
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
     found = [_qualified(each) for each in entry["comparisons"]]
@@ -198,7 +198,7 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The locks that claims were held against: file and digest of each."""
+    """The locks that claims were compared with: file and digest of each."""
     known = {
         (entry["registration"]["lock"], entry["registration"]["digest"])
         for entry in claims
