@@ -1,4 +1,4 @@
-"""``embinit report``: verdicts that are there as a page or as Markdown, and what stores hold."""
+"""``embinit report``: render verdicts.json as a page or Markdown, or judge several stores."""
 
 from __future__ import annotations
 

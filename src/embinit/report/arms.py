@@ -1,4 +1,4 @@
-"""From run records to arms: runs of one label whose specs differ in the seed alone."""
+"""Group runs into arms, and choose the learning curves that a claim's card shows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def gather(
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """Draws the curve that most arms have, rather a score than a loss; None without one."""
+    """Draw the curve that most arms have, a score before a loss; None without one."""
     if len(arms) > MOST_ARMS:
         return None
     measures = sorted(

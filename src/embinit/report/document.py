@@ -1,4 +1,4 @@
-"""The verdicts document of a session, made of judged claims and of the runs that a store has."""
+"""Make the content of verdicts.json from judged claims and the runs in a store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_document(
     circumstances: Circumstances,
     **absent: Sequence[dict[str, str]],
 ) -> tuple[dict[str, Any], dict[str, RunResult]]:
-    """The document of a session with its summary, and the results of its claims' runs by key.
+    """Make a session's document, and return it with the results of its claims' runs by key.
 
     Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
     ``skipped``.
@@ -84,7 +84,7 @@ def make_document(
 
 
 def paper_entry(paper: Paper) -> dict[str, Any]:
-    """What a document holds of a paper, so that a report can be made without the paper."""
+    """The facts of a paper that a report needs."""
     return {
         "key": paper.key,
         "citation": paper.citation,
