@@ -1,4 +1,4 @@
-"""The summary of a verdicts document: all that the report, Markdown, README and terminal count.
+"""Count verdicts and findings, once for the report, Markdown, README and terminal.
 
 It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it,
 each in some settings. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
@@ -165,18 +165,18 @@ def _controls(controls: Sequence[Entry]) -> dict[str, int]:
 
 
 def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    """Claims by whose statements they are, and by whether training decides them."""
+    """The counts of claims by author of the statement, and by whether training decides them."""
     for paper in sorted({entry["paper"] for entry in claims}):
-        for origin in (*map(str, Origin), ""):
+        for origin in Origin:
             for trained in (True, False):
                 of_kind = [
                     entry
                     for entry in claims
-                    if (entry["paper"], entry.get("origin", "")) == (paper, origin)
-                    and entry.get("trained", True) == trained
+                    if (entry["paper"], entry["origin"], entry["trained"])
+                    == (paper, origin, trained)
                 ]
                 if of_kind:
-                    whose = f"{Origin(origin).in_words} statements" if origin else "statements"
+                    whose = f"{origin.in_words} statements"
                     whose += "" if trained else ", by arithmetic on tables"
                     yield {"paper": paper, "whose": whose, **_registered(of_kind)}
 
@@ -227,7 +227,7 @@ def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) -> str:
-    """The kind of data; "" for data that nobody says anything of."""
+    """The kind of data; "" where it is unknown."""
     if paper.get("made"):
         return SYNTHETIC if document["session"]["tier"] in paper["made"] else REAL
     made = any(str(entry["task"] or "").startswith(SYNTHETIC_TASK) for entry in claims)
