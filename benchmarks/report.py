@@ -27,7 +27,7 @@ def main(picture: str) -> None:
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as directory, sync_playwright() as playwright:
         path = Path(directory) / "index.html"
-        path.write_text(render(document, {}, beside=[real]), encoding="utf-8")
+        path.write_text(render(document, {}, others=[real]), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 980})
         page.goto(path.as_uri())

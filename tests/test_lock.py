@@ -19,7 +19,7 @@ import pytest
 from builders import make_experiment, make_result, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
-from embinit.claims.lock import NAME, Lock, lock_beside
+from embinit.claims.lock import NAME, Lock, nearest_lock
 from embinit.claims.pilot import margin_of
 from embinit.claims.registration_status import (
     difference,
@@ -357,11 +357,11 @@ def test_the_lock_is_the_nearest_within_the_project(tmp_path):
     (home / "pyproject.toml").write_text("")
     beside = home / "claims/deep/claims.lock"
     path = home / "claims/deep/test_it.py"
-    assert lock_beside(path).path == beside
+    assert nearest_lock(path).path == beside
     (home / "claims" / NAME).write_text("")
-    assert lock_beside(path).path == home / "claims" / NAME
+    assert nearest_lock(path).path == home / "claims" / NAME
     beside.write_text("")
-    assert lock_beside(path).path == beside
+    assert nearest_lock(path).path == beside
 
 
 def test_a_difference_names_what_changed():

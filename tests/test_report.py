@@ -375,7 +375,7 @@ def test_changes_since_a_baseline_are_shown(tmp_path):
 def test_several_documents_are_one_page():
     """Each has its claims, its controls, its methods and its provenance."""
     made, real = (read(REFERENCE / tier / "verdicts.json") for tier in ("micro", "sample"))
-    html = render(made, {}, beside=[real])
+    html = render(made, {}, others=[real])
     page = check(html)
     for document in (made, real):
         assert document["session"]["command"] in page.text

@@ -34,7 +34,7 @@ def blessed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page of both blessed references."""
     made, real = (read(REFERENCE / tier / "verdicts.json") for tier in ("micro", "sample"))
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render(made, {}, beside=[real]), encoding="utf-8")
+    path.write_text(render(made, {}, others=[real]), encoding="utf-8")
     return path.as_uri()
 
 

@@ -97,7 +97,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     found = lists([table])
     assert found["synthetic language"]["Replicates"] == [TITLE]
     assert found["real text"]["Does not replicate, or is mixed"] == [TITLE]
-    text = " ".join(check(render(made, {}, beside=[real])).text.split())
+    text = " ".join(check(render(made, {}, others=[real])).text.split())
     for words in (
         "What the synthetic language can't show",
         "replicates 2 of 3, 1 undecided",

@@ -20,14 +20,15 @@ def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exa
         "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact,
         "relation": "<", "margin": 2.0, "left_values": [18.9], "right_values": [31.04],
         "metric": "bleu", "hangs_on": None,
-        "interval": [None, None],
+        "interval": [None, None], "p_no_effect": None, "printed": [],
     }  # fmt: skip
 
 
 def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **changes):
     return {
         "id": name, "verdict": verdict, "control": False, "as_expected": None, "expects": None,
-        "paper": "mine", "statement": "It is so", "task": None, "family": "mine/finding",
+        "paper": "mine", "origin": "paper", "trained": True, "statement": "It is so",
+        "task": None, "family": "mine/finding",
         "family_says": "Mine: a finding", "reason": "",
         "comparisons": comparisons or (comparison(verdict),),
         **changes,
@@ -145,7 +146,7 @@ def test_why_claims_could_not_run_is_told_once():
     ]
     assert lines[-1] == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; no controls; "
-        "0 of 1 checks of printed numbers are consistent"
+        "0 of 1 checks of the papers' printed numbers agree"
     )
 
 

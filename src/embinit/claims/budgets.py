@@ -1,4 +1,4 @@
-"""Parameter budgets: arms that are said to be of one size must be, or their claim is not run.
+"""Check that arms which must have equally many parameters do, before anything runs.
 
 Counted from the specs alone, before anything is read or trained.
 """

@@ -135,8 +135,8 @@ class Lock:
             self.__dict__.pop(name, None)
 
 
-def lock_beside(path: Path) -> Lock:
-    """The lock of a file of claims: next to it, or above it within its project, or a new one."""
+def nearest_lock(path: Path) -> Lock:
+    """The lock of a file of claims: the nearest in its folder or above it, or a new one."""
     folder = path.absolute().parent
     for each in (folder, *folder.parents):
         # One that can't be read, as a link that leads nowhere, is refused when it is asked.
@@ -154,7 +154,7 @@ def _lock(path: Path, changed: int) -> Lock:
 
 
 def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
-    """The lock of a claim without pytest; None where no file tells where it stands."""
+    """The lock of a claim without pytest; None where it has no file."""
     homes = [inspect.unwrap(test)]
     if isinstance(experiment, FunctionExperiment):
         homes.append(inspect.unwrap(experiment.function.function))
@@ -165,7 +165,7 @@ def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
         except TypeError:
             continue
         if path.is_file() and not path.is_relative_to(shipped):
-            return lock_beside(path)
+            return nearest_lock(path)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Decides a claim's comparisons at its interim analyses."""
+"""Decide a claim's comparisons at its interim analyses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def look(
     lookup: Lookup,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> list[Decision]:
-    """Decides a claim's comparisons, look by look.
+    """Decide a claim's comparisons, one interim analysis after the other.
 
     A later look takes only the comparisons that are still open. Looking ends once the claim as a
     whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,

@@ -115,13 +115,13 @@ def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
     """The runs that a margin is measured on: the right side's, or the left's of a number."""
     if margin_given(comparison):
         return []
-    return _registering(held_against(comparison), ENOUGH_REGISTERED).runs()
+    return _registering(noise_side(comparison), ENOUGH_REGISTERED).runs()
 
 
 def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     """The comparison with the margin that was given, or else measured (or InputError)."""
     if not (margin := margin_given(comparison)):
-        side = _registering(held_against(comparison), ENOUGH_REGISTERED)
+        side = _registering(noise_side(comparison), ENOUGH_REGISTERED)
         found = side.values(lookup)
         values = [each for each in found if each is not None and math.isfinite(each)]
         lacking = [side.runs_of(index) for index, each in enumerate(found) if each not in values]
@@ -143,7 +143,7 @@ def margin_given(comparison: Comparison) -> float:
     return comparison.left.margin or comparison.right.margin
 
 
-def held_against(comparison: Comparison) -> Quantity:
+def noise_side(comparison: Comparison) -> Quantity:
     """The side whose noise is a comparison's: the right one, or the left of a number."""
     return comparison.right if comparison.right.terms else comparison.left
 

@@ -1,4 +1,4 @@
-"""Foresight: what a claim's looks can see, by the registered spread of each difference alone."""
+"""Predict what a claim's interim analyses can detect, from preregistered standard deviations."""
 
 from __future__ import annotations
 

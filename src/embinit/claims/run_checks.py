@@ -1,4 +1,4 @@
-"""Checks of a claim's runs: arms that came out the same, and seeds that don't decide the numbers.
+"""Check a claim's runs for arms with equal results and for ignored seeds.
 
 A setting that never reaches the training gives two arms one result, whose difference of 0 says
 nothing of the setting. ``decided`` makes an error of it, whatever the claim states but equality. A
@@ -22,7 +22,7 @@ from embinit.stats.statements import Relation, Verdict
 
 
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
-    """The decision on a comparison; none where two of its arms are one in all that they recorded.
+    """Decide a comparison; refuse two trained arms that have equal results on every seed.
 
     Scores that are equal on every seed leave it UNDECIDED, also where it states equality: without
     noise nothing can be compared. Statistics of tables are decided as they are.
@@ -79,7 +79,7 @@ def _same(one: RunResult | None, other: RunResult | None) -> bool:
 
 
 def _recorded(result: RunResult) -> tuple[object, ...]:
-    """All that training gave: the measures and the curves, in a form that compares by value."""
+    """A run's measures, curves and failure, in a form that compares by value."""
     curves = {name: tuple(values) for name, values in result.curves.items()}
     return dict(result.measures), curves, result.failure
 
@@ -115,7 +115,7 @@ def seed_faults(results: Iterable[RunResult]) -> list[str]:
 
 
 def repeated_otherwise(results: Iterable[RunResult], on_cpu: bool) -> list[str]:
-    """What came of runs that were made twice and differed, on CPUs or else on GPUs, a line each."""
+    """A line for each run that was repeated and differed, on CPUs or else on GPUs."""
     about = [each.provenance for each in results if each.provenance.get(AGAIN)]
     places = [(str(each[AGAIN]), str(each.get("device", "cpu"))) for each in about]
     return [*{told: None for told, place in places if place.startswith("cpu") == on_cpu}]

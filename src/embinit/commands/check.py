@@ -1,4 +1,4 @@
-"""``embinit check``: are a suite's verdicts in order?
+"""``embinit check``: fail if a session has faults or lost a finding of the baseline.
 
 A refuted claim is a result and no fault, so pytest's failure alone can't say whether a change may
 land. In order means: every control came out as it should, and, with a baseline, no finding of it is

@@ -56,7 +56,7 @@ def _new(parsed: argparse.Namespace) -> int:
 
 
 PLACEHOLDER = "git+https://github.com/OWNER/embinit"
-"""Stands for where embinit is installed from, where that can't be told."""
+"""Written for the place that embinit is installed from, where that is unknown."""
 
 
 def _requirement() -> str:

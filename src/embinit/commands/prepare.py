@@ -1,4 +1,4 @@
-"""``embinit prepare``: text as ids and vectors by word, for another machine."""
+"""``embinit prepare``: tokenize text and look up vectors, for use on another machine."""
 
 from __future__ import annotations
 

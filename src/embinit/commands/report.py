@@ -1,4 +1,4 @@
-"""``embinit report``: verdicts that are there as a page or as Markdown, and what stores hold."""
+"""``embinit report``: render verdicts.json as a page or Markdown, or judge several stores."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _report(parsed: argparse.Namespace) -> int:
     elif parsed.markdown:
         print(markdown.as_markdown(first, *compared(parsed)), end="")
     else:
-        text = page.render(first, {}, beside=others)
+        text = page.render(first, {}, others=others)
         try:
             write_atomically(parsed.to, text)
         except OSError as error:

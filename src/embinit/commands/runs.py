@@ -1,4 +1,4 @@
-"""``embinit runs``: what a store has. Nothing of the user's code is imported for it."""
+"""``embinit runs``: list the runs of a store, without importing the user's code."""
 
 from __future__ import annotations
 

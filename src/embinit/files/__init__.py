@@ -1,1 +1,1 @@
-"""Files: writing that a kill can't halve, and reading that refuses in one line."""
+"""Read and write files, with one clear error for a broken one."""

@@ -101,5 +101,5 @@ def finite(digits: str) -> float:
 
 
 def plain_name(name: object) -> bool:
-    """Whether a name that a file gives is that of a file beside it, and leads nowhere else."""
+    """Whether a name that a file gives is that of a file next to it, and leads nowhere else."""
     return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")

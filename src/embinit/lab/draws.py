@@ -15,11 +15,11 @@ from embinit.registry import Named, Registry, unknown
 T = TypeVar("T")
 
 ANY_WORLD = "any"
-"""What stands for the draw in the name of an entry that each seed has on a draw of its own."""
+"""The number of the draw in a name that has another draw for each seed."""
 
 
 def at_world(name: str, world: int | str) -> str:
-    """The name of an entry on a draw; draw 0 is what the name stands for without a number."""
+    """The name of an entry on a draw; draw 0 has no number."""
     return f"{name}@{world}" if world else name
 
 

@@ -1,4 +1,4 @@
-"""Papers whose findings are claims: one object a paper, which holds all that is the paper's own.
+"""Papers whose findings are claims, one object for each paper.
 
 A package registers its paper under the entry-point group ``embinit.papers``. Claims name their
 paper by the first part of their id; one whose paper nobody registered is tested like any other.
@@ -67,7 +67,7 @@ def _nothing(*_: object) -> tuple[()]:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: all that embinit asks of one.
+    """A paper with its tiers, experiments, findings and printed numbers.
 
     ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them, and
     ``noise`` what its baselines learn and how evenly. ``printed`` has its numbers for a comparison.

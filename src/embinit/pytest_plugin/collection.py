@@ -14,7 +14,7 @@ from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
 from embinit.claims.known_noise import with_known_noise
-from embinit.claims.lock import lock_beside
+from embinit.claims.lock import nearest_lock
 from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
@@ -140,7 +140,7 @@ class Collection:
         if not isinstance(stated, Claim):
             return
         self._let_it_train(item)
-        _check(lambda: lock_beside(item.path).document)
+        _check(lambda: nearest_lock(item.path).document)
         try:
             family = folder.family(stated, self._options.tier)
             case = read_item(item, family, self._options.most_seeds)

@@ -17,7 +17,7 @@ import pytest
 from embinit.claims.definitions import Family, argument_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
-from embinit.claims.lock import lock_beside
+from embinit.claims.lock import nearest_lock
 from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
@@ -140,7 +140,7 @@ def read_item(item: pytest.Function, family: Family, most_seeds: int | None = No
         )
     if most_seeds is not None:
         given = replace(given, most_seeds=most_seeds)
-    case = read(bound(item), given, family, lock_beside(item.path))
+    case = read(bound(item), given, family, nearest_lock(item.path))
     # Without them it could not run, which is no result: a session of such claims must not pass.
     arms = (run for comparison in case.comparisons for run in comparison.arms())
     if not item.config.option.collectonly and any(

@@ -1,4 +1,4 @@
-"""The report: verdicts and run records in, one self-contained HTML page out.
+"""Render verdicts and run records as one self-contained HTML page.
 
 It reads only the verdicts document (``verdicts.schema.json``) and the records of the store, and
 decides nothing.

@@ -1,4 +1,4 @@
-"""From run records to arms: runs of one label whose specs differ in the seed alone."""
+"""Group runs into arms, and choose the learning curves that a claim's card shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
 MOST_ARMS = 6
-"""The most arms that a plot of curves can show: more lines can't be told apart."""
+"""The most arms that a plot of curves can show: more lines look alike."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def gather(
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """Draws the curve that most arms have, rather a score than a loss; None without one."""
+    """Draw the curve that most arms have, a score before a loss; None without one."""
     if len(arms) > MOST_ARMS:
         return None
     measures = sorted(

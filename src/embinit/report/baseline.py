@@ -1,4 +1,4 @@
-"""Comparing a suite's verdicts with a baseline, a ``verdicts.json`` that somebody accepted.
+"""Compare verdicts with a baseline, a ``verdicts.json`` that somebody accepted.
 
 What was found may be *lost*: a claim that was SUPPORTED is not any longer, states something else,
 or is gone though all of its file was asked for. It is *weakened* where it is UNDECIDED, with fewer
@@ -31,7 +31,7 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a claim, with its entry before and its entry now, or what it is without one.
+    """A change of a claim: its entry in the baseline and now, or a text if it has none now.
 
     ``margins`` is by how many margins the mean difference moved: infinitely many where there is no
     margin.
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class FailOn:
-    """The changes that are faults: what is lost, what is weakened, a move by more margins."""
+    """The kinds of changes that count as faults."""
 
     strict: bool = False
     moved: float = math.inf
@@ -79,7 +79,7 @@ LOST_ALONE = FailOn()
 
 @dataclass(frozen=True)
 class Since:
-    """What changed since a baseline of so many claims; ``left_out`` were not asked for."""
+    """The changes since a baseline that has ``claims`` claims; ``left_out`` were not asked for."""
 
     changes: tuple[Change, ...]
     left_out: tuple[str, ...]
@@ -87,7 +87,7 @@ class Since:
 
     @property
     def in_words(self) -> str:
-        """What is to be said beside the changes: that there are none, what was not compared."""
+        """That there are no changes, and how many claims were not compared."""
         left = len(self.left_out)
         where = "in what was compared" if left else "since the baseline"
         told = [] if self.changes else [f"No changes {where}."]
@@ -195,7 +195,7 @@ def _restated(old: Document, new: Document) -> str:
 
 
 def _same_margin(before: Document, after: Document) -> bool:
-    """Whether two margins are one, or both were measured from the noise of what was trained."""
+    """Whether two margins are equal, or both were measured in their sessions."""
     measured = all(each.get("margin_measured") for each in (before, after))
     return measured or math.isclose(before["margin"], after["margin"])
 

@@ -1,4 +1,4 @@
-"""Making a suite's report the baseline."""
+"""Accept a report's verdicts as the baseline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANYWAY = "embinit bless --anyway replaces it"
 
 
 def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> list[str]:
-    """Makes a suite's report the baseline: one ``verdicts.json`` in ``to``, small enough for git.
+    """Write a report's ``verdicts.json`` to ``to`` as the baseline, small enough for git.
 
     A baseline of another tier, or one with claims that the report lacks, is replaced ``anyway`` or
     not at all; ``keep`` keeps those claims and their audits. Returns what was lost or weakened
@@ -68,7 +68,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
 
 
 def _with_kept(document: Document, old: Document) -> dict[str, Any]:
-    """The document with what the old baseline alone has; each such claim says since when."""
+    """The document with the old baseline's further claims and audits, which have its date."""
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}

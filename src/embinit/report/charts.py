@@ -1,4 +1,4 @@
-"""The geometry of the report's plots; the template only writes it down as SVG.
+"""Compute the coordinates of the report's plots, which the template writes as SVG.
 
 A forest plot shows one comparison: every seed's paired difference as a dot, their mean with its
 interval, zero, and the margin. A line shows one comparison among others of a finding, on an axis in
@@ -119,7 +119,7 @@ class Curves:
 
 
 def line_of(place: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line | None:
-    """Draws a comparison as line number ``place``; None for one that has no margin."""
+    """Draw a comparison as line number ``place`` of a finding's plot; None without a margin."""
     effect, interval = effect_in_margins(comparison), comparison["interval"]
     if effect is None:
         return None
@@ -169,7 +169,7 @@ def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
 
 
 def forest(comparison: Mapping[str, Any]) -> Forest | None:
-    """Draws a comparison; None where there is nothing to draw."""
+    """Draw a comparison as a forest plot; None without a finite value."""
     pairs = zip(comparison["left_values"], comparison["right_values"], strict=False)
     known = [pair for pair in pairs if len(drawable(pair)) == 2]
     differences = [float(left) - float(right) for left, right in known]

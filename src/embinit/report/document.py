@@ -1,4 +1,4 @@
-"""The verdicts document of a session, made of judged claims and of the runs that a store has."""
+"""Make the content of verdicts.json from judged claims and the runs in a store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_document(
     circumstances: Circumstances,
     **absent: Sequence[dict[str, str]],
 ) -> tuple[dict[str, Any], dict[str, RunResult]]:
-    """The document of a session with its summary, and the results of its claims' runs by key.
+    """Make a session's document, and return it with the results of its claims' runs by key.
 
     Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
     ``skipped``.
@@ -62,7 +62,7 @@ def make_document(
     first = max((entry["looks"][0]["seeds"] for entry in claims), default=0)
     unfinished = circumstances.unfinished
     about = {
-        **({"papers": [told_of(paper) for paper in papers]} if papers else {}),
+        **({"papers": [paper_entry(paper) for paper in papers]} if papers else {}),
         **({"locks": locks} if locks else {}),
         **({"notes": notes} if notes else {}),
         "started": moment(circumstances.started),
@@ -83,8 +83,8 @@ def make_document(
     return document | {"summary": summarise(document)}, results
 
 
-def told_of(paper: Paper) -> dict[str, Any]:
-    """What a document holds of a paper, so that a report can be made without the paper."""
+def paper_entry(paper: Paper) -> dict[str, Any]:
+    """The facts of a paper that a report needs."""
     return {
         "key": paper.key,
         "citation": paper.citation,

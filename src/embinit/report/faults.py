@@ -1,4 +1,4 @@
-"""The faults of a session: what is wrong with its document, whatever its claims came out as."""
+"""List what is wrong with a session, apart from its claims' verdicts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def faults(
 
 
 def faults_of_session(document: Document) -> list[str]:
-    """The faults of a whole session, whatever its baseline has, a sentence each."""
+    """A session's faults apart from a baseline and from missing verdicts, a sentence each."""
     changed = [
         f"{claim['id']} is not as registered in {known['lock']}: {known['differs']}"
         for claim in document["claims"]
@@ -28,7 +28,7 @@ def faults_of_session(document: Document) -> list[str]:
 
 
 def nothing_decided(document: Document) -> list[str]:
-    """That a session asked for claims and none of them has a verdict that training gave."""
+    """A sentence if all claims are UNDECIDED or NOT RUN."""
     verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
     if not verdicts or any(verdict not in ("UNDECIDED", "NOT RUN") for verdict in verdicts):
         return []

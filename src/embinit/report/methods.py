@@ -1,4 +1,4 @@
-"""The methods paragraphs of a report, each written from what the verdicts document holds."""
+"""Write the paragraphs of the report's section Methods from a verdicts document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of numbers, times and commands in the report.
+"""Format numbers, times and commands for the report.
 
 What is missing or not finite is an en dash, and a minus is a minus sign.
 """
@@ -80,7 +80,7 @@ def interval(ends: Iterable[object], places: int | None = None) -> str:
 
 
 def p_value(value: object) -> str:
-    """A p: two significant digits, and a bound where more would be false precision."""
+    """A p-value in two significant digits, as a bound below 0.0001 and above 0.99."""
     known = finite(value)
     if known is None:
         return MISSING

@@ -1,4 +1,4 @@
-"""The page: what it shows is put together here and written by ``template.html.j2``.
+"""Collect what the HTML page shows; ``template.html.j2`` writes it.
 
 Every text may come from a third-party claim, so the template escapes all of it. The page loads
 nothing and has no script; its policy forbids any. Counts are the document's ``summary``.
@@ -47,7 +47,7 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim's entry, its fragment, a plot a comparison, and the runs that ended early."""
+    """A claim's entry with its anchor, a plot for each comparison, its curves and failed runs."""
 
     claim: Mapping[str, Any]
     anchor: str
@@ -98,23 +98,24 @@ class Session:
                 shown += [] if line is None else [(card.anchor, line)]
         return shown
 
-    def middle(self, finding: Mapping[str, Any]) -> Card | None:
-        """The card of the claim that a finding's numbers are of."""
-        return None if finding["middle"] is None else self.cards[finding["middle"]]
+    def examples(self, finding: Mapping[str, Any]) -> list[Card]:
+        """The cards of the claims whose numbers a finding shows."""
+        claims = {name: card.claim for name, card in self.cards.items()}
+        return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
 
 
 def render(
     document: Mapping[str, Any],
     results: Mapping[str, RunResult],
-    beside: Sequence[Mapping[str, Any]] = (),
+    others: Sequence[Mapping[str, Any]] = (),
     since: Since | None = None,
 ) -> str:
     """The page as HTML text, with curves of the runs whose ``results`` are given by key.
 
-    ``beside`` are documents of other tiers, ``since`` what changed since a baseline (None without
+    ``others`` are documents of other tiers, ``since`` what changed since a baseline (None without
     one). InputError if a document has another schema version, or lacks a field.
     """
-    documents = [document, *beside]
+    documents = [document, *others]
     for each in documents:
         if each.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
@@ -237,7 +238,7 @@ def _card(claim: Mapping[str, Any], anchor: str, results: Mapping[str, RunResult
 
 
 def _anchors(ids: Sequence[str], session: int) -> list[str]:
-    """A fragment for each id, readable and the same in every session unless ids nearly agree."""
+    """An anchor for each id; readable, and the same in every session unless ids nearly agree."""
     anchors: dict[str, None] = {}
     for name in ids:
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
@@ -268,6 +269,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "half": HALF,
         "line": LINE,
+        "as_claimed": summary.AS_CLAIMED,
         "missing": numbers.MISSING,
         "decimals": numbers.decimals,
         "rerun": numbers.rerun,

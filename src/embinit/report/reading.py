@@ -1,4 +1,4 @@
-"""Reading verdicts.json: a document that is whole and unambiguous, or one error."""
+"""Read verdicts.json and check it against its schema."""
 
 from __future__ import annotations
 

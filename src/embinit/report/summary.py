@@ -1,4 +1,4 @@
-"""The summary of a verdicts document: all that the report, Markdown, README and terminal count.
+"""Count verdicts and findings, once for the report, Markdown, README and terminal.
 
 It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it,
 each in some settings. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
@@ -14,6 +14,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from embinit.claims.definitions import Origin, family_rank
@@ -52,6 +53,17 @@ WORDS = {
     Verdict.NOT_RUN: "not run",
 }
 """What a claim is called in a count, where it is not supported."""
+
+AS_CLAIMED = {
+    Verdict.SUPPORTED: "as claimed",
+    Verdict.REFUTED: "the opposite of the claim",
+    Verdict.NO_EFFECT: "smaller than the margin",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_RUN: "not run",
+}
+"""What a claim's difference shows."""
+
+DECIDED = frozenset((Verdict.SUPPORTED, Verdict.REFUTED, Verdict.NO_EFFECT))
 
 Entry = Mapping[str, Any]
 
@@ -98,6 +110,16 @@ def tally(finding: Entry) -> str:
     return ", ".join([f"{verdicts[Verdict.SUPPORTED]} of {ran}", *others])
 
 
+def examples(finding: Entry, claims: Mapping[str, Entry]) -> list[Entry]:
+    """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
+    if finding["middle"] is None:
+        return []
+    middle = claims[finding["middle"]]
+    others = (claims[name] for name in finding["claims"])
+    differs = (one for one in others if one["verdict"] in DECIDED - {middle["verdict"]})
+    return [middle, *islice(differs, finding["outcome"] == MIXED)]
+
+
 def in_words(finding: Entry | None) -> str:
     """A finding's outcome with its counts; a dash for one that was not tested."""
     if finding is None:
@@ -112,7 +134,7 @@ def totals(summary: Entry) -> list[str]:
     told.append(controls_in_words(summary["controls"]))
     if checked := sum(summary["audits"].values()):
         consistent = summary["audits"]["CONSISTENT"]
-        told.append(f"{consistent} of {checked} checks of printed numbers are consistent")
+        told.append(f"{consistent} of {checked} checks of the papers' printed numbers agree")
     return told
 
 
@@ -143,18 +165,18 @@ def _controls(controls: Sequence[Entry]) -> dict[str, int]:
 
 
 def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    """Claims by whose statements they are, and by whether training decides them."""
+    """The counts of claims by author of the statement, and by whether training decides them."""
     for paper in sorted({entry["paper"] for entry in claims}):
-        for origin in (*map(str, Origin), ""):
+        for origin in Origin:
             for trained in (True, False):
                 of_kind = [
                     entry
                     for entry in claims
-                    if (entry["paper"], entry.get("origin", "")) == (paper, origin)
-                    and entry.get("trained", True) == trained
+                    if (entry["paper"], entry["origin"], entry["trained"])
+                    == (paper, origin, trained)
                 ]
                 if of_kind:
-                    whose = f"{Origin(origin).in_words} statements" if origin else "statements"
+                    whose = f"{origin.in_words} statements"
                     whose += "" if trained else ", by arithmetic on tables"
                     yield {"paper": paper, "whose": whose, **_registered(of_kind)}
 
@@ -205,7 +227,7 @@ def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) -> str:
-    """The kind of data; "" for data that nobody says anything of."""
+    """The kind of data; "" where it is unknown."""
     if paper.get("made"):
         return SYNTHETIC if document["session"]["tier"] in paper["made"] else REAL
     made = any(str(entry["task"] or "").startswith(SYNTHETIC_TASK) for entry in claims)

@@ -1,4 +1,4 @@
-"""The verdicts at a session's end, as text: a table by family, what could not run, and the totals.
+"""Print a session's verdicts: a table by family, what could not run, and the totals.
 
 No control character of a third-party claim reaches the terminal. An id is never cut nor broken:
 where the table is too wide, a claim's numbers are on a line of their own below its id.
@@ -89,7 +89,7 @@ def _line(cells: tuple[str, ...], widths: list[int], styled: Callable[[str, int]
 
 
 def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
-    """The rows by family, audits after all."""
+    """The rows by family, audits last."""
     families = by_family(document["claims"])
     groups = {clean(title): [*map(_claim_row, claims)] for title, claims in families.items()}
     for audit in document["audits"]:

@@ -1,4 +1,4 @@
-"""The entries of ``verdicts.json`` in words, one at a time."""
+"""Put single entries of ``verdicts.json`` into words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_SENSITIVE = "not sensitive"
 
 
 def by_family(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Claims under what their family states; a family's controls are its last."""
+    """Claims by their family's statement, in the report's order; controls are last."""
     families: dict[str, list[Mapping[str, Any]]] = {}
     for entry in sorted(claims, key=lambda each: (family_rank(each["family"]), each["control"])):
         families.setdefault(entry["family_says"] or entry["family"], []).append(entry)
@@ -38,7 +38,7 @@ def p_in_words(comparison: Mapping[str, Any]) -> str:
 def deciding_p(comparison: Mapping[str, Any]) -> float | None:
     """The p that a comparison's verdict rests on; NO EFFECT rests on its own."""
     name = "p_no_effect" if comparison["verdict"] == Verdict.NO_EFFECT else "p"
-    return finite(comparison.get(name))
+    return finite(comparison[name])
 
 
 def means(comparison: Mapping[str, Any]) -> list[str]:
@@ -74,19 +74,19 @@ def difference(comparison: Mapping[str, Any]) -> str:
 
 
 def leaning(comparison: Mapping[str, Any]) -> str:
-    """The probable effect of more seeds on an undecided comparison; "" if it can't be told."""
+    """The probable effect of more seeds on an undecided comparison; "" if it is unknown."""
     p, against = finite(comparison["p"]), finite(comparison["p_against"])
     if p is None or against is None:
         return ""
-    within = finite(comparison.get("p_no_effect"))
+    within = finite(comparison["p_no_effect"])
     if within is not None and within < min(p, against):
         return "show no effect"
     return "support it" if p <= against else "refute it"
 
 
 def wanted(comparison: Mapping[str, Any]) -> str:
-    """The lack of an undecided comparison, in a few words."""
-    needed, hangs_on = comparison["seeds_needed"], comparison.get("hangs_on")
+    """What an undecided comparison needs to be decided, in a few words."""
+    needed, hangs_on = comparison["seeds_needed"], comparison["hangs_on"]
     more = "over 1000 more seeds"
     if needed is not None:
         # It may lack only luck: then the seeds that it has should have been enough.
@@ -127,13 +127,13 @@ def against_print(comparison: Mapping[str, Any]) -> str:
 def allows_print(entry: Mapping[str, Any]) -> bool:
     """Whether a claim has NO EFFECT within a margin larger than each printed difference."""
     shown = deciding(entry)
-    if shown is None or entry["verdict"] != Verdict.NO_EFFECT or not shown.get("printed"):
+    if shown is None or entry["verdict"] != Verdict.NO_EFFECT or not shown["printed"]:
         return False
     return all(abs(row["difference"]) < shown["margin"] for row in shown["printed"])
 
 
 def qualified(entry: Mapping[str, Any]) -> str:
-    """What a SUPPORTED claim must not be told without; "" for one that needs no such words."""
+    """The restriction that is printed with a SUPPORTED claim; "" without one."""
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
     found = [_qualified(each) for each in entry["comparisons"]]
@@ -141,7 +141,7 @@ def qualified(entry: Mapping[str, Any]) -> str:
 
 
 def bound(entry: Mapping[str, Any]) -> str:
-    """What a SUPPORTED or a NO EFFECT shows next to its name; "" where the name says it all."""
+    """The words that qualify a verdict SUPPORTED or NO EFFECT; "" without any."""
     shown = deciding(entry)
     told = qualified(entry)
     if entry["control"] or shown is None or shown["exact"] or told:
@@ -161,9 +161,9 @@ def bound(entry: Mapping[str, Any]) -> str:
 
 
 def _qualified(comparison: Mapping[str, Any]) -> str:
-    low, high = (finite(bound) or 0.0 for bound in comparison.get("interval", (None, None)))
+    low, high = (finite(bound) or 0.0 for bound in comparison["interval"])
     above, below = low > 0, high < 0
-    relation = comparison.get("relation")
+    relation = comparison["relation"]
     if (relation == Relation.NOT_BELOW and below) or (relation == Relation.NOT_ABOVE and above):
         return "worse, by less than the margin"
     if relation == Relation.ALIKE and (above or below):
@@ -172,7 +172,7 @@ def _qualified(comparison: Mapping[str, Any]) -> str:
 
 
 def is_too_weak(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry is of a control that all its seeds are too few for, or were until now."""
+    """Whether an entry is a control that its seeds so far are too few to decide."""
     if not entry["control"] or entry["as_expected"] is not None:
         return False
     coarse = str(entry["reason"]).startswith((UNDERPOWERED, "too coarse"))
@@ -180,7 +180,7 @@ def is_too_weak(entry: Mapping[str, Any]) -> bool:
 
 
 def note_insensitive(claims: Sequence[dict[str, Any]]) -> None:
-    """Adds to claims that find nothing that the positive control of their task isn't found."""
+    """Mark claims without a finding as not sensitive if their task's positive control failed."""
     lacking = {
         _setting(entry): entry["id"]
         for entry in claims
@@ -198,7 +198,7 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The locks that claims were held against: file and digest of each."""
+    """The locks that claims were compared with: file and digest of each."""
     known = {
         (entry["registration"]["lock"], entry["registration"]["digest"])
         for entry in claims

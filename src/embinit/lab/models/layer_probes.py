@@ -18,7 +18,7 @@ from embinit.lab.data.preparation import Split
 from embinit.lab.models.transformer import StackedTransformer, mean_over_words
 
 RIDGE = 1.0
-"""The penalty of a probe on standardised features, small beside hundreds of examples."""
+"""The penalty of a probe on standardised features, small next to hundreds of examples."""
 
 
 @torch.inference_mode()

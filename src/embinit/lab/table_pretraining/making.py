@@ -39,7 +39,7 @@ SECONDS: Mapping[str, int] = {
     "fasttext": 42,
     "elmo": 171,
 }
-"""About how long a table takes on one core, by which the time that is left is told."""
+"""About how long a table takes on one core, from which the time that is left is estimated."""
 
 
 def make_assets(

@@ -57,7 +57,7 @@ class Task(Protocol):
 
     @property
     def reports_test(self) -> bool:
-        """Whether test accuracy is logged and reported beside validation accuracy."""
+        """Whether test accuracy is logged and reported next to validation accuracy."""
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """A digest of the text, part of a run's key; InputError if the text is missing."""
