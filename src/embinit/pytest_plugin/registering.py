@@ -47,12 +47,7 @@ class Registering:
 
     def __init__(self, seeds: int | None) -> None:
         self.locks: dict[str, dict[str, dict[str, Any]]] = {}
-        self._seeds = seeds
-
-    @property
-    def is_asked_for(self) -> bool:
-        """Whether this session judges nothing, and registers what stands beforehand."""
-        return self._seeds is not None
+        self._seeds, self.is_asked_for = seeds, seeds is not None
 
     def runs(self, case: Case) -> list[RunSpec]:
         """The runs that are measured for a claim."""

@@ -27,7 +27,13 @@ SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "s
 
 
 class SessionOptions:
-    """The options of a session of claims, checked."""
+    """The options of a session of claims, checked.
+
+    A worker of pytest-xdist (``is_worker``) trains for itself. ``cluster`` is the address of the
+    Ray cluster that trains (``on_ray``), None for a new one. ``registered_seeds`` is on how many
+    seeds a session that judges nothing measures. ``most_seeds`` are those of a last look where an
+    option says so; --embinit-seeds alone is one look.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         """Checks the options; pytest.UsageError where one of them can't be used."""
@@ -35,6 +41,15 @@ class SessionOptions:
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
         self.started = config.stash[STARTED]
         self.blessed: Document | None = None
+        self.tier, self.is_worker = str(self.option("tier")), bool(self._worker)
+        self.strict = bool(config.getini(STRICT))
+        engine, _, address = str(self.option("engine")).partition(":")
+        self.on_ray, self.cluster = engine == "ray", address or None
+        registered = config.getini(REGISTER)
+        self.registered_seeds = int(registered) if registered else None
+        data = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
+        self.data_dir = Path(data).absolute() if data else None
+        self.most_seeds: int | None = self.option("max-seeds") or self.option("seeds")
         try:
             self._check()
         except InputError as error:
@@ -43,16 +58,6 @@ class SessionOptions:
     def option(self, name: str) -> Any:
         """The value of one of embinit's options, named without the prefix ``--embinit-``."""
         return self.config.getoption(f"embinit_{name.replace('-', '_')}")
-
-    @property
-    def tier(self) -> str:
-        """The tier's name."""
-        return str(self.option("tier"))
-
-    @property
-    def is_worker(self) -> bool:
-        """Whether this process is a worker of pytest-xdist."""
-        return bool(self._worker)
 
     @property
     def devices(self) -> list[str]:
@@ -72,22 +77,6 @@ class SessionOptions:
         asked, there = self.config.stash.get(TRAINERS, 0), len(self.devices)
         return f" (-n {asked}, but there is room for {there})" if asked > there else ""
 
-    @property
-    def on_ray(self) -> bool:
-        """Whether a Ray cluster trains."""
-        return str(self.option("engine")).partition(":")[0] == "ray"
-
-    @property
-    def cluster(self) -> str | None:
-        """The address of the cluster that trains; None for a new one."""
-        return self.option("engine").partition(":")[2] or None
-
-    @property
-    def registered_seeds(self) -> int | None:
-        """On how many seeds a session that judges nothing measures; None in one that judges."""
-        given = self.config.getini(REGISTER)
-        return int(given) if given else None
-
     def path(self, name: str) -> Path:
         """The path that an option names.
 
@@ -105,21 +94,10 @@ class SessionOptions:
         return (base / given).absolute()
 
     @property
-    def data_dir(self) -> Path | None:
-        """The directory with real data; None without one."""
-        named = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
-        return Path(named).absolute() if named else None
-
-    @property
     def baseline_path(self) -> Path | None:
         """The baseline's file; None without a baseline."""
         named = self.option("baseline")
         return None if named is None else self.path("baseline")
-
-    @property
-    def strict(self) -> bool:
-        """Whether a claim that is UNDECIDED or NOT RUN fails."""
-        return bool(self.config.getini(STRICT))
 
     @property
     def asked_whole(self) -> list[str]:
@@ -140,12 +118,6 @@ class SessionOptions:
         """What every process defines before it trains; InputError for an option of no use."""
         told = self.config.hook.pytest_embinit_definitions(config=self.config)
         return [each for some in told for each in some]
-
-    @property
-    def most_seeds(self) -> int | None:
-        """The most seeds of a look, where an option says so; --embinit-seeds alone is one look."""
-        seeds, most = self.option("seeds"), self.option("max-seeds")
-        return int(most or seeds) if most or seeds else None
 
     @property
     def ends(self) -> float | None:

@@ -96,13 +96,8 @@ class Processes:
     """
 
     def __init__(self, devices: Sequence[str], surroundings: Surroundings) -> None:
-        self._devices = devices
+        self._devices, self.slots = devices, len(devices)
         self._trainers = [Trainers(surroundings) for _ in devices]
-
-    @property
-    def slots(self) -> int:
-        """One for each of the devices."""
-        return len(self._devices)
 
     def trainer(self, number: int) -> Trainer:
         """A trainer, whose processes are started when they are first needed."""
