@@ -22,7 +22,8 @@ from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
-from embinit.runs.engines import Processes
+from embinit.runs.engines import Processes, Task
+from embinit.runs.kinds import Cohort
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
@@ -252,6 +253,18 @@ def test_processes_train_for_a_session(tmp_path, seeds_apart):
         assert len(started_by(os.getpid())) == 2
     assert not started_by(os.getpid())
     assert (session.trained, session.troubles) == (len(runs), [])
+
+
+def test_a_trainer_says_why_it_made_nothing():
+    """An error of another process has its reason and its traceback, and the process goes on."""
+    [run] = small_runs(arms=("xavier",), seeds=(0,))
+    task = Task(Cohort((run,)), ("0" * 40,), None, "cpu")
+    trainer = processes.Trainer(None, Surroundings(), "cpu")
+    for _ in range(2):
+        with pytest.raises(processes.RunFailed, match=r"^it has other data, ") as error:
+            trainer.make(task, lambda share: None)
+        assert "make_apart" in error.value.__notes__[0]
+    trainer.end()
 
 
 def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypatch):

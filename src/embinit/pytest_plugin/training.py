@@ -59,23 +59,17 @@ class Training:
         self._open.callback(ray_engine.disconnect)
         self._options.config.option.embinit_engine = f"ray:{self.cluster}"  # for workers too
 
-    def _store(self) -> Store:
-        """The store; a session that trains nothing only reads it, from read-only media too."""
-        path = self._options.path("store")
-        return Store(
-            path, write=not (self._options.option("no-train") and (path / "runs").is_dir())
-        )
-
     @functools.cached_property
     def session(self) -> Session:
         """The session's plan and store, opened when they are first needed."""
         options = self._options
+        path, may_train = options.path("store"), not options.option("no-train")
         try:
-            store = self._store()
+            # A session that trains nothing only reads it, from read-only media too.
+            store = Store(path, write=may_train or not (path / "runs").is_dir())
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
         device = options.devices[0] if options.is_worker else options.option("device")
-        may_train = not options.option("no-train")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)
         made.modules = tuple(self.modules)

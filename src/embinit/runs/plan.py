@@ -24,18 +24,15 @@ class Plan:
         self._most = most
         self._order: deque[RunSpec | Making] = deque()
         self._waiting: dict[object, dict[RunSpec | Making, None]] = {}
-        self._count = 0
 
-    def __len__(self) -> int:
-        """How many wait."""
-        return self._count
+    def __bool__(self) -> bool:
+        """Whether any wait."""
+        return bool(self._waiting)
 
     def add(self, more: Sequence[RunSpec | Making], first: bool = False) -> None:
         """Lets more wait, in their order, behind the others or with ``first`` before them."""
         for each in more:
-            group = self._waiting.setdefault(each.cohort_key, {})
-            self._count += each not in group
-            group[each] = None
+            self._waiting.setdefault(each.cohort_key, {})[each] = None
         if first:  # where one waited before is passed over once it is taken
             self._order.extendleft(reversed(more))
         else:
@@ -50,7 +47,6 @@ class Plan:
                 continue
             if isinstance(first, Making):
                 del self._waiting[first.cohort_key]
-                self._count -= 1
                 return first
             cohort: Cohort = Cohort((first,))
             if (most := self._most(first)) > 1:
@@ -58,7 +54,8 @@ class Plan:
                 cohort = next(each for each in plan(runs, lambda _: most) if first in each.runs)
             for run in cohort.runs:
                 del group[run]
-            self._count -= len(cohort.runs)
+            if not group:
+                del self._waiting[first.cohort_key]
             return cohort
         return None
 

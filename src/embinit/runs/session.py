@@ -203,7 +203,7 @@ class Session(StoreView):
     @property
     def is_busy(self) -> bool:
         """Whether something is in training, here or elsewhere, or waits for it."""
-        return bool(self.at_work or self._elsewhere or len(self._plan))
+        return bool(self.at_work or self._elsewhere or self._plan)
 
     def take(self) -> Work | None:
         """The next work for a trainer, which holds the locks of its runs; None without any."""
@@ -239,7 +239,7 @@ class Session(StoreView):
     def _look_elsewhere(self) -> None:
         """Lets runs that another process held wait again; who takes them sees whether they are."""
         now = time.monotonic()
-        if self._elsewhere and (len(self._plan) == 0 or now - self._looked > 1):
+        if self._elsewhere and (not self._plan or now - self._looked > 1):
             self._looked = now
             self._plan.add(list(self._elsewhere), first=True)
             self._elsewhere.clear()

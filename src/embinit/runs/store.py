@@ -126,10 +126,6 @@ class Store:
                 os.link(new.name, path)
         return path.read_bytes() if path.exists() else b""
 
-    def __contains__(self, key: str) -> bool:
-        """Whether there is a record of ``key``, damaged or not."""
-        return self.path(key).exists()
-
     def __iter__(self) -> Iterator[str]:
         """The keys of all stored runs, sorted."""
         # The name of a temporary file begins with a dot.
