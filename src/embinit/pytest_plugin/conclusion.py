@@ -170,7 +170,7 @@ class Conclusion:
             since = moment(options.started, "seconds")
             failed += sum(each.when >= since for each in store.failures())
         told = document["session"]["runs"]
-        whose = "runs" if self._state.unfinished is None else "runs of judged claims"
+        whose = "runs" if self._unfinished is None else "runs of judged claims"
         terminalreporter.write_line(
             f"{whose}: {told['trained']} trained, {told['stored']} read, {failed} failed"
         )
