@@ -74,6 +74,35 @@ def test_a_control_without_arms_fails_by_its_name(claims_of):
     assert claims_of(control, "test_other.py", name="test_other.py")[0] == 0
 
 
+POOLED = f"""{TRAIN}
+def test_untied_helps(seeds):
+    assert seeds(train, tied=False).within(1) < seeds(train)
+
+def test_depth(seeds):
+    assert seeds(train, depth=2).within(1).alike(seeds(train))
+"""
+NEW = """
+def test_far(seeds):
+    assert seeds(train, steps=0).within(1) > seeds(train)
+"""
+
+
+def test_a_new_arm_is_judged_with_three_seeds_where_the_noise_is_known(claims_of):
+    """It is pooled over the stored arms of the file, selected or not, before the arm trains."""
+    claims_of(POOLED)
+    _, _, known = claims_of(POOLED + NEW, "-k", "far")
+    (comparison,) = known["far[seeds]"]["comparisons"]
+    assert (comparison["verdict"], comparison["n"]) == ("SUPPORTED", 3)
+    assert comparison["spread"]["of"].endswith(", of 3 arms, 10 degrees of freedom")
+    # It is known later too, and others are judged as before.
+    _, _, again = claims_of(POOLED + NEW)
+    assert again["far[seeds]"]["comparisons"][0] == comparison
+    assert {entry["looks"][0]["seeds"] for entry in again.values()} == {3, 6}
+    # Of other code nothing is known.
+    _, _, changed = claims_of((POOLED + NEW).replace("gauss(0, 0.1)", "gauss(0, 0.2)"))
+    assert {entry["looks"][0]["seeds"] for entry in changed.values()} == {6}
+
+
 VARIED = f"""{TRAIN}
 import pytest
 

@@ -93,7 +93,7 @@ def read(
             if any(len(curve.points) > 1 for curve in curves):
                 told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
                 return from_curves(curves, score, reading, [*notes, told])
-        columns = {} if seed else roles.by_arm()
+        columns = roles.by_arm() if free and not seed else {}
         if step := called_steps(columns):
             mend = f"call it step, or pair by it with --seed {step!r}"
             raise InputError(f"{path}: {step} rises in each arm as steps of a run do; {mend}")
@@ -150,21 +150,18 @@ class _Roles(NamedTuple):
 
 def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
     """The score of each row."""
-    (path, columns, places), score = roles.table, roles.score
-    texts, kinds = columns[score], dict[bool, str]()
-    values = plain_numbers(texts)
-    rows = zip(texts, places, roles.arms, roles.seeds, roles.failures(), strict=True)
-    for at, (text, place, arm, seed, why) in enumerate(rows):
-        key = arm or (path.stem,)
-        if values:
-            yield key, Score(values[at], place, seed, why)
-            continue
-        found = cell(text, place, score)
-        if not found.crashed:
-            kinds.setdefault("%" in text, place)
-        yield key, found._replace(seed=seed, crashed=found.crashed or why)
+    (path, columns, places), score, failures = roles.table, roles.score, roles.failures()
+    texts = columns[score]
+    arms = roles.arms if any(roles.arms) else [(path.stem,)] * len(texts)
+    if values := plain_numbers(texts):
+        return zip(arms, map(Score, values, places, roles.seeds, failures), strict=True)
+    cells = [cell(text, place, score) for text, place in zip(texts, places, strict=True)]
+    kinds = {"%" in text: c.place for text, c in zip(texts, cells, strict=True) if not c.crashed}
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
+    rest = zip(cells, roles.seeds, failures, strict=True)
+    scores = (c._replace(seed=seed, crashed=c.crashed or why) for c, seed, why in rest)
+    return zip(arms, scores, strict=True)
 
 
 def _failure(column: str, text: str) -> str:

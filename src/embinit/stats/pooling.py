@@ -23,20 +23,29 @@ OWN = "estimated from these runs alone"
 
 
 class Noise(NamedTuple):
-    """The values of each arm that has two or more, and which of these arms are odd.
+    """The arms that have two values or more, and which of them are odd.
 
-    Values ``of_seeds`` are of the same seeds in each arm, in order.
+    ``values`` are the arms' own, or what is left of them without what each seed does to all arms;
+    ``squares`` are the sums of the squares of their distances from their mean, and ``together``
+    has the sum of all arms that aren't odd, seed by seed.
     """
 
-    groups: Mapping[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    squares: Mapping[str, float]
     odd: Mapping[str, str]
-    of_seeds: bool
+    together: np.ndarray | None = None
 
     @classmethod
     def of(cls, arms: Mapping[str, Sequence[float]], of_seeds: bool = False) -> Self:
-        """The noise of arms; what each seed does to all of them is no noise of pairs."""
-        groups = {name: np.array(each) for name, each in arms.items() if len(each) > 1}
-        return cls(groups, _odd(_without_seeds(groups) if of_seeds else groups), of_seeds)
+        """The noise of arms, whose values have the same seeds in order if they are ``of_seeds``."""
+        values = {name: np.array(each) for name, each in arms.items() if len(each) > 1}
+        if of_seeds and values:
+            of_all = sum(values.values()) / len(values)
+            values = {name: each - of_all for name, each in values.items()}
+        squares = {name: float(np.sum((v - v.mean()) ** 2)) for name, v in values.items()}
+        odd = _odd(values, squares)
+        alike = [each for name, each in values.items() if name not in odd]
+        return cls(values, squares, odd, np.sum(alike, axis=0) if of_seeds and alike else None)
 
     def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
@@ -44,47 +53,39 @@ class Noise(NamedTuple):
         None where it isn't known. The text says where it is from, or why there is none.
         """
         here = [name for name in compared if name in self.odd]
-        many = len(self.odd) > MOST_ODD * len(self.groups) and len(self.groups) > 2
+        many = len(self.odd) > MOST_ODD * len(self.values) and len(self.values) > 2
         if here or (many and self.odd):
             name = (here or [*self.odd])[0]
             why = f"{name.removeprefix(BEFORE) or 'one arm'} {self.odd[name]}"
             return None, f"{OWN}, since {why}" + ("" if here else ", as do too many arms")
-        members = {n: g for n, g in self.groups.items() if n not in compared and n not in self.odd}
-        earlier = [name for name in members if name.startswith(BEFORE)]
-        degrees = sum(map(len, members.values())) - len(members)
-        if self.of_seeds and members:
-            members = _without_seeds(members)
+        members = [n for n in self.values if n not in compared and n not in self.odd]
+        earlier = sum(name.startswith(BEFORE) for name in members)
+        degrees = sum(len(self.values[name]) for name in members) - len(members)
+        squares = math.fsum(self.squares[name] for name in members)
+        if self.together is not None and members:
+            left_out = (self.values[name] for name in compared if name in self.values)
+            of_seeds = (self.together - sum(left_out)) / len(members)
+            squares -= len(members) * float(np.sum((of_seeds - of_seeds.mean()) ** 2))
             degrees -= degrees // len(members)
         if (len(members) < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
             return None, OWN if len(members) < 2 else f"{OWN}; the other arms have too few runs"
-        sd = math.sqrt(sum(map(_squares, members.values())) / degrees)
+        sd = math.sqrt(max(squares, 0.0) / degrees)
         other = "other arms" if compared else "arms"
-        of = f"{len(members)} {other}" if len(members) > len(earlier) else "runs made before"
+        of = f"{len(members)} {other}" if len(members) > earlier else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
         told = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
         return RegisteredSd(sd * 2**0.5, degrees + 1), told
 
 
-def _squares(values: np.ndarray) -> float:
-    away = values - values.sum() / len(values)
-    return float(away @ away)
-
-
-def _without_seeds(groups: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The values of each arm without what each seed does to all of them."""
-    of_seeds = sum(groups.values()) / len(groups) if groups else 0.0
-    return {name: each - of_seeds for name, each in groups.items()}
-
-
-def _odd(groups: Mapping[str, np.ndarray]) -> dict[str, str]:
+def _odd(values: Mapping[str, np.ndarray], of_squares: Mapping[str, float]) -> dict[str, str]:
     """The arms that vary more or less than all others together, as one that fails now and then."""
     from scipy import special
 
-    odd = {n: "has runs that don't vary" for n, each in groups.items() if len({*each}) == 1}
-    names = [name for name in groups if name not in odd]
-    degrees = np.array([len(groups[name]) - 1.0 for name in names])
-    squares = np.array([_squares(groups[name]) for name in names])
-    while len(names) > 1 and len(odd) <= MOST_ODD * len(groups):
+    odd = {n: "has runs that don't vary" for n, each in values.items() if len({*each}) == 1}
+    names = [name for name in values if name not in odd]
+    degrees = np.array([len(values[name]) - 1.0 for name in names])
+    squares = np.array([of_squares[name] for name in names])
+    while len(names) > 1 and len(odd) <= MOST_ODD * len(values):
         others = degrees.sum() - degrees
         ratio = squares / degrees * others / (squares.sum() - squares)
         above = special.fdtrc(degrees, others, ratio)
