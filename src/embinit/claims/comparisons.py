@@ -509,6 +509,8 @@ class Decision:
             told += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
             told += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
+        if outcome.spread is not None and outcome.spread.of:
+            told += f", noise: {outcome.spread.of}"
         if self.hangs_on is not None:
             told += f", not robust: changes without seed {self.hangs_on}"
         if self.reason:

@@ -96,7 +96,8 @@ def _comparison(
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
         "sd": outcome.sd,
-        "spread": None if outcome.spread is None else asdict(outcome.spread),
+        "spread": outcome.spread
+        and {n: each for n, each in asdict(outcome.spread).items() if each != ""},
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),

@@ -59,9 +59,8 @@ def add_judge(commands: Any) -> None:
 def _judge(parsed: argparse.Namespace) -> int:
     from embinit.runs.measures import lower_is_better
     from embinit.scores import telling
-    from embinit.scores.arms import USUAL, Arms
-    from embinit.scores.judging import NOISE, Plan, judge
-    from embinit.scores.noise import Noise
+    from embinit.scores.arms import USUAL
+    from embinit.scores.judging import NOISE, Plan, judge, noise_of
     from embinit.stats.statements import Verdict
 
     arms = _arms(parsed)
@@ -76,7 +75,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     earlier = earlier and earlier.settled(parsed.crashed, lower)
     if arms is None or (earlier is None and len(arms.scores) == 1):
         known = earlier or known.settled(parsed.crashed, lower)
-        told = telling.floor(Noise.of(Arms({}), known), plan)
+        told = telling.floor(noise_of(None, known), plan)
         print(*told, *known.notes, sep="\n")
         return Status.RUN_AGAIN
     arms = arms.settled(parsed.crashed, lower)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
+from embinit.claims.known_noise import with_known_noise
 from embinit.claims.lock import nearest_lock
+from embinit.claims.seeds import NAME as SEEDS
+from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import power_summary
+from embinit.pytest_plugin import CONTROL, power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
@@ -121,7 +127,6 @@ class Collection:
             self._options.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
         self._training.surroundings = Surroundings()
-        wanted: list[list[RunSpec]] = []
         for item in items:
             if not isinstance(item, pytest.Function):
                 continue
@@ -145,13 +150,16 @@ class Collection:
             except BaseException as error:
                 cannot_be_read(item, error)
             else:
-                case = item.stash[CASE]
-                self._check_schedule(case)
-                self._state.cases.append(case)
-                if not self._options.config.option.collectonly:
-                    to_register = self._state.registering
-                    first = to_register.runs if to_register.is_asked_for else Case.first_runs
-                    wanted.append(first(case))
+                self._check_schedule(item.stash[CASE])
+        _refuse_controls_without_arms(items)
+        registering, wanted = self._state.registering, list[list[RunSpec]]()
+        trains = not self._options.config.option.collectonly
+        if trains and not (registering.is_asked_for or self._options.option("debug")):
+            self._know_noise(items, folder)
+        self._state.cases += [item.stash[CASE] for item in items if CASE in item.stash]
+        if trains:
+            first = registering.runs if registering.is_asked_for else Case.first_runs
+            wanted = [*map(first, self._state.cases)]
         if self._state.cases:
             self._options.config.hook.pytest_embinit_collected(
                 config=self._options.config,
@@ -168,6 +176,25 @@ class Collection:
                 )
             elif not self._options.is_worker:
                 self._looks.begin(self._state.cases)
+
+    def _know_noise(self, items: Sequence[pytest.Item], folder: Folder) -> None:
+        """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
+        asked = [
+            item
+            for item in items
+            if CASE in item.stash and item.stash[CASE].experiment.measures_noise
+        ]
+        files: dict[Path, list[Case]] = defaultdict(list)
+        for test in folder.tests if asked else ():
+            if CASE in test.stash:
+                files[test.path].append(test.stash[CASE])
+            elif (claim := SeedsClaim.of(test.function)) is not None:
+                with contextlib.suppress(Exception, pytest.skip.Exception):
+                    family = folder.family(claim, self._options.tier)
+                    files[test.path].append(read_item(test, family, self._options.most_seeds))
+        for item in asked:
+            case = item.stash[CASE]
+            item.stash[CASE] = with_known_noise(case, files[item.path], self._training.session)
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""
@@ -196,6 +223,27 @@ class Collection:
             case.seeds_of_looks()
         except InputError as error:
             raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
+
+
+def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
+    """Fails a test that is marked as a control, in a file with ``seeds``, and trains nothing."""
+    tests = [item for item in items if isinstance(item, pytest.Function)]
+    files = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
+    for item in tests:
+        if (
+            item.path in files
+            and SeedsClaim.of(item.function) is None
+            and item.get_closest_marker(CONTROL)
+        ):
+            named = {"nodeid": argument(item), "id": argument(item)}
+            item.stash[ITEM_RESULT] = ItemResult((item.module.__name__, str(item.path)), named)
+            cannot_be_read(
+                item,
+                InputError(
+                    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture "
+                    f"{SEEDS}, and assert what must be found"
+                ),
+            )
 
 
 def _check_lock(item: pytest.Function) -> None:

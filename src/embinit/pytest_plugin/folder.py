@@ -27,12 +27,13 @@ class Folder:
     """The claims of a folder.
 
     ``counts`` leaves controls out. ``homes`` has the files and lines of each id. ``unread`` can't
-    be read, or have another's id.
+    be read, or have another's id. ``tests`` has those of the collected files.
     """
 
     counts: dict[str, int]
     homes: dict[str, list[str]]
     unread: int = 0
+    tests: tuple[pytest.Function, ...] = ()
 
     @classmethod
     def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Folder:
@@ -64,7 +65,7 @@ class Folder:
             else:
                 counts[statement.family.name] += count(statement)
         unread += sum(broken.values())
-        return cls(dict(counts), dict(homes), unread)
+        return cls(dict(counts), dict(homes), unread, tuple(functions))
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size; InputError for an id or a size that can't be."""

@@ -14,7 +14,7 @@ from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import LOST_ALONE, FailOn, compare
 from embinit.report.faults import faults
-from embinit.report.summary import in_words, tables, totals
+from embinit.report.summary import AS_CLAIMED, examples, in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
     NOT_SENSITIVE,
@@ -97,13 +97,16 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
 
 
 def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
-    """A finding's outcome with the means and the difference of its median effect."""
-    middle = None if finding["middle"] is None else claims[finding["middle"]]
-    shown = None if middle is None else deciding(middle)
-    if middle is None or shown is None:
-        return in_words(finding)
-    where = middle["experiment"] or middle["task"] or middle["place"]
-    return f"{in_words(finding)}; {where}: {labelled_means(shown)}, {difference(shown)}"
+    """A finding's outcome with the means and the difference of its examples."""
+    told = [in_words(finding)]
+    for claim in examples(finding, claims):
+        if (shown := deciding(claim)) is not None:
+            where = claim["experiment"] or claim["task"] or claim["place"]
+            told.append(
+                f"{where}: {labelled_means(shown)}, {difference(shown)}, "
+                f"{AS_CLAIMED[claim['verdict']]}"
+            )
+    return "; ".join(told)
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:

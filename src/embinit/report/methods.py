@@ -35,11 +35,14 @@ def _design(
     seeds = sorted({each["n"] for each in compared})
     if compared:
         yield " ".join(document.get("rule", [EARLIER]))
-        pooled = sum(each["spread"] is not None for each in compared)
+        spreads = [each["spread"] for each in compared if each["spread"] is not None]
+        known = sum("of" in each for each in spreads)
+        pooled, others = len(spreads) - known, len(compared) - len(spreads)
+        of_arms = f", {known} one of other arms," if known else ""
         yield (
             f"Of {len(compared)} comparisons of claims and controls, over {_range(seeds)} seeds "
-            f"({session['tier']} tier), {pooled} have a preregistered variance and "
-            f"{len(compared) - pooled} that of their own seeds alone."
+            f"({session['tier']} tier), {pooled} have a preregistered variance{of_arms} and "
+            f"{others} that of their own seeds alone."
         )
     if exact:
         yield f"{exact} comparisons are arithmetic on given tables, without a test."
@@ -73,6 +76,7 @@ def _in_sd(comparisons: Iterable[Mapping[str, Any]]) -> str:
         ratio
         for each in comparisons
         if each["spread"] is not None
+        and "of" not in each["spread"]
         and (sd := finite(each["spread"]["sd"]))
         and (margin := finite(each["margin"])) is not None
         and (ratio := finite(margin / sd)) is not None

@@ -98,9 +98,10 @@ class Session:
                 shown += [] if line is None else [(card.anchor, line)]
         return shown
 
-    def middle(self, finding: Mapping[str, Any]) -> Card | None:
-        """The card of the claim that a finding's numbers are of."""
-        return None if finding["middle"] is None else self.cards[finding["middle"]]
+    def examples(self, finding: Mapping[str, Any]) -> list[Card]:
+        """The cards of the claims whose numbers a finding shows."""
+        claims = {name: card.claim for name, card in self.cards.items()}
+        return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
 
 
 def render(
@@ -268,6 +269,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "half": HALF,
         "line": LINE,
+        "as_claimed": summary.AS_CLAIMED,
         "missing": numbers.MISSING,
         "decimals": numbers.decimals,
         "rerun": numbers.rerun,

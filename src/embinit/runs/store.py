@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -257,6 +257,20 @@ class Store:
 
     def _failure(self, key: str) -> Path:
         return self._failures / f"{key}.json"
+
+    def noise(self, key: str) -> Mapping[str, Any]:
+        """What is known of the noise of ``key``; nothing where it can't be read."""
+        with contextlib.suppress(OSError, ValueError):
+            known: Mapping[str, Any] = parse_json((self.root / f"noise/{key}.json").read_bytes())
+            return known
+        return {}
+
+    def keep_noise(self, key: str, known: Mapping[str, Any]) -> None:
+        """Keeps what is known of the noise of ``key``, where the store can be written."""
+        if self._write:
+            with contextlib.suppress(OSError):
+                (self.root / "noise").mkdir(exist_ok=True)
+                write_atomically(self.root / f"noise/{key}.json", json.dumps(known))
 
     def take(self, other: Store) -> dict[str, float]:
         """Takes over the runs of ``other`` that are not here, and compares those that both have.

@@ -166,13 +166,19 @@ def cell(text: str, place: str, what: str = "the score") -> Score:
     raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number{mend}")
 
 
-def numbers(texts: Sequence[str], places: Sequence[str], what: str) -> list[float]:
-    """The numbers in cells, all at once where none of them is special; NaN for a crashed run's."""
+def plain_numbers(texts: Sequence[str]) -> list[float]:
+    """The numbers in cells, all at once; none where one of them is special."""
     with contextlib.suppress(ValueError):
         values, all_text = [*map(float, texts)], "".join(texts)
-        if max(map(abs, values)) <= LARGEST and all_text.isascii() and "_" not in all_text:
+        if sum(map(abs, values)) <= LARGEST and all_text.isascii() and "_" not in all_text:
             return values
-    return [cell(text, place, what).value for text, place in zip(texts, places, strict=True)]
+    return []
+
+
+def numbers(texts: Sequence[str], places: Sequence[str], what: str) -> list[float]:
+    """The numbers in cells; NaN for a crashed run's."""
+    each = zip(texts, places, strict=True)
+    return plain_numbers(texts) or [cell(text, place, what).value for text, place in each]
 
 
 def finite(value: float, place: str, what: str) -> Score:

@@ -69,7 +69,8 @@ def order(values: Sequence[float]) -> float:
 def _is_continuous(values: Sequence[float]) -> bool:
     """Whether ties are no chance: there are three numbers, and no grid that all of them lie on."""
     gaps = np.diff(np.unique(values))
-    steps = gaps / gaps.min() if len(gaps) else gaps
+    gaps = gaps[gaps > 1e-9 * max(gaps, default=0.0)]  # smaller ones are errors of rounding
+    steps = gaps / min(gaps, default=1.0)
     return len(gaps) > 1 and bool(np.any(np.abs(steps - np.round(steps)) > 0.05))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves
+from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves, numbers
 from embinit.scores.rows import listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
@@ -122,12 +122,10 @@ def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
 
 
 def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
-    table = table_of(log)
-    names = [name for name in table.columns if name not in ("step", "epoch")]
-    steps = [name for name in table.columns if name == "step"]
-    for place, (at, cells) in table.rows(steps, names):
-        step = cell(at[0], place, "step").value if at else 0.0
-        for name, text in zip(names, cells, strict=True):
+    _, columns, places = table_of(log)
+    steps = numbers(columns["step"], places, "step") if "step" in columns else [0.0] * len(places)
+    for name in (name for name in columns if name not in ("step", "epoch")):
+        for place, step, text in zip(places, steps, columns[name], strict=True):
             if text:
                 yield name, step, cell(text, place, name).value
 

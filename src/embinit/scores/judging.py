@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import USUAL, Arms, Key, Score
-from embinit.scores.noise import Noise
 from embinit.stats.interim import Look, schedule
+from embinit.stats.pooling import BEFORE, Noise
 from embinit.stats.power import POWER_WANTED
 from embinit.stats.rule import chance_to_support, compare
 from embinit.stats.statements import Outcome, Pairing, RegisteredSd, Relation, Verdict
@@ -121,22 +121,45 @@ def judge(
 ) -> list[Judged]:
     """Judges each arm against the baseline: by default the arm that is called so, or the first.
 
-    ``noise`` has runs that were made before. They are the baseline where no arm is, and they are
-    of one arm.
+    ``noise`` has runs that were made before, which pair with none. They are the baseline where no
+    arm is, and they are of one arm.
     """
-    known, names, base = Noise.of(arms, noise), list(arms.scores), baseline
+    known, names, base = noise_of(arms, noise), list(arms.scores), baseline
+    if noise is not None:
+        arms = arms.unpaired()
     if base is None:
         usual = [name for name in names if name.lower() in USUAL]
-        alone = known.runs and (len(names) == 1 or not usual)
-        base = NOISE if alone else [*usual, *names][0]
+        base = [*usual, *names][0]
+        if (
+            noise
+            and not noise.of_noise
+            and len(noise.scores) == 1
+            and (names == [base] or not usual)
+        ):
+            base, (runs,) = NOISE, noise.scores.values()
+            arms = replace(arms, scores={NOISE: runs, **arms.scores})
     elif base not in names:
         raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
     if not (others := [name for name in names if name != base]):
-        mend = "the baseline's runs" if known.before else "another one to compare, or --noise FILE"
+        mend = "the baseline's runs" if noise else "another one to compare, or --noise FILE"
         raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
-    of_pairs = functools.cache(functools.partial(Noise.of_pairs, arms))
+    of_pairs = functools.cache(functools.partial(_noise_of_pairs, arms))
     return [_judged(arms, arm, base, plan, share, known, of_pairs) for arm in others]
+
+
+def noise_of(arms: Arms | None, before: Arms | None = None) -> Noise:
+    """The noise of arms and of runs that were made before."""
+    earlier = {} if before is None else {BEFORE + n: before.values(n) for n in before.scores}
+    return Noise.of(earlier | ({} if arms is None else {n: arms.values(n) for n in arms.scores}))
+
+
+def _noise_of_pairs(arms: Arms, seeds: tuple[Key, ...]) -> Noise:
+    """That of the arms which have all of these seeds, without what a seed does to all of them."""
+    by_seed = {name: {s.seed: s.value for s in each} for name, each in arms.scores.items()}
+    having = {name: of for name, of in by_seed.items() if all(seed in of for seed in seeds)}
+    values = {name: [of[seed] for seed in seeds] for name, of in having.items()}
+    return Noise.of(values, of_seeds=True)
 
 
 def _judged(
@@ -148,12 +171,12 @@ def _judged(
     known: Noise,
     of_pairs: Callable[[tuple[Key, ...]], Noise],
 ) -> Judged:
-    sides = [arms.scores[name] for name in (arm, base) if name != NOISE]
-    if len(sides) == 2 and all(len(side) == 1 and side[0].of for side in sides):
+    sides = arms.scores[arm], arms.scores[base]
+    if all(len(side) == 1 and side[0].of for side in sides):
         return _counted(arm, base, sides[0][0], sides[1][0], plan, share)
-    values, against = arms.values(arm), known.runs if base == NOISE else arms.values(base)
+    values, against = arms.values(arm), arms.values(base)
     alone: tuple[str, ...] = ()
-    if pairs := () if known.before else arms.pairs(arm, base):
+    if pairs := arms.pairs(arm, base):
         seeds = [{score.seed: score for score in side} for side in sides]
         values, against = (tuple(side[seed].value for seed in pairs) for side in seeds)
         met = set(pairs)
@@ -207,7 +230,9 @@ def _compared(
     known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    found = compare(values, against, relation, level, margin, spread=known, pairing=pairing)
+    found = compare(
+        values, against, relation, level, margin, True, None, known, pairing, known is None
+    )
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     low, high = (float(end) for end in found.interval)

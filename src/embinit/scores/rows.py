@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,40 +22,30 @@ VALUE = "value"
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
 NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
-Rows = Callable[[], Iterable[tuple[str, Sequence[str]]]]
+Rows = Iterable[tuple[str, Sequence[str]]]
+"""The place of each row, and its cells."""
 
 
 class Table(NamedTuple):
-    """A table's columns, and its rows: the place of each, with its cells."""
+    """The cells of a table by column, and the place of each row that isn't empty."""
 
     path: Path
-    columns: Sequence[str]
-    all_rows: Rows
+    columns: Mapping[str, Sequence[str]]
+    places: Sequence[str]
 
-    def rows(self, *groups: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-        """The place of each row that isn't empty, and its cells in groups of columns."""
-        place_of = {name: at for at, name in enumerate(self.columns)}
-        places = [place_of[name] for group in groups for name in group]
-        cells_of = operator.itemgetter(*places, 0, 0)  # two more, since those of one are no tuple
-        ends = [0, *itertools.accumulate(map(len, groups))]
-        spans = [slice(*ends_of) for ends_of in itertools.pairwise(ends)]
-        for place, row in self.all_rows():
-            cells = [*map(str.strip, row)]
-            if any(cells) and len(cells) != len(self.columns):
-                counts = f"{len(cells)} cells, and the line of names {len(self.columns)}"
-                raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
-            if any(cells):
-                found = cells_of(cells)
-                yield place, [found[span] for span in spans]
+    def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """The cells of some columns, row by row."""
+        columns = [self.columns[name] for name in names]
+        return [*zip(*columns, strict=True)] if names else [()] * len(self.places)
 
 
-def listed(names: Sequence[str], most: int = 20) -> str:
+def listed(names: Iterable[str], most: int = 20) -> str:
     """Names in a line, the first of many."""
-    more = f" and {len(names) - most} more" if names[most:] else ""
-    return (", ".join(names[:most]) or "none") + more
+    first, rest = [*names][:most], [*names][most:]
+    return (", ".join(first) or "none") + (f" and {len(rest)} more" if rest else "")
 
 
-def one_of(place: Path, what: str, name: str, known: Sequence[str], alike: Sequence[str]) -> str:
+def one_of(place: Path, what: str, name: str, known: Iterable[str], alike: Sequence[str]) -> str:
     """The column or metric of a name, or the only one alike; InputError else."""
     if name in known:
         return name
@@ -79,11 +67,22 @@ def table_of(path: Path) -> Table:
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
     form = _markdown if _RULE.search(text, 0, 100_000) else _csv
     names, rows = (_json if start[0] in "[{" else form)(path, text)
-    columns = [name.strip().strip("*`") for name in names]
-    name, times = Counter(filter(None, columns)).most_common(1)[0] if any(columns) else ("", 0)
+    names = [name.strip().strip("*`") for name in names]
+    name, times = Counter(filter(None, names)).most_common(1)[0] if any(names) else ("", 0)
     if times > 1:
         raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    return Table(path, columns, rows)
+    places, kept = [], []
+    for place, cells in rows:
+        if not "".join(cells).strip():
+            continue
+        if len(cells) != len(names):
+            counts = f"{len(cells)} cells, and the line of names {len(names)}"
+            raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
+        places.append(place)
+        kept.append(cells)
+    columns = zip(*kept, strict=True) if kept else [()] * len(names)
+    stripped = ([*map(str.strip, column)] for column in columns)
+    return Table(path, dict(zip(names, stripped, strict=True)), places)
 
 
 def _csv(path: Path, text: str) -> tuple[Sequence[str], Rows]:
@@ -97,15 +96,13 @@ def _csv(path: Path, text: str) -> tuple[Sequence[str], Rows]:
         raise InputError(f"{path} has no line of names; give one, or one number a line")
 
     def rows() -> Iterator[tuple[str, list[str]]]:
-        line, start = 1, f"{path}:"
-        with reading(path, MEND, lambda: f":{line}"):
-            found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        with reading(path, MEND, lambda: f":{found.line_num}"):
             for row in found:
-                line = found.line_num
-                if row and line > head:
-                    yield start + str(line), row
+                if found.line_num > head:
+                    yield f"{path}:{found.line_num}", row
 
-    return [VALUE] if numbers else names, rows
+    return [VALUE] if numbers else names, rows()
 
 
 def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
@@ -118,13 +115,13 @@ def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     ends = [line.strip().removeprefix("|").removesuffix("|") for line in lines]
     cells = [[c.replace("\\|", "|").strip() for c in re.split(r"(?<!\\)\|", e)] for e in ends]
     rows = [(f"{path}:{n + 1}", cells[n]) for n in range(rules[0] + 1, end)]
-    return cells[rules[0] - 1], lambda: rows
+    return cells[rules[0] - 1], rows
 
 
 def _json(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
+    first, _, rest = text.lstrip().partition("\n")
     try:
-        first, _, rest = text.lstrip().partition("\n")
         lines = isinstance(json.loads(first), dict) and bool(rest.strip())
     except ValueError:
         lines = False
@@ -152,7 +149,7 @@ def _json(path: Path, text: str) -> tuple[Sequence[str], Rows]:
     def shown(value: Any) -> str:
         return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
-    return names, lambda: ((place, [shown(row.get(n)) for n in names]) for place, row in taken)
+    return names, ((place, [shown(row.get(n)) for n in names]) for place, row in taken)
 
 
 def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from embinit.scores.arms import (
     cell,
     from_curves,
     numbers,
+    plain_numbers,
 )
 from embinit.scores.checks import called_steps, pairing
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of, table_of
@@ -78,30 +79,29 @@ def read(
     seeds = _columns(table, seed.split(",")) if seed else []
     if score in arms or {*seeds} & {*arms, score}:
         raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
+    if not table.places:
+        raise InputError(f"{path} has no row; give one a run")
     rest = [name for name in table.columns if name not in (score, *arms)]
     if not seeds and paired:
         seeds = [name for name in rest if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
     free = {plain(name): name for name in rest[::-1] if name not in seeds}
-    roles = _Roles(table, score, arms, seeds, free)
+    roles = _Roles(table, score, table.keys(arms), [*map(_seed, table.keys(seeds))], free)
     notes = [] if by and metric else [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"]
-    named = _summary(roles)
-    if named is None and (step := roles.called(STEP)):
-        curves = _curves(roles, step)
-        if any(len(curve.points) > 1 for curve in curves):
-            told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
-            return from_curves(curves, score, reading, [*notes, told])
-    if named is None and not seed:
-        columns = _by_arm(roles)
+    if seeds or not (named := _summary(roles)):
+        if step := roles.called(STEP):
+            curves = _curves(roles, step)
+            if any(len(curve.points) > 1 for curve in curves):
+                told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
+                return from_curves(curves, score, reading, [*notes, told])
+        columns = {} if seed else roles.by_arm()
         if step := called_steps(columns):
             mend = f"call it step, or pair by it with --seed {step!r}"
             raise InputError(f"{path}: {step} rises in each arm as steps of a run do; {mend}")
         if paired and not seeds and (same := pairing(columns)):
             same_in_each = f"{listed(same, 3)} has the same values in each arm"
             notes.append(f"{same_in_each}, and pairs nothing without --seed")
-    found = arms_of(named or _scores(roles), score, notes)
-    if not found.scores:
-        raise InputError(f"{path} has no row; give one a run")
-    found = replace(found, of_noise=is_spread(score))
+        named = _scores(roles)
+    found = replace(arms_of(named, score, notes), of_noise=is_spread(score))
     return found if paired else found.unpaired()
 
 
@@ -111,12 +111,15 @@ def plain(name: str) -> str:
 
 
 class _Roles(NamedTuple):
-    """What a table's columns are; ``free`` has those of no role by their plain names."""
+    """A table with the arm and the seed of each row.
+
+    ``free`` has the columns of no role by their plain names.
+    """
 
     table: Table
     score: str
-    arms: list[str]
-    seeds: list[str]
+    arms: Sequence[Key]
+    seeds: Sequence[Key | None]
     free: Mapping[str, str]
 
     def called(self, names: str) -> str:
@@ -127,40 +130,52 @@ class _Roles(NamedTuple):
         """All free columns of one of the names."""
         return [self.free[name] for name in names.split("|") if name in self.free]
 
+    def by_arm(self) -> dict[str, list[list[str]]]:
+        """The cells of each free column, arm by arm, and seed by seed where one is named."""
+        places = defaultdict[Any, list[int]](list)
+        for place, key in enumerate(zip(self.arms, self.seeds, strict=True)):
+            places[key].append(place)
+        columns = ((name, self.table.columns[name]) for name in self.free.values())
+        return {n: [[cells[i] for i in at] for at in places.values()] for n, cells in columns}
+
+    def failures(self) -> list[str]:
+        """Why the run of each row has no result, by columns of states; "" for no reason."""
+        found = [""] * len(self.table.places)
+        for name in self.all_called(f"{STATUS}|{TEXT}|{FLAG}")[::-1]:
+            cells = self.table.columns[name]
+            if why := {text: told for text in {*cells} if (told := _failure(name, text))}:
+                found = [why.get(text, old) for text, old in zip(cells, found, strict=True)]
+        return found
+
 
 def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
     """The score of each row."""
-    table, score, arms, seeds, _ = roles
-    columns, kinds = roles.all_called(f"{STATUS}|{TEXT}|{FLAG}"), dict[bool, str]()
-    for place, ((text,), key, pair, states) in table.rows([score], arms, seeds, columns):
+    (path, columns, places), score = roles.table, roles.score
+    texts, kinds = columns[score], dict[bool, str]()
+    values = plain_numbers(texts)
+    rows = zip(texts, places, roles.arms, roles.seeds, roles.failures(), strict=True)
+    for at, (text, place, arm, seed, why) in enumerate(rows):
+        key = arm or (path.stem,)
+        if values:
+            yield key, Score(values[at], place, seed, why)
+            continue
         found = cell(text, place, score)
         if not found.crashed:
             kinds.setdefault("%" in text, place)
-            found = found._replace(crashed=_failure(columns, states))
-        yield key or (table.path.stem,), found._replace(seed=_seed(pair))
+        yield key, found._replace(seed=seed, crashed=found.crashed or why)
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
 
 
-def _by_arm(roles: _Roles) -> dict[str, list[Key]]:
-    """The cells of each column without a role, arm by arm, and seed by seed where one is named."""
-    free, rows = [*roles.free.values()], defaultdict[Any, list[Sequence[str]]](list)
-    for _, (cells, *key) in roles.table.rows(free, roles.arms, roles.seeds):
-        rows[tuple(key)].append(cells)
-    of_arms = [[*zip(*cells, strict=True)] for cells in rows.values()]
-    return {name: [arm[at] for arm in of_arms] for at, name in enumerate(free)}
-
-
-def _failure(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """Why a row's run has no result, by what its columns of states say; "" for no reason."""
-    for name, text in zip(columns, cells, strict=True):
-        if text.lower() in NO_FAILURE:
-            continue
-        number, called = bool(NUMBER.fullmatch(text)), plain(name)
-        word = called in STATUS.split("|") and (number or CRASHED.search(text))
-        if word or called in FLAG.split("|") or (called in TEXT.split("|") and not number):
-            return f"its {name} is {text[:40]!r}"
-    return ""
+def _failure(column: str, text: str) -> str:
+    """Why a run has no result, by what a column of states says; "" for no reason."""
+    number, called = bool(NUMBER.fullmatch(text)), plain(column)
+    word = called in STATUS.split("|") and (number or CRASHED.search(text))
+    if text.lower() in NO_FAILURE or not (
+        word or called in FLAG.split("|") or (called in TEXT.split("|") and not number)
+    ):
+        return ""
+    return f"its {column} is {text[:40]!r}"
 
 
 def _seed(pair: Key) -> Key | None:
@@ -170,47 +185,48 @@ def _seed(pair: Key) -> Key | None:
 
 def _curves(roles: _Roles, step: str) -> list[Curve]:
     """The points of each run. Where no column names runs, steps that start again do."""
-    table, score, arms, seeds, _ = roles
-    runs: dict[tuple[Key, ...], list[Key]] = {}
-    names, columns = roles.all_called(RUN), roles.all_called(f"{STATUS}|{TEXT}|{FLAG}")
-    failed: dict[tuple[Key, ...], str] = {}
-    for place, ((text, at), arm, pair, run, states) in table.rows(
-        [score, step], arms, seeds, names, columns
-    ):
-        if why := _failure(columns, states) if columns else "":
-            failed[arm, pair, run] = why
-        if text:  # else the step logged something else
-            runs.setdefault((arm, pair, run), []).append((place, at, text))
+    table, texts = roles.table, roles.table.columns[roles.score]
+    names = table.keys(roles.all_called(RUN))
+    failures = roles.failures()
+    steps = numbers(table.columns[step], table.places, step)
+    scores = numbers(texts, table.places, roles.score)
+    runs, failed = defaultdict[Any, list[int]](list), {}
+    for at, key in enumerate(zip(roles.arms, roles.seeds, names, strict=True)):
+        if why := failures[at]:
+            failed[key] = why
+        if texts[at]:  # else the step logged something else
+            runs[key].append(at)
     curves = []
     for key, rows in runs.items():
-        places, ats, texts = zip(*rows, strict=True)
-        steps, scores = numbers(ats, places, step), numbers(texts, places, score)
-        starts = [i for i in range(len(steps)) if not i or not steps[i] > steps[i - 1]]
-        arm, pair, run = key
-        if 1 < len(starts) < len(steps) and (pair or run or len({steps[i] for i in starts}) > 1):
+        starts = [i for i, at in enumerate(rows) if not i or not steps[at] > steps[rows[i - 1]]]
+        arm, seed, run = key
+        again = len({steps[rows[i]] for i in starts}) > 1
+        if 1 < len(starts) < len(rows) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
-            raise InputError(f"{places[starts[1]]}: {step} starts again; {mend}")
-        for i, j in itertools.pairwise([*starts, len(steps)]):
-            points = [*zip(steps[i:j], scores[i:j], strict=True)]
-            curves.append(Curve(arm, _seed(pair), places[i], points, failed.get(key, "")))
+            raise InputError(f"{table.places[rows[starts[1]]]}: {step} starts again; {mend}")
+        for i, j in itertools.pairwise([*starts, len(rows)]):
+            points = [(steps[at], scores[at]) for at in rows[i:j]]
+            place = table.places[rows[i]]
+            curves.append(Curve(arm, seed, place, points, failed.get(key, "")))
     return curves
 
 
-def _summary(roles: _Roles) -> list[tuple[Key, Score]] | None:
-    """Runs that have the mean and standard deviation of each row; None of another table.
+def _summary(roles: _Roles) -> list[tuple[Key, Score]]:
+    """Runs that have the mean and standard deviation of each row; none of another table.
 
     Their mean is 0 where the table has only standard deviations.
     """
-    table, score, arms, seeds, _ = roles
+    table, score = roles.table, roles.score
     stem = re.sub(MEAN, "", plain(score))
     sd = roles.called("|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
     sd, n, alone = sd or score, roles.called(N), is_spread(score)
-    if seeds or not (alone or (sd != score and (n or stem != plain(score)))):
-        return None
+    if not (alone or (sd != score and (n or stem != plain(score)))):
+        return []
     if not n:
         raise InputError(f"{table.path} has means and {sd}; add a column n, how many runs each has")
     made: dict[Key, list[Score]] = {}
-    for place, (texts, key) in table.rows([score, sd, n], arms):
+    cells = zip(table.places, roles.arms, table.keys([score, sd, n]), strict=True)
+    for place, key, texts in cells:
         mean, spread, runs = (cell(text, place).value for text in texts)
         count = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         if not count or math.isnan(mean) or (count > 1 and not spread >= 0) or key in made:
@@ -249,15 +265,12 @@ def _metric(table: Table, metric: str | None) -> str:
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
     known = {score, *(name for name in table.columns if is_spread(name) or plain(name) in RUNS)}
-    called = {plain(name): name for name in table.columns[::-1] if name not in known}
+    called = {plain(name): name for name in [*table.columns][::-1] if name not in known}
     found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
     if called and not found:
         there = f"there are {listed(table.columns)}"
         raise InputError(f"{table.path}: name the columns of the arms by --by; {there}")
-    first = [cells for _, (cells,) in itertools.islice(table.rows(found), 10_000)]
-    varied = [
-        n for n, cells in zip(found, zip(*first, strict=True), strict=False) if len({*cells}) > 1
-    ]
+    varied = [name for name in found if len({*table.columns[name]}) > 1]
     settings = [name for name in varied if plain(name) in SETTING.split("|")]
     return settings or varied[:1] or found[:1]
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
-from embinit.scores.noise import Noise
+from embinit.stats.pooling import Noise
 from embinit.stats.power import MOST_SEEDS, smallest_effect
 from embinit.stats.statements import Verdict
 

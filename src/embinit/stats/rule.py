@@ -34,6 +34,7 @@ def compare(
     alpha_against: float | None = None,
     spread: RegisteredSd | None = None,
     pairing: Pairing = Pairing.BY_SEED,
+    leave_one_out: bool = True,
 ) -> Outcome:
     """Decides ``left relation right`` from values, by default one a seed and paired by it.
 
@@ -41,8 +42,8 @@ def compare(
     has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
     ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
     depend on the seed, even if all differences are equal. Without pairs a registered ``spread`` is
-    that of the difference of two runs. InputError for too few values, pairs of different lengths,
-    or a value that is not finite.
+    that of the difference of two runs. ``leave_one_out`` is rule 4. InputError for too few values,
+    pairs of different lengths, or a value that is not finite.
     """
     first, second = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
     _check(first, second, pairing)
@@ -59,7 +60,7 @@ def compare(
         return Outcome(Verdict.UNDECIDED, n, whole.mean, endless, level, margin, 1.0, 1.0)
     verdict, hangs_on, tested = Verdict.UNDECIDED, None, (relation, margin, alpha, against)
     for found in whole.shown(*tested):
-        rests = _without_each(first, second, spread, pairing)
+        rests = _without_each(first, second, spread, pairing) if leave_one_out else ()
         odd = next((place for place, rest in rests if found not in rest.shown(*tested)), None)
         if odd is None:
             verdict, hangs_on = found, None
