@@ -2,8 +2,8 @@
 
 ``seeds``: a new arm of a test file against a stored one, by the rule of claims with the noise of
 the file's stored arms. ``judge``: two arms of a table, with the noise of ten others of two runs
-each, or of ten baseline runs made before. Scores have a standard deviation of 1; those of a seed
-share another of 1. No arm is given up.
+each, or of ten baseline runs made before. Scores have a standard deviation of 1; scores of a
+seed share another of 1 where seeds pair runs. No arm is given up.
 
     python benchmarks/known_noise.py [--files 2000]
 
