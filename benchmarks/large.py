@@ -7,6 +7,9 @@ how long it takes to open the store, to plan, judge and report the suite, and to
 and the most memory that each takes. Then trains the suite from an empty store with 6 seeds, by a
 function that takes no time: what planning, waiting and storing cost. Each step has a process of its
 own. ``--json`` keeps the figures.
+
+``--parts`` measures only what a trainer of such a function costs, in milliseconds: to start it, to
+make and to store one run, and to check that the inputs of a stored run are as they were.
 """
 
 from __future__ import annotations
@@ -116,6 +119,48 @@ store = Store(Path('.embinit/store'))
 """
 
 
+PARTS = """
+import json, time
+from pathlib import Path
+from embinit.claims.definitions import Claim
+from embinit.runs.kinds import Cohort, RunContext, kind_of
+from embinit.runs.modules import load_module
+from embinit.runs.session import Session
+from embinit.runs.store import Store
+
+home = "test_mine", str(Path("claims/test_mine.py").absolute())
+load_module(*home)
+from test_mine import test_0
+
+[on] = Claim.of(test_0).experiments("micro")
+runs = [on.run("low-0", seed) for seed in range(200)]
+kind, session = kind_of(runs[0]), Session(Store(Path("parts")), None, "cpu")
+context, took = RunContext(None, trainers=session.trainers), {}
+
+def timed(name, act, given):
+    began = time.monotonic()
+    made = [act(each) for each in given]
+    took[name] = round(1000 * (time.monotonic() - began) / len(made), 2)
+    return made
+
+timed("start", lambda home: session.trainers.of(home).load(), [home])
+made = timed("run", lambda run: kind.make(Cohort((run,)), context)[0], runs)
+timed("store", lambda result: session.keep(session.key(result.spec), result), made)
+held = timed("check", Session(session.store, None, "cpu").is_stored, runs)
+assert all(held)
+print(json.dumps(took))
+"""
+
+
+def parts(folder: Path) -> dict[str, float]:
+    """The milliseconds that a trainer's start, a run, its storing and its check take."""
+    done = subprocess.run(
+        [sys.executable, "-c", PARTS], cwd=folder, check=True, stdout=subprocess.PIPE
+    )
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
+
+
 def steps(claims: int) -> dict[str, tuple[str, ...]]:
     """The commands that are measured, by what they do."""
     python = sys.executable
@@ -138,11 +183,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--claims", type=int, default=1000)
+    parser.add_argument("--parts", action="store_true", help="what a trainer costs, part by part")
     parser.add_argument("--json", type=Path, help="write the figures here")
     parsed = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="embinit-large-") as temporary:
         folder = Path(temporary) / "mine"
+        if parsed.parts:
+            made(folder, 0, 1)
+            print("milliseconds:", parts(folder))
+            return 0
         began = time.monotonic()
         made(folder, max(parsed.records, 10 * parsed.claims), parsed.claims)
         print(f"made in {time.monotonic() - began:.0f} s", flush=True)

@@ -248,20 +248,16 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
             score = BASE[arm] + random.Random(f"{arm} {result.spec.seed}").random()
             if result.measures != {"score": score}:
                 faults.append(f"record {key} has {result.measures}")
-    for report in (folder / REPORT, folder / REPORT / "unfinished"):
-        if not (report / "verdicts.json").exists():
-            continue
-        try:
-            claims = read(report / "verdicts.json")["claims"]
-        except InputError as error:
-            faults.append(str(error))
-            continue
-        faults += [
-            f"{claim['id']} came out otherwise"
-            for claim in claims
-            if claim["verdict"] != "NOT RUN" and essence(claim) != whole[claim["id"]]
-        ]
-    return faults
+    report = folder / REPORT / "verdicts.json"
+    try:
+        claims = read(report)["claims"] if report.exists() else []
+    except InputError as error:
+        return [*faults, str(error)]
+    return faults + [
+        f"{claim['id']} came out otherwise"
+        for claim in claims
+        if claim["verdict"] != "NOT RUN" and essence(claim) != whole[claim["id"]]
+    ]
 
 
 def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> Counter[str]:

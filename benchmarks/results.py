@@ -18,6 +18,7 @@ from typing import Any
 
 from embinit.errors import InputError
 from embinit.report.markdown import findings_as_markdown
+from embinit.report.numbers import duration
 from embinit.report.reading import read
 from embinit.report.summary import controls_in_words, statement_of
 
@@ -79,15 +80,12 @@ def page(documents: Sequence[Document]) -> str:
 
 def _session(document: Document) -> str:
     session, blessed = document["session"], document.get("blessed") or {}
-    runs = session["runs"]
     started = datetime.datetime.fromisoformat(session["started"])
-    minutes, seconds = divmod(round(session["wall_seconds"]), 60)
     rows = [
         ("Tier", f"`{session['tier']}`, {_seeds(document['claims'])}"),
         ("Date", f"{started:%Y-%m-%d}"),
         ("Machine", session["device"]),
-        ("Runs", f"{runs['wanted']}, of which {runs['trained']} were trained in this session"),
-        ("Time", f"{minutes} min {seconds} s"),
+        ("Runs", _runs(session)),
         ("Versions", ", ".join(f"{name} {one}" for name, one in session["versions"].items())),
         ("Command", f"`{session['command']}`"),
     ]
@@ -109,6 +107,14 @@ def _session(document: Document) -> str:
             )
         )
     return _table(("session", ""), rows)
+
+
+def _runs(session: Document) -> str:
+    """How many runs the claims have, and how long the session took that trained some of them."""
+    wanted, trained = session["runs"]["wanted"], session["runs"]["trained"]
+    if not trained:
+        return f"{wanted}, all read from the store: see the note"
+    return f"{wanted}, of which {trained} were trained in {duration(session['wall_seconds'])}"
 
 
 def _seeds(claims: Iterable[Document]) -> str:
@@ -236,8 +242,9 @@ def earlier(documents: Sequence[Document]) -> str:
     tiers = [f"`{each['session']['tier']}`" for each in documents if "rule" not in each]
     if not tiers:
         return ""
-    whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {', '.join(tiers)}"
-    return f"{whose} were decided by an earlier rule, on earlier statements.\n"
+    whose = "These" if len(tiers) == len(documents) else f"The {' and '.join(tiers)}"
+    of_what = "an earlier version of the decision rule and of the claims' wording"
+    return f"{whose} verdicts come from {of_what}.\n"
 
 
 def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:

@@ -12,7 +12,7 @@ from embinit.claims import Experiment, Family, Role, claim
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS
 from embinit.randomness import stream
-from embinit.runs.kinds import KINDS, Description, Kind
+from embinit.runs.kinds import KINDS, Kind
 from embinit.runs.measures import MEASURES, Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import Recipe, RunSpec
@@ -45,10 +45,6 @@ class Spectrum(Kind):
     def cost(self, run):
         """Beside other kinds of runs: next to nothing."""
         return 1.0
-
-    def describe(self, run):
-        """For the report's table of what was trained."""
-        return Description("the table alone", f"spectrum of {run.recipe.words} words")
 
     def make(self, cohort, context):
         """The results of a cohort's runs, in its order."""

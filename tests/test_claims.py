@@ -694,17 +694,6 @@ def test_a_statement_that_stands_somewhere_is_somebodys():
         assert found.origin is origin
 
 
-def test_the_papers_claims_name_only_claims_that_there_are():
-    found = {entry.id: entry for _, entry in collected()}
-    for entry in found.values():
-        for other in filter(None, (entry.weaker_than, entry.excludes)):
-            assert other in found
-        if entry.excludes:
-            assert found[entry.excludes].excludes == entry.id
-        if entry.weaker_than:
-            assert found[entry.weaker_than].family.origin == entry.family.origin
-
-
 def test_a_family_of_the_paper_has_the_papers_statements_alone():
     """What a summary adds, and what we do, takes no share of the alpha of what it says."""
     origins = {}

@@ -117,21 +117,19 @@ def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester
     (pytester.path / "blessed/verdicts.json").write_text(json.dumps(before))
     done, after = session(MISREAD, "--embinit-baseline=blessed/verdicts.json", *workers)
     assert done.ret == Status.BROKEN
-    assert after == before  # a broken session replaces no whole one
-    told = json.loads((pytester.path / "reports/latest/unfinished/verdicts.json").read_bytes())
-    [error] = told["errors"]
+    [error] = after["errors"]
     assert error["id"] == "mine/f/other[scores]"
     assert error["nodeid"] == before["claims"][2]["nodeid"]
     assert "has no arm 'hihg'" in error["reason"]
     done.stdout.fnmatch_lines(
         ["LOST: mine/f/other?scores? was SUPPORTED and is ERROR", "ERROR mine/f/other?scores?: *"]
     )
-    arguments = ["check", "reports/latest/unfinished/verdicts.json"]
+    arguments = ["check", "reports/latest/verdicts.json"]
     assert main(arguments) == Status.BROKEN
     assert "1 ERROR" in capsys.readouterr().out
     assert main([*arguments, "--baseline", "blessed/verdicts.json"]) == Status.BROKEN
     assert "other[scores] was SUPPORTED and is ERROR" in capsys.readouterr().out
-    page = (pytester.path / "reports/latest/unfinished/index.html").read_text()
+    page = (pytester.path / "reports/latest/index.html").read_text()
     assert "This session is not whole." in page
 
 
@@ -371,19 +369,6 @@ def test_a_finding_that_is_undecided_again_is_lost_or_weakened(
     assert "other[scores] was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
 
 
-def test_a_later_session_that_broke_is_found(session, pytester, capsys):
-    """Its report is next to the whole one of before, which was in order and blessed."""
-    session()
-    assert session(FAILS)[0].ret == Status.BROKEN
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER
-    said = "a later session is not whole, reports/latest/unfinished/verdicts.json: "
-    assert f"NOT IN ORDER: {said}" in capsys.readouterr().out
-    assert main(["bless"]) == Status.UNUSABLE
-    assert f"not blessed: {said}" in capsys.readouterr().err
-    assert session()[0].ret == Status.IN_ORDER
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
-
-
 def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     """An effect of 8 margins that is 4 now is SUPPORTED all the same."""
     _, whole = session()
@@ -414,20 +399,17 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
     assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
-def test_an_interrupted_session_says_so_and_replaces_nothing(session, pytester, capsys):
+def test_an_interrupted_session_says_so(session, pytester):
     """13 claims were replaced by 0, and check said 0."""
-    _, whole = session()
+    session()
     (pytester.path / "conftest.py").write_text(RAISES)
-    done, kept = session()
+    done, cut = session()
     assert done.ret == Status.INTERRUPTED
-    assert kept == whole
     done.stdout.fnmatch_lines(["unfinished: it was interrupted from the keyboard"])
-    cut = json.loads((pytester.path / "reports/latest/unfinished/verdicts.json").read_bytes())
     assert cut["session"]["unfinished"] == "it was interrupted from the keyboard"
     assert len(cut["claims"]) < 3
-    path = "reports/latest/unfinished/verdicts.json"
-    assert main(["check", path]) == Status.INTERRUPTED
-    assert main(["bless", str(Path(path).parent)]) == Status.UNUSABLE
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.INTERRUPTED
+    assert main(["bless"]) == Status.UNUSABLE
 
 
 def test_a_session_that_stops_at_the_first_failure_is_unfinished(session):

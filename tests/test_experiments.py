@@ -15,7 +15,6 @@ from embinit.claims.audit import printed
 from embinit.errors import InputError
 from embinit.lab.data.tasks import TASKS as DATA_SETS
 from embinit.lab.models.transformer import ModelShape
-from embinit.papers import PAPERS, arm_labels
 from embinit.runs.kinds import Cohort
 from embinit.runs.plan import FEW_ARMS, plan
 from embinit_papers.kim2024.experiments import experiments, probes
@@ -93,7 +92,6 @@ def test_xavier_is_one_run_for_all_sources():
 )
 def test_arms_are_named_as_the_paper_names_them(init, label):
     [one] = experiments("micro", ("t5",), ("sentiment",))
-    assert arm_labels([PAPERS["kim2024"]])(one.run(init, 0)) == label
     assert one.label(init) == label
 
 

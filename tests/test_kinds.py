@@ -17,7 +17,7 @@ from embinit.claims import Family, Role, Verdict, claim, judge
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.specs import ModelRecipe, Procedure
-from embinit.runs.kinds import KINDS, Description, Kind, kind_of
+from embinit.runs.kinds import KINDS, Kind, kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult, provenance
 from embinit.runs.session import Session
@@ -62,7 +62,6 @@ def test_a_kind_says_what_its_runs_take(run):
     assert kind.recipe_of(layout) == run.recipe
     assert kind.cost(run) > 0
     assert kind.stacked(run, "cpu") >= 1
-    assert all(kind.describe(run).__dict__.values())
     if run.kind != "function":
         counted = run.changed(data=replace(run.recipe.data, most_words=900))
         assert all(count > 0 for count in kind.parameters(counted).values())
@@ -107,9 +106,6 @@ class Dice(Kind):
 
     def parameters(self, run):
         return {"throws": run.recipe.throws}
-
-    def describe(self, run):
-        return Description("a die", f"{run.recipe.throws} throws")
 
     def make(self, cohort, context):
         self.made.append(cohort.runs)

@@ -6,6 +6,7 @@ import ast
 import importlib
 import math
 import operator
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,6 @@ from embinit.papers import (
     Paper,
     Printed,
     Tier,
-    arm_labels,
     paper,
     papers_of,
     printed_for,
@@ -63,7 +63,7 @@ def rows(comparison):
 
 @pytest.mark.parametrize("tier", ["micro", "sample", "paper"])
 def test_other_tables_are_no_part_of_table_1(tier):
-    """They are asked for by name alone, and the paper knows them for labels and preparation."""
+    """They are asked for by name alone, and the paper knows them for preparation."""
     others = other_tables()(tier)
     ours = {one.source_role for one in others}
     assert ours == (set() if tier == "paper" else set(OTHER_SOURCES))
@@ -73,9 +73,8 @@ def test_other_tables_are_no_part_of_table_1(tier):
     assert len(others) * len(SOURCES) == len(table) * len(ours)
     known = KIM.experiments(tier)
     assert {one.name for one in (*table, *others)} <= {one.name for one in known}
-    labels = KIM.source_labels()
     for other in others:
-        assert labels[other.source] == other.source_label == LABELS[other.source_role]
+        assert other.source_label == LABELS[other.source_role]
         assert other.margin == next(
             each.margin for each in table if each.data.task == other.data.task
         )
@@ -223,15 +222,17 @@ def registry(monkeypatch):
 
 
 def test_a_third_partys_paper_brings_what_it_prints(registry):
-    """Registered, its numbers stand in the verdict, and its tiers and labels are known."""
-    assert judged()["comparisons"][0]["printed"] == []
+    """Registered, its numbers stand in the verdict, and its tiers are known."""
+    [stated] = judged()["comparisons"]
+    assert stated["printed"] == []
+    assert Counter(stated["runs"].values()) == {"GloVe": 5, "Xavier": 5}
     assert paper("mine") is None
     mine = Paper(
         key="mine",
         citation="Me (2026), My paper",
         short="Me 2026",
         tiers={"micro": Tier("micro", "a made thing")},
-        experiments=lambda tier: [make_experiment(source_label="MyVectors")],
+        experiments=lambda tier: [make_experiment()],
         families=(MINE,),
         printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
     )
@@ -242,7 +243,6 @@ def test_a_third_partys_paper_brings_what_it_prints(registry):
     assert mine not in with_tier("paper")
     rows = [{"task": "mine", "left": 1.0, "right": 3.5, "difference": -2.5}]
     assert judged()["comparisons"][0]["printed"] == rows
-    assert arm_labels([mine])(make_experiment().run("pretrained", 0)) == "MyVectors"
 
 
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):

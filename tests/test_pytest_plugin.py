@@ -328,6 +328,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["claims"][0]["comparisons"][0]["n"] == 6
+    assert document["claims"][0]["reason"] == "the interim analysis at 12 seeds was not reached"
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
     result.stderr.fnmatch_lines(
         ["*--embinit-max-seeds: at most 3 seeds, but the first interim analysis takes 6*"]

@@ -94,6 +94,15 @@ def test_a_new_arm_is_judged_with_three_seeds_where_the_noise_is_known(claims_of
     assert {entry["looks"][0]["seeds"] for entry in changed.values()} == {6}
 
 
+def test_a_control_without_arms_fails_by_its_name(claims_of):
+    """It would be green, and no claim's control; a file without ``seeds`` keeps its own markers."""
+    control = "\nimport pytest\n\n@pytest.mark.control\ndef test_training_matters():\n    pass\n"
+    status, told, known = claims_of(FIVE_LINES + control)
+    assert (status, set(known)) == (3, {"untied-helps[seeds]"}), told
+    assert "test_fitted.py:13: it is marked control, and a control trains arms: let it" in told
+    assert claims_of(control, "test_other.py", name="test_other.py")[0] == 0
+
+
 VARIED = f"""{TRAIN}
 import pytest
 

@@ -145,7 +145,7 @@ def test_why_claims_could_not_run_is_told_once():
     ]
     assert lines[-1] == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; no controls; "
-        "0 of 1 checks of printed numbers are consistent"
+        "0 of 1 checks of the papers' printed numbers agree"
     )
 
 

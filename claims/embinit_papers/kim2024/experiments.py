@@ -284,7 +284,7 @@ def without_vectors(name: str) -> list[ModelExperiment]:
     ]
 
 
-RIGHT = replace(MEASURES["accuracy"], unit="% right", test=None)
+RIGHT = replace(MEASURES["accuracy"], unit="% right")
 """The measure of probes: the share of right answers, without a paired test over questions."""
 
 PROBE_MARGIN = 2.5

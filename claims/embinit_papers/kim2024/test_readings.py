@@ -17,7 +17,6 @@ from embinit_papers.kim2024 import (
     where="Table 1; the text says worse",
     family=READINGS,
     experiments=table1("glove", tasks=("sst2",), full=("sst2",)),
-    excludes="kim2024/finding-1/wide-below-xavier",
 )
 def test_raw_glove_is_near_xavier_on_sst2(experiment):
     assert experiment["pretrained"].alike(experiment["xavier"])

@@ -67,7 +67,6 @@ def test_bert_fares_better_as_it_is(experiment):
     where="section 1",
     family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
-    weaker_than="kim2024/table-1/bert-above-bert-xavier",
 )
 def test_standardising_bert_gains_nothing(experiment):
     assert experiment["pretrained_xavier"] <= experiment["pretrained"]

@@ -276,6 +276,12 @@ class Quantity:
         """Every run that the quantity is computed from."""
         return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
 
+    def labels(self) -> dict[RunSpec, str]:
+        """Each run that the quantity is computed from, with its arm's name."""
+        labels = {term.run(seed): term.label for seed in range(self.seeds) for term in self.terms}
+        parts = [part for group in self.parts for part in group]
+        return {run: label for part in parts for run, label in part.labels().items()} | labels
+
     def runs_of(self, seed: int) -> list[RunSpec]:
         """The runs that the value of one replicate is computed from."""
         return [term.run(seed) for term in self.terms]

@@ -130,8 +130,7 @@ class Claim(Statement):
     ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
     several. ``expects`` is for controls alone, the verdict that shows the machinery right.
     ``equal`` is the phase at which all arms must have equally many parameters, or the claim is NOT
-    RUN. ``weaker_than`` is the id of the claim that states more, such as ``>`` for this one's
-    ``>=``; ``excludes`` that of one which can't be SUPPORTED together with this one.
+    RUN.
     """
 
     family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
@@ -141,8 +140,6 @@ class Claim(Statement):
     )
     expects: Verdict | None = field(default=None, kw_only=True)
     equal: str | None = field(default=None, kw_only=True)
-    weaker_than: str = field(default="", kw_only=True)
-    excludes: str = field(default="", kw_only=True)
 
     @property
     def origin(self) -> Origin:
@@ -203,8 +200,6 @@ def claim(
     on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = None,
     expects: Verdict | None = None,
     equal: str | None = None,
-    weaker_than: str = "",
-    excludes: str = "",
 ) -> Statement:
     """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
 
@@ -222,8 +217,6 @@ def claim(
             on=on,
             expects=expects,
             equal=equal,
-            weaker_than=weaker_than,
-            excludes=excludes,
         )
     except InputError as error:
         return Misstated(str(id), "", error=error)

@@ -11,11 +11,7 @@ from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.judging import Judgement
 from embinit.claims.power import smallest_effects
 from embinit.claims.registration_status import registration_status
-from embinit.claims.sampling_noise import paired_runs
 from embinit.specs import RunSpec
-
-TESTED = "tested"
-"""A comparison's pairs of runs whose outputs are tested; the finished document lacks it."""
 
 PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
 """A comparison's fields that are JUnit properties under their own names."""
@@ -49,14 +45,12 @@ def claim_entry(
         "paper": claim.paper,
         "place": claim.where,
         "origin": str(claim.origin),
-        "weaker_than": claim.weaker_than,
-        "excludes": claim.excludes,
         "trained": any(
             side.trained for each in case.comparisons for side in (each.left, each.right)
         ),
         "tier": experiment.tier,
         "task": experiment.task or None,
-        "source": next(iter(experiment.sources), None),
+        "source": experiment.source or None,
         "experiment": experiment.name,
         "metric": experiment.metric.name,
         "family": claim.family.name,
@@ -107,10 +101,12 @@ def _comparison(
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
-        TESTED: [[key(run) for run in pair] for pair in paired_runs(comparison)],
-        "test_set": None,
         "printed": [asdict(row) for row in printed(case.claim.paper, comparison)],
-        "runs": list(dict.fromkeys(key(run) for run in comparison.runs())),
+        "runs": {
+            key(run): label
+            for side in (comparison.left, comparison.right)
+            for run, label in side.labels().items()
+        },
     }
 
 

@@ -5,7 +5,6 @@ The same arm asked for by several experiments gives equal specs and is trained o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -35,6 +34,7 @@ class Experiment:
     baseline: str
     changes: str = ""
     most_seeds: int | None = None
+    source: str = ""  # the name of what its arms read, such as vectors; "" for nothing
 
     quantity: ClassVar[type[Quantity]] = Quantity
     """What its arms are."""
@@ -49,11 +49,6 @@ class Experiment:
             margin=self.margin,
             seeds=self.seeds,
         )
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """What it reads by name, each with its name in the paper."""
-        return {}
 
     @property
     def replicates(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.run_checks import decided
@@ -24,7 +25,7 @@ def look(
     A later look takes only the comparisons that are still open. Looking ends once the claim as a
     whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
     which finds their results. ``may_go_on`` decides whether a later look at the given runs may
-    begin.
+    begin; where it may not, the reason of what is still open says so.
     """
     decisions: dict[int, Decision] = {}
     for number, this_look in enumerate(looks):
@@ -37,6 +38,10 @@ def look(
         }
         runs = [run for comparison in looked_at.values() for run in comparison.runs()]
         if number and not (still_open and may_go_on(runs)):
+            missed = f"the interim analysis at {this_look.seeds} seeds was not reached"
+            for index in still_open:
+                reason = decisions[index].reason or missed
+                decisions[index] = replace(decisions[index], reason=reason)
             break
         ensure(runs)
         for index, comparison in looked_at.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -21,8 +20,7 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
-    source: str = ""  # of the vectors
-    source_label: str = ""  # its name in the paper
+    source_label: str = ""  # its vectors' name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure
@@ -42,11 +40,6 @@ class ModelExperiment(Experiment):
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """The source of its vectors, if any."""
-        return {self.source: self.source_label} if self.source else {}
 
     @property
     def replicates(self) -> str:

@@ -1,4 +1,4 @@
-"""The base of the lab's kinds of runs: data, table, model, cost and description."""
+"""The base of the lab's kinds of runs: data, table, model and cost."""
 
 from __future__ import annotations
 
@@ -22,32 +22,6 @@ cohort records its graphs anew, stacks ``MANY_RUNS``.
 
 WHOLE_SPLIT = 30_000
 """The assumed size of a training split that nothing cuts, in examples."""
-
-SETTINGS: Mapping[tuple[str, object], str] = {
-    ("training.validation_bleu", True): "",
-    ("training.validation_bleu", False): "",
-    ("table.trained", True): "trained",
-    ("table.trained", False): "frozen",
-    ("table.sigma", None): "as it is",
-    ("positions.kind", "none"): "without positions",
-    ("positions.kind", "sinusoidal"): "with positions",
-    ("model.coupled", True): "coupled",
-    ("model.coupled", False): "two tables",
-    ("model.input_width", None): "E_in as the model",
-    ("model.output_width", None): "E_out as the model",
-    ("model.attention", "plain"): "no positions in attention",
-    ("model.attention", "relative"): "relative positions in attention",
-    ("model.attention", "rotary"): "rotary positions in attention",
-    ("model.attention", "untied"): "scores of positions apart from those of words",
-    ("model.activation", "relu"): "ReLU",
-    ("model.activation", "gelu"): "GELU",
-    ("model.norm_position", "post"): "post-norm",
-    ("model.norm_position", "pre"): "pre-norm",
-    ("model.norm_after_sum", True): "LayerNorm after the sum",
-    ("model.norm_after_sum", False): "no LayerNorm after the sum",
-}
-"""Settings in words; "" for those that affect only what is logged."""
-
 
 RETIRED: Mapping[str, object] = {
     "norm": "layer",
@@ -148,18 +122,6 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         wide = model is not None and model.dim > NARROW
         return FEW_RUNS if wide else MOST_RUNS
 
-    def label(self, run: RunSpec[ModelRecipe[P]], sources: Mapping[str, str]) -> str:
-        """The procedure's label, or the init's with the paper's name of the source in it."""
-        recipe = run.recipe
-        if recipe.training.label:
-            return recipe.training.label
-        source, _ = split_world(recipe.table.source or "")
-        return INITS[recipe.table.init].label.format(source=sources.get(source, source))
-
-    def say(self, setting: str, value: object) -> str | None:
-        """A setting in words, where it has words of its own."""
-        return SETTINGS.get((setting, value)) if isinstance(value, str | bool | None) else None
-
 
 def cost_of_layers(model: ModelSpec) -> float:
     """The rough cost of a model's layers for each token."""
@@ -169,14 +131,3 @@ def cost_of_layers(model: ModelSpec) -> float:
 def examples_of(data: DataSpec) -> int:
     """The approximate number of training examples."""
     return data.cut.train or WHOLE_SPLIT
-
-
-def model_words(model: ModelSpec) -> str:
-    """A model in words."""
-    layers = f"{model.layers} layer{'' if model.layers == 1 else 's'}"
-    return f"{model.dim} wide, {layers}, feed-forward {model.feed_forward}"
-
-
-def epoch_words(epochs: int) -> str:
-    """A number of epochs in words."""
-    return f"{epochs} epoch{'' if epochs == 1 else 's'}"

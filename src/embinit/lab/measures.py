@@ -6,7 +6,6 @@ import math
 import sys
 
 from embinit.runs.measures import Measure
-from embinit.runs.paired_examples import bootstrap, mcnemar
 from embinit.runs.results import RunResult
 
 LARGEST_LOSS = math.log(sys.float_info.max)
@@ -45,10 +44,8 @@ def _perplexity(result: RunResult) -> float | None:
     return None if loss is None or loss > LARGEST_LOSS else math.exp(loss)
 
 
-BLEU = Measure("bleu", "BLEU", "BLEU", "up", curve="validation_bleu", test=bootstrap("BLEU"))
-ACCURACY = Measure(
-    "accuracy", "% accuracy", better="up", curve="validation_accuracy", test=mcnemar()
-)
+BLEU = Measure("bleu", "BLEU", "BLEU", "up", curve="validation_bleu")
+ACCURACY = Measure("accuracy", "% accuracy", better="up", curve="validation_accuracy")
 TEST_ACCURACY = Measure("test_accuracy", "% accuracy", better="up", curve="test_accuracy")
 TEST_ACCURACY_THEN = Measure(
     "test_accuracy_then",

@@ -87,17 +87,8 @@ class Procedure:
         """The precision of matrix products (see ``models.layers.PRECISIONS``)."""
         return "float32"
 
-    @property
-    def label(self) -> str:
-        """The arm's name for people; "" where the init names it."""
-        return ""
-
     def without_extras(self) -> Self:
         """The procedure without extras: curves that are recorded only to be shown."""
-        return self
-
-    def without_arm(self) -> Self:
-        """The procedure without the settings in which runs of a cohort may differ."""
         return self
 
     def in_world(self, world: int | str) -> Self:
@@ -268,8 +259,8 @@ class ModelRecipe(Recipe, Generic[P]):
 
     @property
     def arm(self) -> str:
-        """The procedure's label, or the init's name."""
-        return self.training.label or self.table.init
+        """The init's name."""
+        return self.table.init
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -285,7 +276,7 @@ class ModelRecipe(Recipe, Generic[P]):
     def stacking(self) -> object:
         """The shapes of its tensors, and what its runs share."""
         learned = self.positions.kind == LEARNED
-        return (self.data, self.model, self.training.without_arm(), learned)
+        return (self.data, self.model, self.training, learned)
 
     def in_world(self, world: int | str) -> Self:
         """The recipe with its data and its source in another world, a number or ``ANY_WORLD``."""

@@ -15,9 +15,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
-from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
-from embinit.specs import RunSpec
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,6 @@ class Paper:
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
     noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
 
-    def source_labels(self) -> dict[str, str]:
-        """The sources' names as the paper writes them (``GloVe`` for ``micro-glove``)."""
-        every = (experiment for tier in self.tiers for experiment in self.experiments(tier))
-        return {name: label for each in every for name, label in each.sources.items()}
-
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
 
@@ -135,15 +128,3 @@ def unknown_tier(tier: str) -> InputError:
     names = dict.fromkeys(name for known in every_paper() for name in known.tiers)
     known = [*names, *(name for name in OWN_TIERS if name not in names)]
     return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
-
-
-def arm_labels(papers: Iterable[Paper]) -> Callable[[RunSpec], str]:
-    """A function that names a run's arm as the papers write it (``GloVe_Xavier``)."""
-    labels: dict[str, str] = {}
-    for each in papers:
-        labels |= each.source_labels()
-
-    def label(run: RunSpec) -> str:
-        return kind_of(run).label(run, labels)
-
-    return label

@@ -15,11 +15,12 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
 from embinit.claims.known_noise import with_known_noise
 from embinit.claims.lock import lock_beside
+from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
-from embinit.pytest_plugin import power_summary
+from embinit.pytest_plugin import CONTROL, power_summary
 from embinit.pytest_plugin.folder import Folder
 from embinit.pytest_plugin.items import (
     CASE,
@@ -150,6 +151,7 @@ class Collection:
                 cannot_be_read(item, error)
             else:
                 self._check_schedule(item.stash[CASE])
+        _refuse_controls_without_arms(items)
         registering, wanted = self._state.registering, list[list[RunSpec]]()
         trains = not self._options.config.option.collectonly
         if trains and not (registering.is_asked_for or self._options.option("debug")):
@@ -221,6 +223,27 @@ class Collection:
             case.seeds_of_looks()
         except InputError as error:
             raise pytest.UsageError(f"--embinit-max-seeds: {error}") from None
+
+
+def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
+    """Fails a test that is marked as a control, in a file with ``seeds``, and trains nothing."""
+    tests = [item for item in items if isinstance(item, pytest.Function)]
+    files = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
+    for item in tests:
+        if (
+            item.path in files
+            and SeedsClaim.of(item.function) is None
+            and item.get_closest_marker(CONTROL)
+        ):
+            named = {"nodeid": argument(item), "id": argument(item)}
+            item.stash[ITEM_RESULT] = ItemResult((item.module.__name__, str(item.path)), named)
+            cannot_be_read(
+                item,
+                InputError(
+                    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture "
+                    f"{SEEDS}, and assert what must be found"
+                ),
+            )
 
 
 def _check_lock(item: pytest.Function) -> None:

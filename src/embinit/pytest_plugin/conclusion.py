@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import shlex
 import warnings
@@ -133,7 +132,7 @@ class Conclusion:
     def _conclude(self, terminalreporter: Any) -> None:
         """Prints the verdicts, and writes the report; OutputError where it can't."""
         from embinit.report import write_report
-        from embinit.report.document import add_sampling_noise, make_document
+        from embinit.report.document import make_document
 
         options, state = self._options, self._state
         load_modules(state.modules)  # what claims register, here where no claim was collected
@@ -144,7 +143,7 @@ class Conclusion:
             store = Store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
-        document, runs = make_document(
+        document, results = make_document(
             state.verdicts,
             state.audits,
             store,
@@ -153,11 +152,8 @@ class Conclusion:
             skipped=state.skipped,
         )
         self._print_verdicts(terminalreporter, document)
-        # It takes long and decides nothing: who interrupts has the report at once.
-        with contextlib.suppress(KeyboardInterrupt):
-            add_sampling_noise(document, runs if state.unfinished is None else {})
-        page = write_report(document, runs, options.path("report-dir"), blessed=options.blessed)
-        failed = sum(run.result.failure is not None for run in runs.values())
+        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
+        failed = sum(result.failure is not None for result in results.values())
         if store is not None:  # those that left no result are no claim's runs
             since = moment(options.started, "seconds")
             failed += sum(each.when >= since for each in store.failures())

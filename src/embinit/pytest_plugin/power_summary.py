@@ -33,7 +33,7 @@ def doubts(cases: Sequence[Case]) -> list[str]:
     lines: list[str] = []
     kinds: list[tuple[str, list[Case]]] = [
         (
-            "not registered, and so decided by what was fixed when it ran: embinit register first",
+            "not preregistered (optional; embinit register does it)",
             [case for case in claims if case.line is None],
         ),
         (

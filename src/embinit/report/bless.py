@@ -15,7 +15,7 @@ from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import write_atomically
 from embinit.report.baseline import Kind, compare
 from embinit.report.faults import nothing_decided, wrong_controls
-from embinit.report.reading import Document, read, unfinished, unfinished_since
+from embinit.report.reading import Document, read, unfinished
 from embinit.report.summary import summarise
 
 ANYWAY = "embinit bless --anyway replaces it"
@@ -30,8 +30,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
     is not to be replaced; OutputError if it can't be written, and is as it was.
     """
     document = read(report / "verdicts.json")
-    lacking = [*unfinished(document), *unfinished_since(report / "verdicts.json", document)]
-    if lacking:
+    if lacking := unfinished(document):
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
     if wrong := [*nothing_decided(document), *wrong_controls(document)]:
         raise InputError(f"not blessed: {'; '.join(wrong)}")

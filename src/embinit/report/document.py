@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from embinit.claims.entries import TESTED
 from embinit.claims.run_checks import repeated_otherwise
-from embinit.claims.sampling_noise import sampling_noise
-from embinit.papers import Paper, arm_labels, papers_of
-from embinit.report.arms import Run
+from embinit.papers import Paper, papers_of
 from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.measures import MEASURES
-from embinit.runs.reasons import failure_reason
-from embinit.runs.results import moment, versions
+from embinit.runs.results import RunResult, moment, versions
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE
 
@@ -43,25 +38,23 @@ def make_document(
     store: Store | None,
     circumstances: Circumstances,
     **absent: Sequence[dict[str, str]],
-) -> tuple[dict[str, Any], dict[str, Run]]:
-    """The document of a session with its summary, and the stored runs of its claims by key.
+) -> tuple[dict[str, Any], dict[str, RunResult]]:
+    """The document of a session with its summary, and the results of its claims' runs by key.
 
     Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
-    ``skipped``. ``add_sampling_noise`` completes the document.
+    ``skipped``.
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
     note_insensitive(claims)
     papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
-    label = arm_labels(papers)
-    results = [] if store is None else store.results(sorted(keys))
-    runs = {key: Run(key, label(result.spec), result) for key, result in results}
+    results = {} if store is None else dict(store.results(sorted(keys)))
     fresh = sum(
         store is not None and store.path(key).stat().st_mtime >= circumstances.started
-        for key in runs
+        for key in results
     )
-    made = [run.result for run in runs.values()]
+    made = list(results.values())
     notes = [*untraced(made), *repeated_otherwise(made, on_cpu=False), *other_versions(made)]
     asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
     notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
@@ -87,7 +80,7 @@ def make_document(
     document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "session": about}
     document |= {"rule": [*RULE], "claims": claims, "audits": audits}
     document |= {name: entries for name, entries in absent.items() if entries}
-    return document | {"summary": summarise(document)}, runs
+    return document | {"summary": summarise(document)}, results
 
 
 def told_of(paper: Paper) -> dict[str, Any]:
@@ -99,28 +92,3 @@ def told_of(paper: Paper) -> dict[str, Any]:
         "made": [tier.name for tier in paper.tiers.values() if tier.made],
         "findings": [{"says": each.says, "claims": list(each.claims)} for each in paper.findings],
     }
-
-
-def add_sampling_noise(document: dict[str, Any], runs: Mapping[str, Run]) -> None:
-    """Adds to each comparison what the choice of test examples alone does to it.
-
-    It decides nothing, so a test that fails is a note.
-    """
-    every = [each for entry in document["claims"] for each in entry["comparisons"]]
-    pairs = [each.pop(TESTED) for each in every]  # at once, since this may be interrupted
-    notes: dict[str, None] = {}
-    for comparison, keys in zip(every, pairs, strict=True):
-        results = [[runs[key].result for key in pair if key in runs] for pair in keys]
-        test = MEASURES[comparison["metric"]].test if comparison["metric"] in MEASURES else None
-        if test is None or not results or any(len(pair) != 2 for pair in results):
-            continue
-        try:
-            noise = sampling_noise(test, results)
-        except Exception as error:
-            notes[f"{test.name} of {comparison['metric']} failed: {failure_reason(error)}"] = None
-            continue
-        if noise is not None:
-            comparison["test_set"] = {**asdict(noise), "p": list(noise.p)}
-    if notes:
-        session = document["session"]
-        session["notes"] = [*session.get("notes", ()), *notes]

@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from embinit.claims.definitions import family_rank
 from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import LOST_ALONE, FailOn, compare
 from embinit.report.faults import faults
-from embinit.report.summary import in_words, tables, totals
+from embinit.report.summary import AS_CLAIMED, examples, in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
     NOT_SENSITIVE,
+    by_family,
     deciding,
-    deciding_p,
     difference,
     is_too_weak,
     labelled_means,
+    p_in_words,
     qualified,
     wanted,
 )
@@ -97,23 +97,22 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
 
 
 def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
-    """A finding's outcome with the means and the difference of its median effect."""
-    middle = None if finding["middle"] is None else claims[finding["middle"]]
-    shown = None if middle is None else deciding(middle)
-    if middle is None or shown is None:
-        return in_words(finding)
-    where = middle["experiment"] or middle["task"] or middle["place"]
-    return f"{in_words(finding)}; {where}: {labelled_means(shown)}, {difference(shown)}"
+    """A finding's outcome with the means and the difference of its examples."""
+    told = [in_words(finding)]
+    for claim in examples(finding, claims):
+        if (shown := deciding(claim)) is not None:
+            where = claim["experiment"] or claim["task"] or claim["place"]
+            told.append(
+                f"{where}: {labelled_means(shown)}, {difference(shown)}, "
+                f"{AS_CLAIMED[claim['verdict']]}"
+            )
+    return "; ".join(told)
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """The claims as tables by family: open where they are few, folded where they are many."""
-    families: dict[str, list[Mapping[str, Any]]] = {}
-    for claim in sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"])):
-        families.setdefault(claim["family"], []).append(claim)
     lines = []
-    for name, entries in families.items():
-        says = entries[0]["family_says"] or name
+    for says, entries in by_family(claims).items():
         if len(claims) <= OPEN_UP_TO:
             lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
         else:
@@ -149,9 +148,9 @@ def _row(claim: Mapping[str, Any]) -> str:
     shown = deciding(claim)
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"
-    p = "exact" if shown["exact"] else numbers.p_value(deciding_p(shown))
     seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
-    return "| " + " | ".join([*cells, *map(_plain, (difference(shown), p, seeds))]) + " |"
+    cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
+    return f"| {' | '.join(cells)} |"
 
 
 def _items(texts: Iterable[str]) -> list[str]:

@@ -91,14 +91,6 @@ def p_value(value: object) -> str:
     return f"{known:.{max(2, 1 - _magnitude(known))}f}"
 
 
-def percent(value: object) -> str:
-    """A share (0 to 1) as a percentage."""
-    known = finite(value)
-    # The product of the largest float and 100 is infinite.
-    share = None if known is None else finite(known * 100)
-    return MISSING if share is None else f"{share:.1f} %".replace("-", MINUS)
-
-
 def count(value: object) -> str:
     """An integer with thin spaces between thousands."""
     known = finite(value)

@@ -19,12 +19,12 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.definitions import Origin, family_rank
+from embinit.claims.definitions import Origin
 from embinit.errors import InputError, OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import numbers, summary, verdicts
-from embinit.report.arms import Run, gather, learning_curves, task_rows
+from embinit.report.arms import gather, learning_curves
 from embinit.report.baseline import Since, compare
 from embinit.report.charts import (
     HALF,
@@ -37,7 +37,8 @@ from embinit.report.charts import (
     margin_ticks,
 )
 from embinit.report.methods import methods
-from embinit.report.reading import SCHEMA_VERSION, UNFINISHED, read, unfinished
+from embinit.report.reading import SCHEMA_VERSION, unfinished
+from embinit.runs.results import RunResult
 from embinit.stats.statements import Relation
 
 OPEN_UP_TO = 12
@@ -74,12 +75,11 @@ class Session:
     @property
     def families(self) -> list[tuple[str, list[Card]]]:
         """Each family's statement with its claims, without controls."""
-        groups: dict[str, list[Card]] = {}
-        for card in sorted(self.cards.values(), key=lambda one: family_rank(one.claim["family"])):
-            if not card.claim["control"]:
-                says = card.claim["family_says"] or card.claim["family"]
-                groups.setdefault(says, []).append(card)
-        return list(groups.items())
+        claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
+        return [
+            (says, [self.cards[claim["id"]] for claim in of_family])
+            for says, of_family in verdicts.by_family(claims).items()
+        ]
 
     @property
     def controls(self) -> list[Card]:
@@ -98,18 +98,19 @@ class Session:
                 shown += [] if line is None else [(card.anchor, line)]
         return shown
 
-    def middle(self, finding: Mapping[str, Any]) -> Card | None:
-        """The card of the claim that a finding's numbers are of."""
-        return None if finding["middle"] is None else self.cards[finding["middle"]]
+    def examples(self, finding: Mapping[str, Any]) -> list[Card]:
+        """The cards of the claims whose numbers a finding shows."""
+        claims = {name: card.claim for name, card in self.cards.items()}
+        return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
 
 
 def render(
     document: Mapping[str, Any],
-    runs: Mapping[str, Run],
+    results: Mapping[str, RunResult],
     beside: Sequence[Mapping[str, Any]] = (),
     since: Since | None = None,
 ) -> str:
-    """The page as HTML text, with curves of the ``runs`` that are there.
+    """The page as HTML text, with curves of the runs whose ``results`` are given by key.
 
     ``beside`` are documents of other tiers, ``since`` what changed since a baseline (None without
     one). InputError if a document has another schema version, or lacks a field.
@@ -123,7 +124,7 @@ def render(
             )
     try:
         page = _environment().get_template("template.html.j2")
-        return printable(page.render(_variables(documents, runs, since)))
+        return printable(page.render(_variables(documents, results, since)))
     except (KeyError, jinja2.UndefinedError) as error:
         raise InputError(
             f"verdicts document: a required field is absent ({error}); "
@@ -133,25 +134,20 @@ def render(
 
 def write_report(
     document: Mapping[str, Any],
-    runs: Mapping[str, Run],
+    results: Mapping[str, RunResult],
     directory: Path,
     blessed: Mapping[str, Any] | None = None,
 ) -> Path:
     """Writes verdicts.json and index.html, and returns the page's path.
 
-    An unfinished session's go into a folder ``unfinished`` where a whole one's are there.
     InputError if the document is none, OutputError if it can't be written.
     """
     document = without_nan(document)
     since = None if blessed is None else compare(document, blessed)
-    page = render(document, runs, since=since)
+    page = render(document, results, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
     try:
-        if unfinished(document) and _has_whole(directory):
-            directory = directory / UNFINISHED
-            if directory.is_symlink():
-                raise OutputError(f"{directory} is a link that leads out of the report; remove it")
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", text)
         write_atomically(directory / "index.html", page)
@@ -165,29 +161,21 @@ def write_report(
     return directory / "index.html"
 
 
-def _has_whole(directory: Path) -> bool:
-    try:
-        return not unfinished(read(directory / "verdicts.json"))
-    except InputError:
-        return False
-
-
 def _variables(
     documents: Sequence[Mapping[str, Any]],
-    runs: Mapping[str, Run],
+    results: Mapping[str, RunResult],
     since: Since | None,
 ) -> dict[str, Any]:
     """The template's variables."""
     first, session = documents[0], documents[0]["session"]
     compared = [each for entry in first["claims"] for each in entry["comparisons"]]
     keys = dict.fromkeys(key for each in compared for key in each["runs"])
-    used = [runs[key] for key in keys if key in runs]
-    results = [run.result for run in used]
-    signatures = sorted({result.signature for result in results if result.signature})
+    used = [results[key] for key in keys if key in results]
+    signatures = sorted({result.signature for result in used if result.signature})
     sessions = [
         Session(
             document,
-            _cards(document["claims"], {} if number else runs, number),
+            _cards(document["claims"], {} if number else results, number),
             tuple(_tiers(document)),
             tuple(methods(document, () if number else signatures)),
         )
@@ -214,9 +202,8 @@ def _variables(
         "notes": [n for document in documents for n in document["session"].get("notes", ())],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
-        "tasks": task_rows(used),
-        "devices": sorted({str(d) for one in results if (d := one.provenance.get("device"))}),
-        "train_seconds": math.fsum(one.seconds for one in results),
+        "devices": sorted({str(d) for one in used if (d := one.provenance.get("device"))}),
+        "train_seconds": math.fsum(one.seconds for one in used),
         "used": len(used),
     }
 
@@ -229,22 +216,22 @@ def _tiers(document: Mapping[str, Any]) -> Iterable[Tier]:
 
 
 def _cards(
-    claims: Sequence[Mapping[str, Any]], runs: Mapping[str, Run], session: int
+    claims: Sequence[Mapping[str, Any]], results: Mapping[str, RunResult], session: int
 ) -> dict[str, Card]:
     anchors = _anchors([claim["id"] for claim in claims], session)
     return {
-        claim["id"]: _card(claim, anchor, runs)
+        claim["id"]: _card(claim, anchor, results)
         for claim, anchor in zip(claims, anchors, strict=True)
     }
 
 
-def _card(claim: Mapping[str, Any], anchor: str, runs: Mapping[str, Run]) -> Card:
-    arms = gather((key for each in claim["comparisons"] for key in each["runs"]), runs)
+def _card(claim: Mapping[str, Any], anchor: str, results: Mapping[str, RunResult]) -> Card:
+    arms = gather(claim["comparisons"], results)
     failures = (
-        f"{arm.label}, seed {run.spec.seed}: {run.result.failure}"
+        f"{arm.label}, seed {result.spec.seed}: {result.failure}"
         for arm in arms
-        for run in arm.runs
-        if run.result.failure
+        for result in arm.results
+        if result.failure
     )
     plots = tuple(forest(comparison) for comparison in claim["comparisons"])
     return Card(claim, anchor, plots, learning_curves(arms), tuple(failures))
@@ -282,6 +269,7 @@ def _environment() -> jinja2.Environment:
     environment.globals |= {
         "half": HALF,
         "line": LINE,
+        "as_claimed": summary.AS_CLAIMED,
         "missing": numbers.MISSING,
         "decimals": numbers.decimals,
         "rerun": numbers.rerun,

@@ -21,9 +21,6 @@ BY_PYTEST = "run pytest claims/, which writes it"
 BY_BLESS = "make it by embinit bless, of a session's report"
 """What to do about a document that can't be read: of a session, and of a baseline."""
 
-UNFINISHED = "unfinished"
-"""The folder for the report of an unfinished session, where a whole one has its place already."""
-
 
 def read(path: Path, mend: str = BY_PYTEST) -> dict[str, Any]:
     """A verdicts document; InputError where it is missing, broken or of another schema version.
@@ -71,14 +68,3 @@ def unfinished(document: Document) -> list[str]:
         for entry in document.get("errors", ())
     ]
     return reasons + broke
-
-
-def unfinished_since(path: Path, document: Document) -> list[str]:
-    """That a later session than a document's is not whole, and so left this one in its place."""
-    later = path.parent / UNFINISHED / path.name
-    if not later.exists():
-        return []
-    other = read(later, "remove it")
-    if started(later, other) <= started(path, document):
-        return []
-    return [f"a later session is not whole, {later}: {'; '.join(unfinished(other))}"]

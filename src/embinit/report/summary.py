@@ -14,6 +14,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from embinit.claims.definitions import Origin, family_rank
@@ -52,6 +53,17 @@ WORDS = {
     Verdict.NOT_RUN: "not run",
 }
 """What a claim is called in a count, where it is not supported."""
+
+AS_CLAIMED = {
+    Verdict.SUPPORTED: "as claimed",
+    Verdict.REFUTED: "the opposite of the claim",
+    Verdict.NO_EFFECT: "smaller than the margin",
+    Verdict.UNDECIDED: "undecided",
+    Verdict.NOT_RUN: "not run",
+}
+"""What a claim's difference shows."""
+
+DECIDED = frozenset((Verdict.SUPPORTED, Verdict.REFUTED, Verdict.NO_EFFECT))
 
 Entry = Mapping[str, Any]
 
@@ -98,6 +110,16 @@ def tally(finding: Entry) -> str:
     return ", ".join([f"{verdicts[Verdict.SUPPORTED]} of {ran}", *others])
 
 
+def examples(finding: Entry, claims: Mapping[str, Entry]) -> list[Entry]:
+    """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
+    if finding["middle"] is None:
+        return []
+    middle = claims[finding["middle"]]
+    others = (claims[name] for name in finding["claims"])
+    differs = (one for one in others if one["verdict"] in DECIDED - {middle["verdict"]})
+    return [middle, *islice(differs, finding["outcome"] == MIXED)]
+
+
 def in_words(finding: Entry | None) -> str:
     """A finding's outcome with its counts; a dash for one that was not tested."""
     if finding is None:
@@ -112,7 +134,7 @@ def totals(summary: Entry) -> list[str]:
     told.append(controls_in_words(summary["controls"]))
     if checked := sum(summary["audits"].values()):
         consistent = summary["audits"]["CONSISTENT"]
-        told.append(f"{consistent} of {checked} checks of printed numbers are consistent")
+        told.append(f"{consistent} of {checked} checks of the papers' printed numbers agree")
     return told
 
 

@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from embinit.claims.definitions import family_rank
-from embinit.report.numbers import MINUS, number, p_value, points
+from embinit.report.numbers import MINUS, number, points
 from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdicts import (
     NOT_SENSITIVE,
     bound,
+    by_family,
     deciding,
-    deciding_p,
     is_too_weak,
     means,
+    p_in_words,
 )
 
 STYLES = {
@@ -89,15 +89,9 @@ def _line(cells: tuple[str, ...], widths: list[int], styled: Callable[[str, int]
 
 
 def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
-    """The rows by family, under what the family says; controls are last, audits after all."""
-    groups: dict[str, list[Row]] = {}
-    rank = {
-        claim["id"]: (family_rank(claim["family"]), claim["control"])
-        for claim in document["claims"]
-    }
-    for claim in sorted(document["claims"], key=lambda claim: rank[claim["id"]]):
-        title = clean(claim["family_says"] or claim["family"])
-        groups.setdefault(title, []).append(_claim_row(claim))
+    """The rows by family, audits after all."""
+    families = by_family(document["claims"])
+    groups = {clean(title): [*map(_claim_row, claims)] for title, claims in families.items()}
     for audit in document["audits"]:
         agree, of = sum(check["consistent"] for check in audit["checks"]), len(audit["checks"])
         cells = (clean(audit["id"]), audit["verdict"], "", f"{agree} of {of}", "agree", "", "")
@@ -120,7 +114,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             f" {shown['relation']} ".join(means(shown)).replace(MINUS, "-"),
             number(shown["difference"]).replace(MINUS, "-"),
             clean(points(shown["unit"])),
-            "exact" if shown["exact"] else p_value(deciding_p(shown)),
+            p_in_words(shown),
         )
         several = len(claim["comparisons"])
         notes += [f"the deciding one of {several}"] if several > 1 else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from embinit.claims.definitions import family_rank
 from embinit.claims.judging import UNDERPOWERED
 from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
 from embinit.report import numbers
@@ -15,10 +16,23 @@ NOT_SENSITIVE = "not sensitive"
 """How a reason begins of a claim that finds nothing where its positive control isn't found."""
 
 
+def by_family(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Claims under what their family states; a family's controls are its last."""
+    families: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in sorted(claims, key=lambda each: (family_rank(each["family"]), each["control"])):
+        families.setdefault(entry["family_says"] or entry["family"], []).append(entry)
+    return families
+
+
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The comparison that is shown for a claim: of those that decide it, the least certain."""
     same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
     return max(same, key=lambda each: deciding_p(each) or 0.0, default=None)
+
+
+def p_in_words(comparison: Mapping[str, Any]) -> str:
+    """The p that a comparison's verdict rests on; ``exact`` for one without a test."""
+    return "exact" if comparison["exact"] else numbers.p_value(deciding_p(comparison))
 
 
 def deciding_p(comparison: Mapping[str, Any]) -> float | None:

@@ -41,14 +41,6 @@ class RunContext:
 
 
 @dataclass(frozen=True)
-class Description:
-    """A run's setting in words, for the report's table of tasks."""
-
-    model: str
-    training: str
-
-
-@dataclass(frozen=True)
 class Cohort(Generic[R]):
     """Runs that are trained together as one stacked model; all have one ``cohort_key``."""
 
@@ -141,18 +133,6 @@ class Kind(Generic[R]):
 
     def epochs(self, run: RunSpec[R]) -> int | None:
         """The epochs that the best one is chosen from; None where no epoch is chosen."""
-        return None
-
-    def label(self, run: RunSpec[R], sources: Mapping[str, str]) -> str:
-        """The arm's name as a paper writes it; ``sources`` has the paper's names of sources."""
-        return run.recipe.arm
-
-    def describe(self, run: RunSpec[R]) -> Description:
-        """The run's model and training in words."""
-        raise NotImplementedError
-
-    def say(self, setting: str, value: object) -> str | None:
-        """A setting (such as ``table.init``) in words; "" for nothing, None for the plain words."""
         return None
 
     def make(self, cohort: Cohort[R], context: RunContext) -> list[RunResult]:

@@ -15,7 +15,6 @@ from typing import Literal
 from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs import curves
-from embinit.runs.paired_examples import PairedTest
 from embinit.runs.results import RunResult
 
 LOWER_IS_BETTER = re.compile(
@@ -40,7 +39,6 @@ class Measure:
     of_start: bool = field(default=False, compare=False)
     curve: str | None = field(default=None, compare=False)  # shows it while the run trains
     read: Read | None = field(default=None, compare=False)  # by default, by its name
-    test: PairedTest | None = field(default=None, compare=False)  # over the test set's examples
     # The curve of the values whose mean it is, where a run repeats its last step.
     repeated: str | None = field(default=None, compare=False)
 
@@ -167,7 +165,7 @@ def _of_curve(
         return read(values) if values else None
 
     says = words.format(_in_words(curve))
-    return replace(measure, name=f"{curve} {name}", says=says, read=of, test=None)
+    return replace(measure, name=f"{curve} {name}", says=says, read=of)
 
 
 def _in_words(curve: str) -> str:

@@ -19,7 +19,7 @@ MOST_ODD = 0.25
 BEFORE = "runs made before: "
 """How the name of an arm begins whose runs were made before those that are judged."""
 
-OWN = "their own runs' alone"
+OWN = "estimated from these runs alone"
 
 
 class Noise(NamedTuple):

@@ -42,8 +42,8 @@ def compare(
     has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
     ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
     depend on the seed, even if all differences are equal. Without pairs a registered ``spread`` is
-    that of the difference of two runs. ``leave_one_out`` is rule 4. InputError for
-    too few values, pairs of different lengths, or a value that is not finite.
+    that of the difference of two runs. ``leave_one_out`` is rule 4. InputError for too few values,
+    pairs of different lengths, or a value that is not finite.
     """
     first, second = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
     _check(first, second, pairing)

@@ -18,7 +18,8 @@ RULE = (
     "analyses (Lan and DeMets, Pocock's type).",
     "SUPPORTED: the statement is shown. REFUTED: its opposite is shown. NO EFFECT (of < and >): "
     "the difference is shown to lie within the margin.",
-    "All comparisons of a claim must be SUPPORTED; one of k falls at 1/k of the level.",
+    "A claim is SUPPORTED if all its k comparisons are; one shown false at 1/k of the level "
+    "refutes it.",
     "All else is UNDECIDED, and so are differences that do not vary.",
 )
 """The rule, which documents carry and ``docs/verdicts.md`` prints."""

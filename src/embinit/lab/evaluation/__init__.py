@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import Evaluation, ModelRecipe
-from embinit.runs.kinds import SECOND, Description, RunContext
+from embinit.runs.kinds import SECOND, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ class EvaluationKind(ModelKind[Evaluation]):
     def cost(self, run: RunSpec[EvaluationRecipe]) -> float:
         """A negligible cost."""
         return SECOND / 100
-
-    def describe(self, run: RunSpec[EvaluationRecipe]) -> Description:
-        """The words that nothing is trained."""
-        return Description("the table alone", "nothing is trained")
 
     def make(self, cohort: Cohort[EvaluationRecipe], context: RunContext) -> list[RunResult]:
         """Evaluates one table after the other."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import ModelRecipe, TablePretrainingSpec
-from embinit.runs.kinds import SECOND, Description, RunContext
+from embinit.runs.kinds import SECOND, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -47,15 +47,6 @@ class TablePretrainingKind(ModelKind[TablePretrainingSpec]):
     def stacked(self, run: RunSpec[PretrainingRecipe], device: str) -> int:
         """One: runs are made one after the other, so a cohort of several gains nothing."""
         return 1
-
-    def describe(self, run: RunSpec[PretrainingRecipe]) -> Description:
-        """The objective, and the sizes of the training."""
-        training = run.recipe.training
-        return Description(
-            f"{training.objective}, a table from sigma {training.start:g}",
-            f"{training.steps} steps, batches of {training.batch_size}, {training.optimizer}, "
-            f"rate {training.rate:g}",
-        )
 
     def make(self, cohort: Cohort[PretrainingRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains one table after the other."""

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import ModelKind, cost_of_layers, epoch_words, examples_of, model_words
+from embinit.lab.kinds import ModelKind, cost_of_layers, examples_of
 from embinit.lab.specs import ModelRecipe, TrainingSpec
-from embinit.runs.kinds import Description, RunContext
+from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -46,11 +46,6 @@ class TrainingKind(ModelKind[TrainingSpec]):
         training = run.recipe.training
         return None if training.falls else training.epochs
 
-    def describe(self, run: RunSpec[TrainingRecipe]) -> Description:
-        """The model's sizes, and the training's."""
-        recipe = run.recipe
-        return Description(model_words(recipe.architecture), training_words(recipe.training))
-
     def make(self, cohort: Cohort[TrainingRecipe], context: RunContext) -> list[RunResult]:
         """Trains the cohort as one stacked model."""
         from embinit.lab.training import cohorts
@@ -61,9 +56,3 @@ class TrainingKind(ModelKind[TrainingSpec]):
 
 
 KIND = TrainingKind()
-
-
-def training_words(training: TrainingSpec) -> str:
-    """The training of a model on a task, in words."""
-    told = f"{epoch_words(training.epochs)}, batches of {training.batch_size}, rate {training.lr:g}"
-    return told + " that falls to zero" if training.falls else told

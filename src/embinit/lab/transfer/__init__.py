@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import (
-    WHOLE_SPLIT,
-    ModelKind,
-    cost_of_layers,
-    epoch_words,
-    examples_of,
-    model_words,
-)
+from embinit.lab.kinds import WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
-from embinit.lab.training import training_words
-from embinit.runs.kinds import Description, RunContext
+from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
@@ -67,21 +59,6 @@ class TransferKind(ModelKind[TransferSpec]):
         from embinit.lab.models.sizes import parameters_of
 
         return parameters_of(run)._asdict()
-
-    def describe(self, run: RunSpec[TransferRecipe]) -> Description:
-        """The model's sizes, and the sizes of both trainings."""
-        training = run.recipe.training
-        masking = training.pretraining
-        tuned = "; ".join(
-            f"{task.role}: {training_words(task.training)}"
-            + (f", the mean of {task.times} times" if task.times > 1 else "")
-            for task in training.tasks
-        )
-        return Description(
-            model_words(run.recipe.architecture),
-            f"masked words, {epoch_words(masking.epochs)}, batches of {masking.batch_size}, "
-            f"rate {masking.lr:g}, then {tuned}",
-        )
 
     def make(self, cohort: Cohort[TransferRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains the cohort as one stacked model, then fine-tunes it."""

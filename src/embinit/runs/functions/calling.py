@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.kinds import Cohort, Description, Kind, RunContext
+from embinit.runs.kinds import Cohort, Kind, RunContext
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.structure import structured
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
@@ -137,11 +137,6 @@ class FunctionKind(Kind[FunctionRecipe]):
     def check_key(self, run: RunSpec[FunctionRecipe]) -> str:
         """The function's name."""
         return run.recipe.function
-
-    def describe(self, run: RunSpec[FunctionRecipe]) -> Description:
-        """The function and its arguments."""
-        recipe = run.recipe
-        return Description(f"the function {recipe.function}", recipe.arm or "no arguments")
 
     def make(self, cohort: Cohort[FunctionRecipe], context: RunContext) -> list[RunResult]:
         """Calls the function for one run after the other."""
