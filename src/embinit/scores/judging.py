@@ -230,9 +230,8 @@ def _compared(
     known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    found = compare(
-        values, against, relation, level, margin, True, None, known, pairing, known is None
-    )
+    tested = (values, against, relation, level, margin)
+    found = compare(*tested, spread=known, pairing=pairing, leave_one_out=known is None)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     low, high = (float(end) for end in found.interval)
