@@ -101,6 +101,17 @@ MISREAD, REFUTED = (
 FAILS = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm):\n    raise OSError('gone')")
 
 
+def test_a_damaged_record_is_reported_and_made_again_where_warnings_are_errors(session, pytester):
+    """It is found while runs are planned, in no test of its own."""
+    pytester.makeini("[pytest]\nfilterwarnings = error\n")
+    session()
+    damaged = min((pytester.path / ".embinit/store/runs").glob("*/*.json"))
+    damaged.write_text("{")
+    done, document = session()
+    assert (done.ret, document["session"]["runs"]["trained"]) == (Status.IN_ORDER, 1)
+    done.stdout.fnmatch_lines(["*DamagedWarning: run record *and the run will be trained again*"])
+
+
 def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     done, document = session(REFUTED)
     assert done.ret == Status.NOT_IN_ORDER
