@@ -242,9 +242,8 @@ def earlier(documents: Sequence[Document]) -> str:
     tiers = [f"`{each['session']['tier']}`" for each in documents if "rule" not in each]
     if not tiers:
         return ""
-    whose = "These" if len(tiers) == len(documents) else f"The {' and '.join(tiers)}"
-    of_what = "an earlier version of the decision rule and of the claims' wording"
-    return f"{whose} verdicts come from {of_what}.\n"
+    whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {' and '.join(tiers)}"
+    return f"{whose} were decided by an older rule, which the present one may change.\n"
 
 
 def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:

@@ -151,8 +151,9 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     result.stdout.fnmatch_lines(head)
     result.stdout.fnmatch_lines(
         [
-            "mine/finding/holds[[]glove-micro-translation[]]: 6, then 12, then 20 seeds; "
-            f"sees {first}, then {second}, then {last} BLEU, the margin of {MARGIN} with 12 seeds",
+            "mine/finding/holds[[]glove-micro-translation[]]: 6, then 12, then 20 seeds "
+            f"show a difference of {first}, then {second}, then {last} BLEU; "
+            f"the margin, {MARGIN}, takes 12 seeds",
             "mine/finding/open[[]*: *, the margin of 0.01 with more than 20 seeds",
         ]
     )

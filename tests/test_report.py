@@ -292,7 +292,7 @@ def test_a_misbehaving_control_comes_first():
     assert text.index("a control misbehaved") < text.index("Claims at a glance")
     idle = make_control("planted", "NOT RUN", as_expected=None)
     text = check(render(make_document([idle]), {})).text
-    assert "controls 0 of 0 as expected, 1 more not run" in text
+    assert "controls 0 of 1 as expected, 1 not run" in text
     assert "No control was decided" in text
     assert "a control misbehaved" not in text
 

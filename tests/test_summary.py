@@ -138,7 +138,7 @@ def test_the_numbers_of_a_finding_are_of_its_median_effect():
     [finding] = document["summary"]["findings"]
     assert finding["middle"] == claims[0]["id"]
     front = " ".join(check(render(document, {})).text.split())
-    assert re.findall(r"Median effect, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
+    assert re.findall(r"Upper median, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
     assert re.findall(r"; (at\S+): ", findings_as_markdown([document])) == ["at-3"]
     assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
 
@@ -153,7 +153,7 @@ def test_controls_and_registration_are_counted():
     assert summary["controls"] == {
         "as_expected": 2, "not_as_expected": 1, "not_run": 1, "too_weak": 0,
     }  # fmt: skip
-    assert totals(summary)[-1] == "controls 2 of 3 as expected, 1 more not run"
+    assert totals(summary)[-1] == "controls 2 of 4 as expected, 1 not run"
     [statements] = summary["statements"]
     assert (statements["claims"], statements["beforehand"]) == (2, 0)
     assert statements["late"] == {"ran": 1, "not registered": 1}

@@ -47,8 +47,8 @@ def doubts(cases: Sequence[Case]) -> list[str]:
     ]
     for said, found in kinds:
         if found:
-            more = f" (and {len(found) - 1} more)" if found[1:] else ""
-            lines.append(f"embinit: {found[0].id}{more} is {said}")
+            named = found[0].id if len(found) == 1 else f"{len(found)} claims"
+            lines.append(f"embinit: {named}: {said}")
     return lines
 
 
@@ -75,21 +75,20 @@ def _claim(case: Case) -> str:
     seen = dict.fromkeys(_seen(each, case) for each in random_comparisons(case))
     if not seen:
         return "nothing is random, so no seeds are needed"
-    return f"{_schedule(case.seeds_of_looks())} seeds; {'; '.join(seen)}"
+    return f"{_schedule(case.seeds_of_looks())} seeds {'; '.join(seen)}"
 
 
 def _seen(comparison: Comparison, case: Case) -> str:
     looks, margin = case.looks(), comparison.left.margin
     effects = smallest_effects(comparison, looks, case.alpha)
     if effects is None:
-        return "no registered standard deviation"
-    numbers = (f"{each:.3g}" for each in effects)
-    text = f"sees {', then '.join(numbers)} {comparison.left.unit}".rstrip()
+        return "have no registered standard deviation"
+    numbers = ", then ".join(f"{each:.3g}" for each in effects)
+    text = f"show a difference of {numbers} {comparison.left.unit}".rstrip()
     if not margin:
         return text
-    expected = expected_seeds(comparison, looks, case.alpha)
-    seeds = f"{expected} seeds" if expected else f"more than {looks[-1].seeds} seeds"
-    return f"{text}, the margin of {margin:g} with {seeds}"
+    expected = expected_seeds(comparison, looks, case.alpha) or f"over {looks[-1].seeds}"
+    return f"{text}; the margin, {margin:g}, takes {expected} seeds"
 
 
 def _schedule(seeds: Sequence[int]) -> str:

@@ -199,7 +199,11 @@ def _variables(
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
         "lacking": [each for document in documents for each in unfinished(document)],
-        "notes": [n for document in documents for n in document["session"].get("notes", ())],
+        "notes": [
+            f"{one.name}: {note}" if len(sessions) > 1 else note
+            for one in sessions
+            for note in one.document["session"].get("notes", ())
+        ],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
         "devices": sorted({str(d) for one in used if (d := one.provenance.get("device"))}),

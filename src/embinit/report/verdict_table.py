@@ -111,7 +111,9 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
     numbers, shown = ("", "", "", ""), deciding(claim)
     if shown is not None:
         numbers = (
-            f" {shown['relation']} ".join(means(shown)).replace(MINUS, "-"),
+            f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
+                MINUS, "-"
+            ),
             number(shown["difference"]).replace(MINUS, "-"),
             clean(points(shown["unit"])),
             p_in_words(shown),

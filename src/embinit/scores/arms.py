@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -71,9 +72,14 @@ class Arms:
         """An arm's numbers."""
         return tuple(score.value for score in self.scores[arm])
 
+    @functools.cached_property
+    def by_seed(self) -> dict[str, dict[Key | None, Score]]:
+        """Each arm's scores by their seeds."""
+        return {arm: {s.seed: s for s in each} for arm, each in self.scores.items()}
+
     def pairs(self, arm: str, other: str) -> tuple[Key, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
-        ours, theirs = ({s.seed: s for s in self.scores[name]} for name in (arm, other))
+        ours, theirs = self.by_seed[arm], self.by_seed[other]
         common = tuple(seed for seed in ours if seed is not None and seed in theirs)
         return () if None in ours or None in theirs or len(common) < 2 else common
 

@@ -156,9 +156,8 @@ def noise_of(arms: Arms | None, before: Arms | None = None) -> Noise:
 
 def _noise_of_pairs(arms: Arms, seeds: tuple[Key, ...]) -> Noise:
     """That of the arms which have all of these seeds, without what a seed does to all of them."""
-    by_seed = {name: {s.seed: s.value for s in each} for name, each in arms.scores.items()}
-    having = {name: of for name, of in by_seed.items() if all(seed in of for seed in seeds)}
-    values = {name: [of[seed] for seed in seeds] for name, of in having.items()}
+    having = {name: of for name, of in arms.by_seed.items() if all(seed in of for seed in seeds)}
+    values = {name: [of[seed].value for seed in seeds] for name, of in having.items()}
     return Noise.of(values, of_seeds=True)
 
 
@@ -177,10 +176,10 @@ def _judged(
     values, against = arms.values(arm), arms.values(base)
     alone: tuple[str, ...] = ()
     if pairs := arms.pairs(arm, base):
-        seeds = [{score.seed: score for score in side} for side in sides]
+        seeds, met = (arms.by_seed[arm], arms.by_seed[base]), set(pairs)
         values, against = (tuple(side[seed].value for seed in pairs) for side in seeds)
-        met = set(pairs)
-        alone = tuple(s.place for side in sides for s in side if s.seed not in met)
+        longer = (side for side in sides if len(side) > len(pairs))
+        alone = tuple(s.place for side in longer for s in side if s.seed not in met)
     spread, noise = (of_pairs(pairs) if pairs else known).spread(arm, base)
     pairing, rule = Pairing.NONE, f"{'Student' if spread else 'Welch'}'s t, unpaired"
     if pairs:
@@ -230,9 +229,8 @@ def _compared(
     known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    found = compare(
-        values, against, relation, level, margin, True, None, known, pairing, known is None
-    )
+    tested = (values, against, relation, level, margin)
+    found = compare(*tested, spread=known, pairing=pairing, leave_one_out=known is None)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     low, high = (float(end) for end in found.interval)

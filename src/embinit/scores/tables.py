@@ -10,7 +10,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,7 +87,8 @@ def read(
     free = {plain(name): name for name in rest[::-1] if name not in seeds}
     roles = _Roles(table, score, table.keys(arms), [*map(_seed, table.keys(seeds))], free)
     notes = [] if by and metric else [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"]
-    if seeds or not (named := _summary(roles)):
+    named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(roles)
+    if not named:
         if step := roles.called(STEP):
             curves = _curves(roles, step)
             if any(len(curve.points) > 1 for curve in curves):

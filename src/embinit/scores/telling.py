@@ -101,7 +101,7 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
     effects = {n: smallest_effect(level_of(looks, n), n, spread, 2) for n in range(2, most)}
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
     runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
-    takes = f"a difference of {plain(plan.margin)} takes {runs} an arm"
+    takes = f"a difference of {plain(plan.margin)} takes {runs} an arm, or fewer paired by seed"
     return [
         f"noise: {told}",
         f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}",
