@@ -169,8 +169,9 @@ def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
     assert "sst2/train.tsv.gz" in str(error)
 
 
-def test_a_cohort_takes_a_core_or_a_gpu():
+def test_a_cohort_takes_a_core_or_a_gpu(monkeypatch):
     """Ray keeps to what a task says that it needs."""
+    monkeypatch.setattr(RayEngine, "_watch", lambda self: None)
     for device, slots, gpus in (("cuda", 9, 1), ("cpu", 65, 0)):
         engine = RayEngine(device)
         engine._resources = {"CPU": 64.0, "GPU": 8.0}
