@@ -18,6 +18,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from embinit.errors import InputError
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
 from embinit.stats.interim import schedule
-from embinit.stats.pooling import Noise
+from embinit.stats.pooling import Noise, unless_odd
 from embinit.stats.rule import compare
 from embinit.stats.statements import Relation, Verdict
 
@@ -58,10 +59,13 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
     values = draw(rng, arms + 1, MOST_SEEDS) + rng.standard_normal(MOST_SEEDS)
     stored = {str(n): values[n, :SEEDS] for n in range(arms)}
     spread, _ = Noise.of(stored, of_seeds=True).spread()
+    if spread is None:
+        yield False  # it isn't judged with three seeds
     for look in schedule(SEEDS if spread is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
         new, old = (values[n, : look.seeds] for n in (-1, 0))
         level = look.share * ALPHA / arms
-        found = compare(new - effect, old, Relation.BELOW, level, spread=spread)
+        known = spread and unless_odd(replace(spread, of="arms"), [*new], [*old])
+        found = compare(new - effect, old, Relation.BELOW, level, spread=known)
         yield found.verdict is Verdict.SUPPORTED
 
 

@@ -98,6 +98,9 @@ def test_a_new_arm_is_judged_with_three_seeds_where_the_noise_is_known(claims_of
     _, _, again = claims_of(POOLED + NEW)
     assert again["far[seeds]"]["comparisons"][0] == comparison
     assert {entry["looks"][0]["seeds"] for entry in again.values()} == {3, 6}
+    # An arm that varies more is judged by its own seeds alone.
+    _, _, odd = claims_of(POOLED + NEW + NEW.replace("far", "odd").replace("=0", "=-90"))
+    assert odd["odd[seeds]"]["comparisons"][0]["spread"] is None
     # Of other code nothing is known.
     _, _, changed = claims_of((POOLED + NEW).replace("gauss(0, 0.1)", "gauss(0, 0.2)"))
     assert {entry["looks"][0]["seeds"] for entry in changed.values()} == {6}

@@ -25,6 +25,7 @@ from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
+from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
 from embinit.stats.rule import compare
 from embinit.stats.statements import Outcome, RegisteredSd, Relation, Verdict
@@ -449,9 +450,8 @@ class Comparison:
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
         margin = self.left.margin
-        outcome = compare(
-            first, second, self.relation, alpha, margin, random, alpha / of, self.spread
-        )
+        spread = unless_odd(self.spread, first, second)
+        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of, spread)
         still = "" if outcome.exact or outcome.sd > 0 else "the differences don't vary"
         return Decision(self, outcome, tuple(first), tuple(second), still, alpha)
 

@@ -77,6 +77,19 @@ class Noise(NamedTuple):
         return RegisteredSd(sd * 2**0.5, degrees + 1), told
 
 
+def unless_odd(
+    spread: RegisteredSd | None, left: Sequence[float], right: Sequence[float]
+) -> RegisteredSd | None:
+    """What other arms show, unless a new arm's differences vary more or less (F-test)."""
+    from scipy import special
+
+    if spread is None or not spread.of:
+        return spread
+    ratio = float(np.var(np.subtract(left, right), ddof=1)) / spread.sd**2
+    above = float(special.fdtrc(len(left) - 1, spread.degrees, ratio))
+    return spread if min(above, 1 - above) >= ALIKE else None
+
+
 def _odd(values: Mapping[str, np.ndarray], of_squares: Mapping[str, float]) -> dict[str, str]:
     """The arms that vary more or less than all others together, as one that fails now and then."""
     from scipy import special
