@@ -1,4 +1,4 @@
-"""How fast embinit trains compared with a plain loop of torch, on the same work.
+"""How fast embinit trains beside a plain loop and others' trainers, on the same work.
 
 The same model, data, batch size, epochs and optimizer; each engine trains translation from Xavier
 tables with several seeds, and then translates the test split greedily. Each has a process of its
@@ -10,8 +10,10 @@ slow for all.
 - ``single``: embinit, cohorts of one, in such a process.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
+- ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
+  ``benchmarks``).
 
-Printed are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
+Told are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
 second (source and target, padding left out), and validation loss and BLEU over the seeds, which
 must agree within noise: an engine that is fast because it learns less is no faster.
 
@@ -29,11 +31,13 @@ import math
 import multiprocessing
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -263,10 +267,135 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return float(metric.corpus_score(outputs, [list(split.references)]).score)
 
 
+def huggingface(
+    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
+) -> Outcome:
+    """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
+    import transformers
+    from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+    transformers.logging.set_verbosity_error()
+    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
+    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
+    shape, setup = one.model, one.training
+    for seed in seeds:
+        torch.manual_seed(seed)
+        config = MarianConfig(
+            vocab_size=words["encoder"],
+            decoder_vocab_size=words["decoder"],
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            d_model=shape.dim,
+            encoder_layers=shape.layers,
+            decoder_layers=shape.layers,
+            encoder_attention_heads=shape.heads,
+            decoder_attention_heads=shape.heads,
+            encoder_ffn_dim=shape.feed_forward,
+            decoder_ffn_dim=shape.feed_forward,
+            activation_function="relu",
+            dropout=shape.dropout,
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            scale_embedding=True,
+            max_position_embeddings=256,
+            pad_token_id=PAD,
+            eos_token_id=EOS,
+            bos_token_id=BOS,
+            decoder_start_token_id=BOS,
+            forced_eos_token_id=None,
+        )
+        model = MarianMTModel(config)
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1 and "embed_positions" not in name:
+                # embinit and the plain loop draw queries, keys and values as one matrix, (3D, D).
+                of_three = any(part in name for part in ("q_proj", "k_proj", "v_proj"))
+                nn.init.xavier_uniform_(parameter, gain=0.5**0.5 if of_three else 1.0)
+        with tempfile.TemporaryDirectory() as directory:
+            trainer = Seq2SeqTrainer(
+                model=model,
+                args=Seq2SeqTrainingArguments(
+                    output_dir=directory,
+                    per_device_train_batch_size=setup.batch_size,
+                    per_device_eval_batch_size=EVALUATION_BATCH[torch.device(device).type],
+                    num_train_epochs=setup.epochs,
+                    learning_rate=setup.lr,
+                    lr_scheduler_type="constant",
+                    adam_beta1=setup.betas[0],
+                    adam_beta2=setup.betas[1],
+                    adam_epsilon=setup.eps,
+                    max_grad_norm=0.0,
+                    weight_decay=0.0,
+                    eval_strategy="epoch",
+                    prediction_loss_only=True,
+                    save_strategy="no",
+                    logging_strategy="no",
+                    report_to=[],
+                    disable_tqdm=True,
+                    use_cpu=device == "cpu",
+                    seed=seed,
+                    train_sampling_strategy="group_by_length",
+                    length_column_name="length",
+                    remove_unused_columns=False,
+                    dataloader_num_workers=0,
+                ),
+                train_dataset=_Rows(data.train),
+                eval_dataset=_Rows(data.validation),
+                data_collator=_collate,
+            )
+            started = time.perf_counter()
+            trainer.train()
+            seconds += time.perf_counter() - started
+        seen = [row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row]
+        losses.append(min(seen))
+        model.eval()
+
+        def translate(source: Tensor, model: Any = model) -> Tensor:
+            with torch.inference_mode():
+                found = model.generate(
+                    input_ids=source,
+                    attention_mask=(source != PAD).long(),
+                    num_beams=1,
+                    do_sample=False,
+                    max_new_tokens=data.test.targets.shape[1],
+                )
+            return found[:, 1:]
+
+        scores.append(_bleu(data.to(device), translate))
+    return Outcome(seconds / len(seeds), losses, scores)
+
+
+class _Rows(torch.utils.data.Dataset):
+    """A split as the trainer reads it, one dictionary an example."""
+
+    def __init__(self, split: Split) -> None:
+        self.rows = [
+            {
+                "input_ids": split.inputs[i, : split.lengths[i]].long(),
+                "labels": split.targets[i, 1 : split.target_lengths[i]].long(),
+                "length": int(split.lengths[i]),
+            }
+            for i in range(len(split))
+        ]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.rows[index]
+
+
+def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
+    pad = nn.utils.rnn.pad_sequence
+    inputs = pad([row["input_ids"] for row in rows], batch_first=True, padding_value=PAD)
+    labels = pad([row["labels"] for row in rows], batch_first=True, padding_value=-100)
+    return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
+
+
 ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range, str], Outcome]] = {
     "stacked": stacked,
     "single": lambda one, data_dir, runs, *more: stacked(one, data_dir, 1, *more),
     "plain": plain,
+    "huggingface": huggingface,
 }
 
 
@@ -326,7 +455,7 @@ def tokens(data: PreparedData) -> int:
 
 def main() -> None:
     """Run the engines in turn, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description="speed compared with a plain loop")
+    parser = argparse.ArgumentParser(description="speed beside other engines")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
