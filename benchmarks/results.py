@@ -239,11 +239,14 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
 
 def earlier(documents: Sequence[Document]) -> str:
     """What to know of verdicts that were decided before today's rule; "" where there are none."""
-    tiers = [f"`{each['session']['tier']}`" for each in documents if "rule" not in each]
-    if not tiers:
+    older = [each for each in documents if "rule" not in each]
+    data = {one["data"] for each in older for one in each["summary"]["findings"]}
+    if not data:
         return ""
-    whose = "These verdicts" if len(tiers) == len(documents) else f"Those of {' and '.join(tiers)}"
-    return f"{whose} were decided by an older rule, which the present one may change.\n"
+    return (
+        f"The verdicts on {' and '.join(sorted(data))} were decided by an older rule; the present "
+        "one may give others.\n"
+    )
 
 
 def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:

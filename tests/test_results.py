@@ -149,8 +149,9 @@ def test_a_statements_row_counts_its_claims_by_verdict(results):
         {"id": f"kim2024/f/{name}", "verdict": verdict}
         for name, verdict in (("a[x]", "SUPPORTED"), ("b[x]", "REFUTED"), ("c[x]", "SUPPORTED"))
     ]
-    made = {"session": {"tier": "micro"}, "claims": claims}
-    text = results.statements([made, {"session": {"tier": "sample"}, "claims": []}], entries)
+    made = {"session": {"tier": "micro"}, "claims": claims, "rule": []}
+    real = {"session": {"tier": "sample"}, "claims": [], "rule": []}
+    text = results.statements([made, real], entries)
     assert "Of 2 statements: 1 faithful, 0 weakened, 1 missing." in text
     assert "| 5.1 | A | `f/a`, `f/b` | 1 SUPPORTED, 1 REFUTED | – | faithful |\n" in text
     assert "| T2 | B |  | – | – | missing: trivial |\n" in text

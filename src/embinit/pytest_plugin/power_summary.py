@@ -84,7 +84,7 @@ def _seen(comparison: Comparison, case: Case) -> str:
     if effects is None:
         return "have no registered standard deviation"
     numbers = ", then ".join(f"{each:.3g}" for each in effects)
-    text = f"show a difference of {numbers} {comparison.left.unit}".rstrip()
+    text = f"detect (power 90 %) {numbers} {comparison.left.unit}".rstrip()
     if not margin:
         return text
     expected = expected_seeds(comparison, looks, case.alpha) or f"over {looks[-1].seeds}"

@@ -157,7 +157,7 @@ def bound(entry: Mapping[str, Any]) -> str:
         return f"not worse by more than {within}"
     size, margin = finite(shown["difference"]), finite(shown["margin"])
     small = size is not None and margin is not None and abs(size) < margin
-    return "by less than the margin" if small else ""
+    return "estimate below the margin" if small else ""
 
 
 def _qualified(comparison: Mapping[str, Any]) -> str:
