@@ -50,7 +50,7 @@ class Case:
     @functools.cached_property
     def too_coarse(self) -> str | None:
         """Why its setting can't decide, whatever comes out; worked out late: it loads scipy."""
-        return next(filter(None, (_too_coarse(self, each) for each in self.comparisons)), None)
+        return next(filter(None, (_underpowered(self, each) for each in self.comparisons)), None)
 
     @property
     def obstacle(self) -> str | None:
@@ -157,7 +157,7 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
     return comparison.with_margin(0.0)
 
 
-def _too_coarse(case: Case, comparison: Comparison) -> str | None:
+def _underpowered(case: Case, comparison: Comparison) -> str | None:
     """Why the last look at a comparison can't decide what it must, by the registered spread.
 
     A margin must be wider than what the last look leaves unknown. A negative control has nothing

@@ -148,7 +148,7 @@ class Conclusion:
         options = self._options
         # What claims register, here where no claim was collected.
         load_modules(self._training.modules)
-        # statsmodels and pytest call gc.collect(), which would walk all of torch's objects.
+        # pytest calls gc.collect(), which would walk all of torch's objects.
         gc.freeze()
         try:
             # A disk that is full can be read.
@@ -169,10 +169,10 @@ class Conclusion:
         if store is not None:  # those that left no result are no claim's runs
             since = moment(options.started, "seconds")
             failed += sum(each.when >= since for each in store.failures())
-        told = document["session"]["runs"]
-        whose = "runs" if self._unfinished is None else "runs of judged claims"
+        # Those that only measured a margin are of no comparison.
+        runs = document["session"]["runs"]
         terminalreporter.write_line(
-            f"{whose}: {told['trained']} trained, {told['stored']} read, {failed} failed"
+            f"compared runs: {runs['trained']} trained, {runs['stored']} read, {failed} failed"
         )
         terminalreporter.write_line(printable(f"report: {page}"))
 
