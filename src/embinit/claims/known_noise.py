@@ -21,11 +21,11 @@ from embinit.stats.pooling import Noise
 from embinit.stats.statements import RegisteredSd
 
 SEEDS_KNOWN = 3
-"""The seeds of the first look where the noise is known: from three on no seed may decide alone."""
+"""The first analysis if the noise is known: from three seeds on no seed may decide alone."""
 
 
 def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
-    """The claim with the noise of its file's arms, and an earlier first look; or as it was."""
+    """The claim with the noise of its file's arms, and an earlier first analysis; or unchanged."""
     experiment = case.experiment
     if not experiment.measures_noise or experiment.seeds != SEEDS or case.line or case.obstacle:
         return case
@@ -59,12 +59,12 @@ def _spread(comparison: Comparison, file: Sequence[Case], view: StoreView) -> Re
         if each.measure == measure and each.run(0).recipe.task == function
     }
     noise = Noise.of({n: v for n, arm in arms.items() if (v := _values(arm, view))}, of_seeds=True)
-    spread, told = noise.spread()
+    spread, source = noise.spread()
     if spread is None or terms[old].run(0).recipe.arm in noise.odd:
         return None
-    kept = {"sd": spread.sd, "seeds": spread.seeds, "of": told, "record": records[old]}
+    kept = {"sd": spread.sd, "seeds": spread.seeds, "of": source, "record": records[old]}
     view.store.keep_noise(key, kept)
-    return replace(spread, of=told)
+    return replace(spread, of=source)
 
 
 def _arm(quantity: Quantity) -> Term | None:

@@ -57,7 +57,7 @@ class Collection:
         try:
             name = experiments_name(metafunc.function, metafunc.cls)
         except InputError:
-            return  # it is told when the claim is read
+            return  # reported when the claim is read
         if any(name in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
             return
         try:
@@ -98,7 +98,7 @@ class Collection:
         self._read_all(items, folder)
 
     def _count(self, claim: Claim) -> int:
-        """How many experiments a claim has on the tier; one where that can't be told."""
+        """How many experiments a claim has on the tier; one where that is unknown."""
         try:
             return len(self._experiments(claim))
         except BaseException as error:

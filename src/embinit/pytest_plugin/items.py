@@ -161,7 +161,7 @@ def cannot_be_read(item: pytest.Function, error: BaseException) -> None:
         item.add_marker(pytest.mark.skip(reason=str(error)))
     else:
         line = line_in(item.path, error) or line_of(item.function, item.path)
-        item.stash[UNREADABLE] = told(item, line, error)
+        item.stash[UNREADABLE] = one_line(item, line, error)
     item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
 
@@ -179,7 +179,7 @@ def line_in(path: Path, error: BaseException) -> int | None:
     return lines[-1] if lines else None
 
 
-def told(node: pytest.Item | pytest.Collector, line: int, error: BaseException) -> str:
+def one_line(node: pytest.Item | pytest.Collector, line: int, error: BaseException) -> str:
     """An error in one line: the node's file, the line, and what is wrong there."""
     if isinstance(error, ModuleNotFoundError):
         error = lacking_models(error) or error

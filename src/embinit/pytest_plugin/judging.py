@@ -108,30 +108,30 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
     item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
     if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        told = printable(f"{audit.says}: {finding}\n{wrong}")
-        raise pytest.xfail.Exception(told, pytrace=False)
+        text = printable(f"{audit.says}: {finding}\n{wrong}")
+        raise pytest.xfail.Exception(text, pytrace=False)
 
 
 def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
-    """Turns the verdict into pytest's outcome, with the numbers in the message."""
-    claim, verdict, told = judgement.case.claim, judgement.verdict, printable(str(judgement))
+    """Turns the verdict into pytest's outcome, with the numbers as its reason."""
+    claim, verdict, text = judgement.case.claim, judgement.verdict, printable(str(judgement))
     if judgement.failures:
         lines = [*judgement.failures, f"not decided: {claim.says}"]
         pytest.fail(printable("\n".join(lines)), pytrace=False)
     if judgement.case.unequal and claim.expects is Verdict.NOT_RUN:
         return
     if verdict is Verdict.NOT_RUN:
-        (pytest.fail if strict else pytest.skip)(told)
+        (pytest.fail if strict else pytest.skip)(text)
     if judgement.is_too_weak and not strict:
-        raise pytest.xfail.Exception(f"too weak to come out {claim.expects}\n{told}", pytrace=False)
+        raise pytest.xfail.Exception(f"too weak to come out {claim.expects}\n{text}", pytrace=False)
     if claim.expects is not None:
         if not judgement.as_expected:
-            pytest.fail(f"a control must come out {claim.expects}\n{told}", pytrace=False)
+            pytest.fail(f"a control must come out {claim.expects}\n{text}", pytrace=False)
         return
     if verdict is Verdict.UNDECIDED and not strict:
-        raise pytest.xfail.Exception(told, pytrace=False)
+        raise pytest.xfail.Exception(text, pytrace=False)
     if verdict is not Verdict.SUPPORTED:
-        pytest.fail(told, pytrace=False)
+        pytest.fail(text, pytrace=False)
 
 
 def read_again(item: pytest.Function, judgement: Judgement) -> None:

@@ -31,8 +31,8 @@ class SessionOptions:
 
     A worker of pytest-xdist (``is_worker``) trains for itself. ``cluster`` is the address of the
     Ray cluster that trains (``on_ray``), None for a new one. ``registered_seeds`` is on how many
-    seeds a session that judges nothing measures. ``most_seeds`` are those of a last look where an
-    option says so; --embinit-seeds alone is one look.
+    seeds a session that judges nothing measures. ``most_seeds`` are those of the last
+    interim analysis where an option gives them; --embinit-seeds alone is one analysis.
     """
 
     def __init__(self, config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embinit.errors import InputError
-from embinit.pytest_plugin.items import line_in, told
+from embinit.pytest_plugin.items import line_in, one_line
 
 
 def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
@@ -27,7 +27,7 @@ def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
         return False
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__
-    line = told(module, line_in(module.path, error) or 1, error)
+    line = one_line(module, line_in(module.path, error) or 1, error)
     # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
     whole = isinstance(error, InputError) or _ends_in(module.path, error)
     report.longrepr = line if whole else f"{report.longreprtext}\n\n{line}"

@@ -141,11 +141,11 @@ def totals(summary: Entry) -> list[str]:
 def controls_in_words(controls: Mapping[str, int]) -> str:
     """How many controls came out as expected, and how many say nothing."""
     words = {"not_run": "not run", "too_weak": "UNDECIDED"}
-    told = [f"{controls[name]} {said}" for name, said in words.items() if controls[name]]
+    others = [f"{controls[name]} {said}" for name, said in words.items() if controls[name]]
     every = sum(controls.values())
     if not every:
         return "no controls"
-    return ", ".join([f"controls {controls['as_expected']} of {every} as expected", *told])
+    return ", ".join([f"controls {controls['as_expected']} of {every} as expected", *others])
 
 
 def _verdicts(claims: Iterable[Entry]) -> dict[str, int]:

@@ -162,7 +162,7 @@ class RayEngine:
 
     @cached_property
     def _work(self) -> Any:
-        """The task, which the head is told of once."""
+        """The task, which the head node gets once."""
         return _ray().remote(**self.needs)(work)
 
     def trainer(self, number: int) -> Trainer:

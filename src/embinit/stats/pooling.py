@@ -73,8 +73,8 @@ class Noise(NamedTuple):
         other = "other arms" if compared else "arms"
         of = f"{len(members)} {other}" if len(members) > earlier else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
-        told = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
-        return RegisteredSd(sd * 2**0.5, degrees + 1), told
+        text = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
+        return RegisteredSd(sd * 2**0.5, degrees + 1), text
 
 
 def unless_odd(
