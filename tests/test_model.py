@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import nn
 
 from embinit.errors import InputError
@@ -199,14 +197,6 @@ def test_rotary_positions_are_llamas():
         rotated(torch.zeros(1, 5))
 
 
-@given(start=st.integers(0, 50), shift=st.integers(0, 50))
-def test_rotary_scores_depend_on_the_distance_alone(start, shift):
-    query, key = torch.randn(2, 1, 8, generator=torch.Generator().manual_seed(0)).double()
-    here = rotated(query, start) @ rotated(key, start + 3).T
-    there = rotated(query, start + shift) @ rotated(key, start + shift + 3).T
-    torch.testing.assert_close(here, there, rtol=1e-4, atol=1e-4)
-
-
 def test_relative_positions_add_a_bias_for_each_distance():
     """Run by run and head by head; words farther than the reach count as that far."""
     attention = RelativeAttention(ModelSpec(8, 2, 1, 8), 2, "float32")
@@ -245,38 +235,6 @@ def test_untied_scores_are_those_of_words_and_positions_over_the_root_of_two():
             output = attention.output
             theirs = torch.cat(heads, dim=1) @ output.weight[run] + output.bias[run, 0]
             torch.testing.assert_close(ours[run, sentence], theirs, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("attention", "moves"),
-    [("plain", False), ("relative", True), ("rotary", True), ("untied", True)],
-)
-def test_only_positions_in_attention_see_the_order(attention, moves):
-    """Without positions in the sum, words in another order give the same mean."""
-    model = stacked(translates=False, attention=attention)
-    model.encoder_embedding.positions.zero_()
-    ids = torch.tensor([[[5, 6, 7, 8, 9]]])
-    there, back = model.output(model.mean_pool(ids)), model.output(model.mean_pool(ids.flip(-1)))
-    assert torch.allclose(there, back) != moves
-
-
-def test_a_norm_after_the_sum_takes_the_tables_scale_away():
-    """LayerNorm of the sum, as torch's; twice the table and positions give the same."""
-    tables, places = torch.randn(2, 7, DIM), torch.randn(2, 5, DIM)
-    ids = torch.tensor([[[3, 4, 5]]])
-    once, twice = (
-        Embedding(
-            spec=replace(SPEC, norm_after_sum=True),
-            tables=scale * tables,
-            multipliers=torch.ones(2),
-            positions=scale * places,
-            trained=torch.ones(2).bool(),
-        )(ids, lambda x: x)
-        for scale in (1, 2)
-    )
-    torch.testing.assert_close(once, twice, rtol=1e-4, atol=1e-4)
-    summed = tables[:, ids[0, 0]] + places[:, :3]
-    torch.testing.assert_close(once, nn.functional.layer_norm(summed, (DIM,)))
 
 
 def test_dropout_masks_belong_to_the_seed():
