@@ -106,7 +106,7 @@ MORE = [
     ("test_control = helping.with_helpers(MINE, on)  # here\n", "scores has no arm 'hihg'"),
     (
         "from embinit_papers.kim2024 import table1\n\n"
-        "@claim('mine/f/other', says='s', family=MINE, on=table1('glove'))\n"
+        "@claim('mine/f/other', says='s', family=MINE, on=table1('glove', tasks=('sst2',)))\n"
         "def test_other(arms):\n    assert arms['xavier'].measured_by('acuracy') > 5  # here\n",
         "unknown measure 'acuracy': did you mean 'accuracy'?",
     ),
