@@ -316,20 +316,6 @@ def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
     assert comparison.decide(record, 0.001, of=100).verdict is Verdict.UNDECIDED
 
 
-def test_a_difference_of_differences_is_one(arms):
-    without = arms.without_positions()
-
-    def record(run):
-        gain = {"xavier": 9.0, "pretrained": 2.0}[run.recipe.table.init]
-        on = run.recipe.positions.kind != "none"
-        return make_result(run, bleu=10 + gain * on + 0.1 * (run.seed % 2) * on)
-
-    gains = arms["pretrained"] - without["pretrained"], arms["xavier"] - without["xavier"]
-    decision = (gains[0] < gains[1]).decide(record, 0.01)
-    assert decision.left == pytest.approx([2.0, 2.1, 2.0, 2.1, 2.0])
-    assert decision.outcome.difference == pytest.approx(-7)
-
-
 def test_a_missing_measure_is_not_run(arms):
     comparison = arms["pretrained"] < arms["xavier"]
     decision = comparison.decide(make_result, 0.01)

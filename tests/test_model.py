@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -59,11 +60,9 @@ def copy_linear(theirs: nn.Linear, ours: nn.Module, run: int) -> None:
     theirs.bias.data.copy_(ours.bias[run, 0])
 
 
-def copied_norm(ours: nn.Module, run: int) -> nn.Module:
-    """torch's norm with one run's gain and bias."""
-    theirs = nn.LayerNorm(DIM, dtype=torch.float64)
-    theirs.bias.data.copy_(ours.bias[run, 0])
+def copy_norm(theirs: nn.LayerNorm, ours: nn.Module, run: int) -> nn.LayerNorm:
     theirs.weight.data.copy_(ours.weight[run, 0])
+    theirs.bias.data.copy_(ours.bias[run, 0])
     return theirs
 
 
@@ -73,37 +72,37 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: nn.Module, run: int) -> 
     copy_linear(theirs.out_proj, ours.output, run)
 
 
-def reference(model: StackedTransformer, run: int) -> tuple[nn.ModuleList, nn.ModuleList]:
+def copy_layer(theirs: nn.Module, ours: nn.Module, run: int) -> nn.Module:
+    """torch's layer of an encoder or a decoder with one run's weights."""
+    residuals = [ours.attention_residual, ours.feed_forward_residual]
+    copy_attention(theirs.self_attn, ours.attention, run)
+    if hasattr(theirs, "multihead_attn"):
+        copy_attention(theirs.multihead_attn, ours.memory_attention, run)
+        residuals.insert(1, ours.memory_residual)
+    copy_linear(theirs.linear1, ours.feed_forward.inner, run)
+    copy_linear(theirs.linear2, ours.feed_forward.outer, run)
+    for number, residual in enumerate(residuals, 1):
+        copy_norm(getattr(theirs, f"norm{number}"), residual.norm, run)
+    return theirs
+
+
+def reference(model: StackedTransformer, run: int) -> Iterator[list[nn.Module]]:
     """torch's encoder and decoder, layer by layer, with one run's weights."""
     pre = model.shape.spec.norm_position == "pre"
     options = {"dropout": 0.0, "batch_first": True, "norm_first": pre, "dtype": torch.float64}
-    encoder, decoder = nn.ModuleList(), nn.ModuleList()
-    for ours in model.encoder_layers:
-        theirs = nn.TransformerEncoderLayer(DIM, HEADS, INNER, **options)
-        copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
-        copy_linear(theirs.linear1, ours.feed_forward.inner, run)
-        copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm2 = copied_norm(ours.feed_forward_residual.norm, run)
-        encoder.append(theirs)
-    for ours in model.decoder_layers:
-        theirs = nn.TransformerDecoderLayer(DIM, HEADS, INNER, **options)
-        copy_attention(theirs.self_attn, ours.attention, run)
-        theirs.norm1 = copied_norm(ours.attention_residual.norm, run)
-        copy_attention(theirs.multihead_attn, ours.memory_attention, run)
-        theirs.norm2 = copied_norm(ours.memory_residual.norm, run)
-        copy_linear(theirs.linear1, ours.feed_forward.inner, run)
-        copy_linear(theirs.linear2, ours.feed_forward.outer, run)
-        theirs.norm3 = copied_norm(ours.feed_forward_residual.norm, run)
-        decoder.append(theirs)
-    return encoder, decoder
+    for make, layers in (
+        (nn.TransformerEncoderLayer, model.encoder_layers),
+        (nn.TransformerDecoderLayer, model.decoder_layers),
+    ):
+        yield [copy_layer(make(DIM, HEADS, INNER, **options), ours, run) for ours in layers]
 
 
 def their_final_norm(model: StackedTransformer, side: str, run: int) -> nn.Module:
     """A pre-norm stack ends in a norm, a post-norm stack in nothing."""
     if model.shape.spec.norm_position == "post":
         return nn.Identity()
-    return copied_norm(getattr(model, f"{side}_norm"), run)
+    norm = nn.LayerNorm(DIM, dtype=torch.float64)
+    return copy_norm(norm, getattr(model, f"{side}_norm"), run)
 
 
 def embed(embedding: Embedding, ids: torch.Tensor, run: int) -> torch.Tensor:

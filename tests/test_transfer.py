@@ -49,6 +49,7 @@ from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
+from test_model import copy_norm as norm
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -134,11 +135,6 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
             decoder.weight.copy_(model.output_table[run])
         decoder.bias.copy_(model.bias[run, 0])
     return theirs
-
-
-def norm(theirs: torch.nn.LayerNorm, ours: torch.nn.Module, run: int) -> None:
-    theirs.weight.data.copy_(ours.weight[run, 0])
-    theirs.bias.data.copy_(ours.bias[run, 0])
 
 
 @pytest.mark.parametrize(
