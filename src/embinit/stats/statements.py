@@ -8,24 +8,24 @@ from enum import StrEnum
 
 RULE = (
     "For each seed, the score of one arm is subtracted from the score of the other. A one-sided "
-    "t-test compares the mean of these differences with 0. For 'no worse' it uses the margin in "
-    "place of 0. 'Alike' and NO EFFECT need two such tests, one at each end of the margin.",
+    "t-test compares the mean of these differences with 0. A claim of 'no worse' is tested "
+    "against the margin instead of 0. Claims of 'alike' and the verdict NO EFFECT need two such "
+    "tests, against plus and minus the margin.",
     "The t-test needs the variance of the differences. If a variance was preregistered, it is "
     "averaged with the variance of the claim's own seeds, weighted by degrees of freedom.",
-    "Skewed differences make a t-test err too often. If the longer tail points towards the tested"
-    " bound, the critical value t grows by g (1 + 2 t^2) / (6 sqrt n). Here g is the size of the "
-    "skewness and n the number of seeds (Johnson 1978).",
-    "With three or more seeds, a decision counts only if it stays the same without any single "
-    "seed.",
-    "A family is a group of claims that share an error rate of 5 % equally. A claim is judged at "
-    "several planned numbers of seeds, its interim analyses. They divide the claim's share by "
-    "alpha spending (Lan and DeMets, Pocock's type).",
+    "Skewed differences make a t-test err too often. If their longer tail points towards the "
+    "tested value (0 or the margin), the critical value of t grows by g (1 + 2 t^2) / (6 sqrt "
+    "n). Here g is the size of the skewness and n the number of seeds (Johnson 1978).",
+    "With three or more seeds, a verdict must still hold after any single seed is removed.",
+    "The claims of a family share an error rate of 5 % equally. A claim is judged at several "
+    "planned numbers of seeds, its interim analyses. Alpha spending divides the claim's share "
+    "over its interim analyses (Lan and DeMets, Pocock's type).",
     "SUPPORTED: the data show the statement. REFUTED: the data show the opposite. NO EFFECT: the "
     "statement is < or >, and the data show that the difference is smaller than the margin.",
-    "A claim with k comparisons is SUPPORTED if all k are. A single comparison can make the claim"
-    " REFUTED or NO EFFECT, but only at 1/k of the claim's error rate.",
-    "Otherwise the claim is UNDECIDED. Differences that do not vary between seeds also give "
-    "UNDECIDED.",
+    "A claim with k comparisons is SUPPORTED if all k are. A single comparison can make the "
+    "claim REFUTED or NO EFFECT, but only at 1/k of the claim's error rate.",
+    "In all other cases the claim is UNDECIDED. Differences that are the same for every seed "
+    "also give UNDECIDED.",
 )
 """The rule, which documents carry and ``docs/verdicts.md`` prints."""
 
