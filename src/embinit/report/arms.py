@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from embinit.report.charts import Curves, curves
@@ -14,52 +13,36 @@ from embinit.specs import RunSpec
 MOST_ARMS = 6
 """The most arms that a plot of curves can show: more lines look alike."""
 
-
-@dataclass(frozen=True)
-class Arm:
-    """An arm as the claim names it, and the results of its runs in the order of their seeds."""
-
-    label: str
-    results: tuple[RunResult, ...]
+Arm = tuple[str, Sequence[RunResult]]
+"""An arm as the claim names it, and the results of its runs in the order of their seeds."""
 
 
-def gather(
-    comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]
-) -> tuple[Arm, ...]:
+def gather(comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]) -> list[Arm]:
     """The arms of a claim's comparisons, in order of first appearance.
 
     ``results`` are the runs' by their keys in the store; those that it lacks are passed over.
     """
-    arms: dict[tuple[str, RunSpec], dict[str, RunResult]] = {}
+    arms: dict[tuple[str, RunSpec], dict[int, RunResult]] = {}
     for comparison in comparisons:
-        for key in comparison["runs"]:
+        for key in comparison["runs"]:  # a baseline has an empty list
             if (result := results.get(key)) is not None:
-                arm = (comparison["runs"][key], result.spec.without_seed())
-                arms.setdefault(arm, {})[key] = result
-    return tuple(
-        Arm(label, tuple(sorted(of_arm.values(), key=lambda result: result.spec.seed)))
-        for (label, _), of_arm in arms.items()
-    )
+                arm = comparison["runs"][key], result.spec.without_seed()
+                arms.setdefault(arm, {})[result.spec.seed] = result
+    return [(label, [runs[seed] for seed in sorted(runs)]) for (label, _), runs in arms.items()]
 
 
 def learning_curves(arms: Sequence[Arm]) -> Curves | None:
     """Draw the curve that most arms have, a score before a loss; None without one."""
     if len(arms) > MOST_ARMS:
         return None
-    measures = sorted(
-        (MEASURES[name] for name in MEASURES),
-        key=lambda measure: (measure.better != "up", measure.name),
+    measures = sorted((MEASURES[name] for name in MEASURES), key=lambda each: each.better != "up")
+    names = [measure.curve for measure in measures if measure.curve is not None]
+
+    def having(name: str) -> int:
+        return sum(any(result.curves.get(name) for result in results) for _, results in arms)
+
+    name = max(names, key=having)
+    return curves(
+        name,
+        [(label, [result.curves.get(name) or () for result in results]) for label, results in arms],
     )
-    known = dict.fromkeys(each.curve for each in measures if each.curve is not None)
-    choices = [
-        (
-            name,
-            [
-                (arm.label, [result.curves.get(name) or () for result in arm.results])
-                for arm in arms
-            ],
-        )
-        for name in known
-    ]
-    name, series = max(choices, key=lambda choice: sum(any(runs) for _, runs in choice[1]))
-    return curves(name, series)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.report.verdicts import effect_in_margins, in_margins
+from embinit.report.verdicts import in_margins
 from embinit.stats.statements import Relation, Verdict
 
 WIDTH, SIDE = 400.0, 14.0
@@ -51,7 +51,7 @@ class Axis:
     end: float
 
     def at(self, value: float) -> float:
-        """The coordinate of ``value``, rounded to a tenth and clipped to the axis."""
+        """The coordinate of a value, which may be infinite: to a tenth, clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
         coordinate = self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
         return round(coordinate, 1) + 0.0
@@ -76,12 +76,12 @@ class Forest:
     floor: float
     ticks: tuple[Tick, ...]
     zero: float
-    shade: tuple[float, float]
+    shade: tuple[float, ...]
     margins: tuple[float, ...]
     dots: str
     mean: float | None
     mean_row: float
-    span: tuple[float, float] | None
+    span: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,6 @@ class Line:
     mean: float
     low: float
     high: float
-    says: str
 
 
 @dataclass(frozen=True)
@@ -118,21 +117,20 @@ class Curves:
     series: tuple[Series, ...]
 
 
-def line_of(place: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line | None:
+def line_of(place: int, comparison: Mapping[str, Any], verdict: str) -> Line | None:
     """Draw a comparison as line number ``place`` of a finding's plot; None without a margin."""
-    effect, interval = effect_in_margins(comparison), comparison["interval"]
+    effect = in_margins(comparison, comparison["difference"])
     if effect is None:
         return None
-    mean = _at_margins(effect)
-    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
-    ends = [in_margins(comparison, end) for end in (interval[::-1] if below else interval)]
-    low, high = (
-        _at_margins(open_end if end is None else end)
-        for end, open_end in zip(ends, (-REACH, REACH), strict=True)
-    )
-    if comparison["exact"] or not drawable(interval):
-        low = high = mean
-    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high, says)
+    low = high = mean = _at_margins(effect)
+    if drawable(comparison["interval"]) and not comparison["exact"]:
+        below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
+        ends = [
+            in_margins(comparison, end) for end in comparison["interval"][:: -1 if below else 1]
+        ]
+        low = _at_margins(-REACH if ends[0] is None else ends[0])
+        high = _at_margins(REACH if ends[1] is None else ends[1])
+    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high)
 
 
 def _at_margins(margins: float) -> float:
@@ -185,27 +183,24 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     places = enumerate(sorted(axis.at(value) for value in differences))
     dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
     mean_row = 24 + DOT_STEP * min(DOT_ROWS, len(differences))
-    low, high = (_end(axis, end) for end in comparison["interval"])
-    shade = relation.bounds(margin if shown else 0.0)
+    low, high = (finite(end) for end in comparison["interval"])
     return Forest(
         height=mean_row + 54,
         floor=mean_row + 17,
         ticks=axis.ticks(5),
         zero=axis.at(0.0),
-        shade=(axis.at(max(axis.low, shade[0])), axis.at(min(axis.high, shade[1]))),
+        shade=tuple(map(axis.at, relation.bounds(margin if shown else 0.0))),
         margins=tuple(map(axis.at, bounds)),
         dots=dots,
         mean=None if mean is None else axis.at(mean),
         mean_row=mean_row,
         span=None
-        if low is None and high is None
-        else (axis.start if low is None else low, axis.end if high is None else high),
+        if low is high is None
+        else tuple(
+            axis.at(end)
+            for end in (-math.inf if low is None else low, math.inf if high is None else high)
+        ),
     )
-
-
-def _end(axis: Axis, end: object) -> float | None:
-    known = drawable([end])
-    return axis.at(known[0]) if known else None
 
 
 def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
@@ -249,9 +244,9 @@ def _over_seeds(
     """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
-    # The last epoch is kept whatever the step: it is the one that gets read off.
+    # From the last epoch backwards: it is the one that gets read off.
     summary = []
-    for epoch in sorted({*range(0, longest, step), longest - 1} - {-1}):
+    for epoch in reversed(range(longest - 1, -1, -step)):
         known = drawable(values[epoch] for values in seeds if epoch < len(values))
         if known:
             mean = math.fsum(known) / len(known)

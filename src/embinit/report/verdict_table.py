@@ -13,15 +13,7 @@ from typing import Any
 
 from embinit.report.numbers import MINUS, number, points
 from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import (
-    NOT_SENSITIVE,
-    bound,
-    by_family,
-    deciding,
-    is_too_weak,
-    means,
-    p_in_words,
-)
+from embinit.report.verdicts import by_family, deciding, means, notes, p_in_words
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -64,9 +56,8 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
                 lines += [cells[0], _line(below, [0, *widths[1:5], widths[5] + 2, 0], cell)]
     lines += _reasons(document, styled)
     for table in tables([document]):
-        if table.named:
-            lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
-            lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
+        lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
+        lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
     told = clean("; ".join(totals(document["summary"])))
     wrapped = textwrap.wrap(told, width) if width else [told]
@@ -100,15 +91,11 @@ def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
 
 
 def _claim_row(claim: Mapping[str, Any]) -> Row:
-    verdict, style, notes = claim["verdict"], claim["verdict"], []
+    verdict = style = claim["verdict"]
     if claim["control"]:
-        wrong = claim["as_expected"] is False
         # A control's REFUTED is the right verdict, and so not red.
-        style = "wrong" if wrong else "dim"
-        right = "control, as expected" if claim["as_expected"] else "control"
-        right = "control, too weak" if is_too_weak(claim) else right
-        notes = [f"control, expects {claim['expects']}" if wrong else right]
-    numbers, shown = ("", "", "", ""), deciding(claim)
+        style = "wrong" if claim["as_expected"] is False else "dim"
+    numbers, shown, told = ("", "", "", ""), deciding(claim), notes(claim)
     if shown is not None:
         numbers = (
             f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
@@ -119,14 +106,10 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             p_in_words(shown),
         )
         several = len(claim["comparisons"])
-        notes += [f"the deciding one of {several}"] if several > 1 else []
-        notes += filter(None, [bound(claim)])
+        told += [f"the deciding one of {several}"] if several > 1 else []
         if shown["hangs_on"] is not None:
-            notes.append(f"not robust: changes without seed {shown['hangs_on']}")
-        notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
-    if verdict == "NO EFFECT" and NOT_SENSITIVE in claim["reason"]:
-        notes.append(NOT_SENSITIVE)
-    return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
+            told.append(f"not robust: changes without seed {shown['hangs_on']}")
+    return (clean(claim["id"]), verdict, *numbers, "; ".join(told)), style
 
 
 def _reasons(document: Mapping[str, Any], styled: Callable[[str, str], str]) -> Iterator[str]:
