@@ -1,8 +1,8 @@
-"""Group runs into arms, and choose the learning curves that a claim's card shows."""
+"""Choose the learning curves that a claim's card shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from embinit.report.charts import Curves, curves
@@ -13,36 +13,30 @@ from embinit.specs import RunSpec
 MOST_ARMS = 6
 """The most arms that a plot of curves can show: more lines look alike."""
 
-Arm = tuple[str, Sequence[RunResult]]
-"""An arm as the claim names it, and the results of its runs in the order of their seeds."""
 
-
-def gather(comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]) -> list[Arm]:
-    """The arms of a claim's comparisons, in order of first appearance.
+def learning_curves(
+    comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]
+) -> Curves | None:
+    """Draw the curve that most arms of a claim have, a score before a loss; None without one.
 
     ``results`` are the runs' by their keys in the store; those that it lacks are passed over.
     """
-    arms: dict[tuple[str, RunSpec], dict[int, RunResult]] = {}
+    arms: dict[tuple[str, RunSpec], dict[str, RunResult]] = {}
     for comparison in comparisons:
         for key in comparison["runs"]:  # a baseline has an empty list
             if (result := results.get(key)) is not None:
                 arm = comparison["runs"][key], result.spec.without_seed()
-                arms.setdefault(arm, {})[result.spec.seed] = result
-    return [(label, [runs[seed] for seed in sorted(runs)]) for (label, _), runs in arms.items()]
-
-
-def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """Draw the curve that most arms have, a score before a loss; None without one."""
+                arms.setdefault(arm, {})[key] = result
     if len(arms) > MOST_ARMS:
         return None
     measures = sorted((MEASURES[name] for name in MEASURES), key=lambda each: each.better != "up")
     names = [measure.curve for measure in measures if measure.curve is not None]
+    seen = [(label, [run.curves for run in runs.values()]) for (label, _), runs in arms.items()]
 
     def having(name: str) -> int:
-        return sum(any(result.curves.get(name) for result in results) for _, results in arms)
+        return sum(any(each.get(name) for each in of_arm) for _, of_arm in seen)
 
     name = max(names, key=having)
     return curves(
-        name,
-        [(label, [result.curves.get(name) or () for result in results]) for label, results in arms],
+        name, [(label, [each.get(name, ()) for each in of_arm]) for label, of_arm in seen]
     )

@@ -23,7 +23,7 @@ from embinit.errors import OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
-from embinit.report.arms import gather, learning_curves
+from embinit.report.arms import learning_curves
 from embinit.report.baseline import Since, compare, file_of
 from embinit.report.methods import methods
 from embinit.report.reading import unfinished
@@ -36,12 +36,11 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim's entry with its anchor, its curves and its failed runs."""
+    """A claim's entry with its anchor and its curves."""
 
     claim: Mapping[str, Any]
     anchor: str
     curves: charts.Curves | None
-    failures: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,6 @@ def write_report(
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", text)
         write_atomically(directory / "index.html", page)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise OutputError(f"{directory} is a file; move it, the report goes there") from error
     except OSError as error:
         raise OutputError(
             f"the report in {directory} can't be written ({error.strerror or error}); make room, "
@@ -207,15 +204,8 @@ def _variables(
 
 def _card(claim: Mapping[str, Any], session: int, results: Mapping[str, RunResult]) -> Card:
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim["id"]).strip("-")
-    arms = gather(claim["comparisons"], results)
-    failures = (
-        f"{label}, seed {result.spec.seed}: {result.failure}"
-        for label, of_arm in arms
-        for result in of_arm
-        if result.failure
-    )
     anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-    return Card(claim, anchor, learning_curves(arms), tuple(failures))
+    return Card(claim, anchor, learning_curves(claim["comparisons"], results))
 
 
 @cache

@@ -32,9 +32,6 @@ from embinit.stats.statements import VERDICTS, Relation, Verdict
 SYNTHETIC, REAL = "synthetic language", "real text"
 """The two kinds of data."""
 
-SYNTHETIC_TASK = "micro-"
-"""How the name of a task begins whose text code makes."""
-
 REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
 INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
 
@@ -194,7 +191,7 @@ def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[
                     "paper": key,
                     "says": each["says"],
                     "named": bool(paper.get("findings")),
-                    "data": _data(document, paper, of_paper),
+                    "data": _data(document["session"]["tier"], paper),
                     "outcome": outcome(verdicts, sum(map(allows_print, counted))),
                     "verdicts": verdicts,
                     "claims": [entry["id"] for entry in counted],
@@ -214,12 +211,10 @@ def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
     return [{"says": text, "claims": [name]} for name, text in says.items()]
 
 
-def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) -> str:
-    """The kind of data; "" where it is unknown."""
-    if paper.get("made"):
-        return SYNTHETIC if document["session"]["tier"] in paper["made"] else REAL
-    made = any(str(entry["task"] or "").startswith(SYNTHETIC_TASK) for entry in claims)
-    return SYNTHETIC if made else ""
+def _data(tier: str, paper: Entry) -> str:
+    """The kind of a paper's data on a tier; "" where it is unknown."""
+    made = paper.get("made")
+    return "" if not made else SYNTHETIC if tier in made else REAL
 
 
 def _middle(claims: Iterable[Entry]) -> Entry | None:
@@ -253,34 +248,32 @@ class Table:
 
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     """The findings of all papers that name some, merged by titles."""
-    named = [
-        [one for one in document["summary"]["findings"] if one["named"]] for document in documents
+    named = [[one for one in each["summary"]["findings"] if one["named"]] for each in documents]
+    kinds = [findings[0]["data"] if findings else "" for findings in named]
+    tiers = [f"{document['session']['tier']} tier" for document in documents]
+    # The tier is named where the kind of data is unknown, or that of several documents.
+    names = [
+        kind if kind and kinds.count(kind) == 1 else ", ".join(filter(None, (kind, tier)))
+        for kind, tier in zip(kinds, tiers, strict=True)
     ]
-    papers = {
-        each["key"]: each
-        for document in reversed(documents)  # the first document's name of a paper counts
-        for each in document["session"].get("papers", ())
-    }
+    known = [one for document in documents for one in document["session"].get("papers", ())]
     found = []
     for key in dict.fromkeys(one["paper"] for findings in named for one in findings):
-        by_title = {
-            number: {one["says"]: one for one in findings if one["paper"] == key}
+        cells = {
+            (one["says"], number): one
             for number, findings in enumerate(named)
+            for one in findings
+            if one["paper"] == key
         }
-        columns = {number: each for number, each in by_title.items() if each}
-        data = [next(iter(each.values()))["data"] for each in columns.values()]
-        tiers = [f"{documents[number]['session']['tier']} tier" for number in columns]
-        # The tier is named where the kind of data alone does not tell columns apart.
-        names = [
-            kind if kind and data.count(kind) == 1 else ", ".join(filter(None, (kind, tier)))
-            for kind, tier in zip(data, tiers, strict=True)
-        ]
-        titles = dict.fromkeys(says for each in columns.values() for says in each)
-        rows = ((says, tuple(each.get(says) for each in columns.values())) for says in titles)
-        paper = papers[key]
-        found.append(
-            Table(paper["citation"], paper["short"], (*zip(columns, names, strict=True),), (*rows,))
+        unknown = {"citation": key, "short": key}
+        paper = next((one for one in known if one["key"] == key), unknown)
+        columns = sorted({number for _, number in cells})
+        rows = (
+            (says, tuple(cells.get((says, number)) for number in columns))
+            for says in dict.fromkeys(says for says, _ in cells)
         )
+        headed = tuple((number, names[number]) for number in columns)
+        found.append(Table(paper["citation"], paper["short"], headed, tuple(rows)))
     return found
 
 

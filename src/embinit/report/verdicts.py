@@ -199,12 +199,9 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The locks that claims were compared with: file and digest of each."""
-    known = {
-        (entry["registration"]["lock"], entry["registration"]["digest"])
-        for entry in claims
-        if "registration" in entry
-    }
-    return [{"lock": lock, "digest": digest} for lock, digest in sorted(known)]
+    known = (entry["registration"] for entry in claims if "registration" in entry)
+    pairs = {(each["lock"], each["digest"]) for each in known}
+    return [{"lock": lock, "digest": digest} for lock, digest in sorted(pairs)]
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
