@@ -107,7 +107,7 @@ def _session(document: Document) -> str:
                 f"of another session, blessed {when}, at `{revision}`",
             )
         )
-    return _table(("session", ""), rows)
+    return _table(("session", "value"), rows)
 
 
 def _runs(session: Document) -> str:
