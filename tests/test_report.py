@@ -314,7 +314,7 @@ def test_methods_are_those_of_the_document(tier):
     seeds = [one["n"] for one in tested]
     for told in (
         " ".join(document.get("rule", ["These verdicts were decided by an earlier rule"])),
-        f"{len(tested)} comparisons have {min(seeds)} to {max(seeds)} seeds, and {pooled} of them",
+        f"{len(tested)} comparisons over {min(seeds)} to {max(seeds)} seeds, and {pooled} of them",
         f"family's 5 % is {short(min(alphas))} to {short(max(alphas))}.",
         "decided early tends to overstate its effect",
     ):

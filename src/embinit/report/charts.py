@@ -108,7 +108,7 @@ class Curves:
     name: str
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
-    series: tuple[tuple[str, tuple[Point, ...]], ...]
+    series: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...]
 
 
 def line_of(place: int, comparison: Mapping[str, Any], verdict: str) -> Line | None:

@@ -92,7 +92,9 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
             ]
             lines.append(f"| {' | '.join(map(_plain, [says, *told]))} |")
         lines.append("")
-    return "\n".join(lines or ["No paper in these verdicts names findings."])
+    return "\n".join(
+        lines or ["No paper here names findings; name one verdicts.json to see its claims."]
+    )
 
 
 def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:

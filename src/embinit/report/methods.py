@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from embinit.errors import counted
 from embinit.report.numbers import plain, short
 
 EARLIER = "These verdicts were decided by an earlier rule, that of the day of their session."
@@ -16,11 +17,12 @@ def methods(document: Mapping[str, Any], signatures: Iterable[str] = ()) -> Iter
     compared = [each for entry in claims for each in entry["comparisons"] if not each["exact"]]
     if compared:
         pooled = sum(each["spread"] is not None for each in compared)
+        known = f", and {pooled} of them a variance that is pooled with a known one"
         yield " ".join(document.get("rule", [EARLIER]))
         yield (
-            f"{len(compared)} comparisons have {_range([each['n'] for each in compared])} seeds, "
-            f"and {pooled} of them a variance that is pooled with a known one. A claim's share of "
-            f"its family's 5 % is {_range([entry['alpha'] for entry in claims], short)}."
+            f"The claims make {counted(len(compared), 'comparison')} over "
+            f"{_range([each['n'] for each in compared])} seeds{known if pooled else ''}. A claim's "
+            f"share of its family's 5 % is {_range([entry['alpha'] for entry in claims], short)}."
         )
     yield (
         "Intervals cover the variation between seeds. They leave out what all seeds share: on real "

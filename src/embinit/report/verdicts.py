@@ -154,7 +154,7 @@ def notes(entry: Mapping[str, Any]) -> list[str]:
     """What is printed next to a claim's verdict: a control's state, a margin, a lack of power."""
     found = [bound(entry), NOT_SENSITIVE if NOT_SENSITIVE in entry["reason"] else ""]
     if entry["control"]:
-        idle = "too weak" if is_too_weak(entry) else "says nothing"
+        idle = "too weak" if is_too_weak(entry) else "not run"
         words = {True: "as expected", False: f"not as expected, expects {entry['expects']}"}
         found.insert(0, f"control, {words.get(entry['as_expected'], idle)}")
     return [*filter(None, found)]
