@@ -15,9 +15,9 @@ import pytest
 
 from embinit.errors import InputError
 from embinit.runs import ray_engine
-from embinit.runs.engines import Task
+from embinit.runs.engines import Task, answer
 from embinit.runs.kinds import Cohort
-from embinit.runs.ray_engine import RayEngine, connect, work
+from embinit.runs.ray_engine import RayEngine, connect
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
 
@@ -160,13 +160,13 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
         connect(cluster.address, "cuda")
 
 
-def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
+def test_a_task_answers_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
     task = Task(Cohort((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
-    error = work((), pickle.dumps(task))
-    assert isinstance(error, InputError)
-    assert "sst2/train.tsv.gz" in str(error)
+    kind, reason, details = answer((), pickle.dumps(task))
+    assert (kind, "sst2/train.tsv.gz" in reason) == ("failed", True)
+    assert "in make_apart" in details
 
 
 def test_a_cohort_takes_a_core_or_a_gpu(monkeypatch):

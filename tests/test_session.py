@@ -141,7 +141,7 @@ def test_any_number_of_trainers_comes_to_the_same_verdicts(suite, monkeypatch):
 
 def test_progress_is_told_while_models_train(suite):
     """Though pytest captures what tests print."""
-    often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.SECONDS = 0.05\n"
+    often = "from embinit.pytest_plugin import training\n\ntraining.LINE_SECONDS = 0.05\n"
     suite.makeconftest(often)
     done = subprocess.run(
         command("claims", "-k", "test_b", "-n", "1"),
@@ -229,9 +229,9 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     taken = first.take()
     worker = threading.Thread(target=second.ensure, args=(runs,))
     worker.start()
-    others = [run for run in runs if run not in taken.runs]
+    others = [run for run in runs if run not in taken.what.runs]
     wait_for(lambda: all(first.key(run) in first.store for run in others))
-    assert not any(first.key(run) in first.store for run in taken.runs)
+    assert not any(first.key(run) in first.store for run in taken.what.runs)
     assert worker.is_alive()
     first.train(taken, first.here)
     worker.join()
@@ -261,7 +261,7 @@ def test_a_trainer_says_why_it_made_nothing():
     task = Task(Cohort((run,)), ("0" * 40,), None, "cpu")
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
-        with pytest.raises(processes.RunFailed, match=r"^it has other data, ") as error:
+        with pytest.raises(processes.RunFailed, match=r"^node .+: it has other data, ") as error:
             trainer.make(task, lambda share: None)
         assert "make_apart" in error.value.__notes__[0]
     trainer.end()
@@ -331,11 +331,11 @@ def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     one.want(runs[:2])
     other.want(runs[1:])
     mine, rest = one.take(), other.take()
-    assert set(mine.runs) == set(runs[:2])
-    assert rest.runs == (runs[2],)
+    assert set(mine.what.runs) == set(runs[:2])
+    assert rest.what.runs == (runs[2],)
     for work in (mine, rest):
         work.locks.close()
-    assert other.take().runs == (runs[1],)
+    assert other.take().what.runs == (runs[1],)
 
 
 def test_a_pretraining_is_a_run_like_others(tmp_path):

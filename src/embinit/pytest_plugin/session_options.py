@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -120,14 +121,14 @@ class SessionOptions:
         return [each for some in told for each in some]
 
     @property
-    def ends(self) -> float | None:
-        """When the budget ends, by ``time.monotonic``; None without a budget."""
+    def ends(self) -> float:
+        """When the budget ends, by ``time.monotonic``; never without a budget."""
         budget = self.option("budget")
-        return None if budget is None else self.config.stash[BEGAN] + 60 * budget
+        return math.inf if budget is None else self.config.stash[BEGAN] + 60 * budget
 
     def in_time(self, owed: float) -> bool:
         """Whether a budget has time for more than what is owed, which takes so many seconds."""
-        return self.ends is None or time.monotonic() + owed < self.ends
+        return time.monotonic() + owed < self.ends
 
     @property
     def seconds(self) -> float:

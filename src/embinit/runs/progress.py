@@ -56,24 +56,18 @@ class Progress:
     the seconds that a unit of the group's cost took in this session, over the number of trainers. A
     group of which nothing was trained yet is expected to take what the others took, and before
     anything was, a second for ``SECOND``. From ``ends`` on, by the clock, no run joins the plan.
-    ``judged`` is how many claims need no more runs, and of how many.
+    ``later`` gives the runs that are expected to join it.
     """
 
     def __init__(
         self,
         session: Session,
+        later: Callable[[], Iterable[RunSpec]] = tuple,
+        ends: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
-        ends: float | None = None,
     ) -> None:
         """Looks at the plan of ``session``."""
-        self._session, self._clock = session, clock
-        self._ends = math.inf if ends is None else ends
-        self._later: dict[RunSpec, None] = {}
-        self.judged: tuple[int, int] | None = None
-
-    def expect(self, runs: Iterable[RunSpec]) -> None:
-        """Takes over which runs are expected to join the plan, in place of those of before."""
-        self._later = dict.fromkeys(runs)
+        self._session, self._later, self._ends, self._clock = session, later, ends, clock
 
     def look(self) -> ProgressSnapshot | None:
         """The state of the plan now; None while there is no plan."""
@@ -97,7 +91,7 @@ class Progress:
             took, part = work.measured
             before, costs = paces.get(group, (0.0, 0.0))
             paces[group] = before + took, costs + part * cost
-        later = [run for run in self._later if run not in joined]
+        later = [run for run in dict.fromkeys(self._later()) if run not in joined]
         seconds = self._seconds(planned, paces)
         more = self._seconds(_costs([*planned.items(), *map(cost_of, later)]), paces)
         fits = 1.0

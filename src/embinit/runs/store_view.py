@@ -9,8 +9,7 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Making, kind_of
-from embinit.runs.reasons import failure_reason
-from embinit.runs.results import RunName, RunResult
+from embinit.runs.results import RunName, RunResult, failure_reason
 from embinit.runs.store import Store, key_of
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
