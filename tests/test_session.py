@@ -278,7 +278,7 @@ def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypat
     assert session.troubles == [f"{session.failure(run)}; what it trained was begun again"]
 
 
-def test_a_session_trains_itself_where_no_process_can_be_started(tmp_path, monkeypatch):
+def test_a_run_says_that_no_process_can_be_started(tmp_path, monkeypatch):
     [run] = small_runs(arms=("xavier",), seeds=(0,))
     session = Session(Store(tmp_path), None, "cpu")
 
@@ -288,8 +288,7 @@ def test_a_session_trains_itself_where_no_process_can_be_started(tmp_path, monke
     monkeypatch.setattr(processes.subprocess, "Popen", refuse)
     with session.trained_by(two_processes()):
         session.ensure([run])
-    assert session.result(run) is not None
-    assert session.troubles[0].startswith("no process can be started that trains: ")
+    assert session.failure(run).startswith("no process can be started that trains: [Errno 11]")
 
 
 def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):

@@ -171,7 +171,7 @@ def pytest_make_collect_report(
     report = yield
     option = collector.config.option
     if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
-        from embinit.pytest_plugin.unloadable import explain
+        from embinit.pytest_plugin.items import explain
 
         if explain(report, collector):
             claim_session(collector.config)

@@ -95,12 +95,6 @@ class SessionOptions:
         return (base / given).absolute()
 
     @property
-    def baseline_path(self) -> Path | None:
-        """The baseline's file; None without a baseline."""
-        named = self.option("baseline")
-        return None if named is None else self.path("baseline")
-
-    @property
     def asked_whole(self) -> list[str]:
         """The files, folders and modules all of whose tests were asked for, from pytest's root."""
         if any(getattr(self.config.option, name, None) for name in SELECTING):
@@ -164,9 +158,9 @@ class SessionOptions:
             raise InputError(
                 f"--embinit-engine {self.option('engine')}: it is local, ray or ray:ADDRESS"
             )
-        if self.baseline_path is not None:
+        if self.option("baseline") is not None:
             try:
-                self.blessed = read(self.baseline_path, BY_BLESS)
+                self.blessed = read(self.path("baseline"), BY_BLESS)
                 require_same_tier({"session": {"tier": self.tier}}, self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None

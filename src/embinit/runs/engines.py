@@ -82,7 +82,7 @@ class Engine(Protocol):
         """How many tasks are made at once, at the most."""
 
     def trainer(self, number: int) -> Trainer:
-        """A trainer by its number, which makes one task after the other; or NotStarted."""
+        """A trainer by its number, which makes one task after the other."""
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""

@@ -22,7 +22,7 @@ from embinit.runs.plan import Plan
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import Store
 from embinit.runs.store_view import StoreView
-from embinit.runs.trainers.processes import NotStarted, TrainerEnded
+from embinit.runs.trainers.processes import TrainerEnded
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]
@@ -237,25 +237,16 @@ class Session(StoreView):
             self._elsewhere.clear()
 
     def train(self, work: Work, trainer: Trainer) -> None:
-        """Has work made by a trainer, and stores what comes out. A run that raises fails alone.
-
-        NotStarted: the trainer can't be had, and the work waits again.
-        """
+        """Has work made by a trainer, and stores what comes out. A run that raises fails alone."""
         try:
             self._make(work.what, work, trainer)
-        except NotStarted:
-            work.ended = -1
-            raise
         finally:
             work.locks.close()
             with self.news:
                 del self.at_work[work]
-                if work.ended < 0:
-                    self._plan.add(work.what.runs or [work.what], first=True)
-                else:
-                    for run in work.what.runs:
-                        self._end(run)
-                if not (self._closing or work.ended < 0):
+                for run in work.what.runs:
+                    self._end(run)
+                if not self._closing:
                     (group, cost), took = work.bill, time.monotonic() - work.began
                     seconds, costs = self.paces.get(group, (0.0, 0.0))
                     self.paces[group] = seconds + took, costs + cost
@@ -293,8 +284,6 @@ class Session(StoreView):
         error, results = None, []
         try:
             results = self._made(what, work, trainer)
-        except NotStarted:
-            raise
         except Exception as failed:
             if self._closing:
                 return
@@ -362,11 +351,7 @@ class Session(StoreView):
     def _serve(self, engine: Engine, number: int) -> None:
         """Has one trainer train until the engine is closed."""
         while (work := self._next()) is not None:
-            try:
-                self.train(work, engine.trainer(number))
-            except NotStarted as error:  # others train, or the session's own process
-                self.troubles.append(str(error))
-                return
+            self.train(work, engine.trainer(number))
 
     def _next(self) -> Work | None:
         """The next work, once there is some; None at the engine's end."""

@@ -41,10 +41,6 @@ class TrainerEnded(RunFailed):
     """The process that trained a run ended, of itself or killed."""
 
 
-class NotStarted(OSError):
-    """No process can be started that trains."""
-
-
 Request = tuple[str, str, str, int, str, list[str]]
 """A call: the name, the qualified name, the arguments, the seed, the device, and what it takes."""
 
@@ -74,7 +70,7 @@ class Trainer:
     """
 
     def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
-        """Starts the process; NotStarted where it can't be."""
+        """Starts the process; TrainerEnded where it can't be."""
         self.states: dict[str, dict[str, str]] | None = None
         self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
@@ -98,7 +94,7 @@ class Trainer:
         except OSError as error:
             self._connection.close()
             self._output.close()
-            raise NotStarted(f"no process can be started that trains: {error}") from error
+            raise TrainerEnded(f"no process can be started that trains: {error}") from error
 
     def ask(
         self,

@@ -57,12 +57,6 @@ READS_DOCSTRINGS = (b"__doc__", b"getdoc", b"docopt")
 """Names by which code reads docstrings as data."""
 
 
-class _Local(threading.local):
-    """Whether a thread is within a hook, whose own reading is not noted."""
-
-    busy = False
-
-
 _STDLIB = str(Path(os.__file__).parent) + "/"
 _SITE = ("/site-packages/", "/dist-packages/")
 _stat, _lstat = os.stat, os.lstat
@@ -97,7 +91,7 @@ class Tracer:
         self._asked: set[str] = set()
         self._known = 0
         self._before_all: dict[str, None] | None = None
-        self._local = _Local()
+        self._local = threading.local()  # "busy" within a hook, whose own reading is not noted
 
     def start(self) -> None:
         """Begins to note, for as long as the process lives."""
@@ -140,12 +134,12 @@ class Tracer:
     @property
     def _sees(self) -> bool:
         """Whether what this thread reads is noted now."""
-        return self.active and not self._local.busy
+        return self.active and not getattr(self._local, "busy", False)
 
     @contextlib.contextmanager
     def _unseen(self) -> Iterator[None]:
         """A context in which nothing is noted of what this thread reads."""
-        busy, self._local.busy = self._local.busy, True
+        busy, self._local.busy = getattr(self._local, "busy", False), True
         try:
             yield
         finally:
