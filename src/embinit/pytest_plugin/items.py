@@ -66,23 +66,16 @@ ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 """What came of a test so far."""
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """Stands in for the experiments of a claim that could not name them."""
-
-    error: BaseException
-
-
 def id_of(item: pytest.Function, statement: Statement) -> str:
     """The id of a test's claim in its experiment, or of its audit."""
     given = parameter(item)
-    return f"{statement.id}[{given.name}]" if isinstance(given, Experiment) else statement.id
+    return statement.id if given is None else f"{statement.id}[{given.name}]"
 
 
-def parameter(item: pytest.Function) -> object:
+def parameter(item: pytest.Function) -> Experiment | None:
     """The experiment among a test's parameters, named after the others for ``seeds``; or None."""
     params = getattr(getattr(item, "callspec", None), "params", {})
-    known = next((e for e in params.values() if isinstance(e, Experiment | Unreadable)), None)
+    known = next((each for each in params.values() if isinstance(each, Experiment)), None)
     if isinstance(known, SeedsExperiment):
         others = [part for part in item.callspec.id.split("-") if part != known.name]
         return replace(known, name="-".join(others) or known.name)
@@ -131,12 +124,9 @@ def bound(item: pytest.Function) -> Callable[..., None]:
 
 def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
     """Reads the claim in its experiment, with ``most_seeds`` in place of the experiment's."""
-    name, given = experiments_name(item.function, item.cls), parameter(item)
-    if isinstance(given, Unreadable):
-        raise given.error
-    others = [each for each in item.callspec.params if each != name]
+    given = parameter(item)
     on_seeds = SeedsClaim.of(item.function) is not None
-    if not isinstance(given, Experiment) or (others and not on_seeds):
+    if given is None or (len(item.callspec.params) > 1 and not on_seeds):
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )

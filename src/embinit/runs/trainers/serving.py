@@ -130,8 +130,8 @@ def _answer_calls(connection: Connection, home: Home) -> None:
     while True:
         tracer.active = False
         request = connection.recv()
-        tracer.active = True
         if isinstance(request, str):
+            tracer.active = True
             with contextlib.suppress(Exception):
                 importlib.import_module(request)
             connection.send(("ready", tracer.states))
@@ -144,6 +144,7 @@ def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: C
     told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
     passed = {"seed": seed, "tell": told, "device": device}
     kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
+    tracer.active = True
     try:
         function = _function(name, qualname, home)
         seeds.set(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.machinery
 import os
 import stat
@@ -512,8 +513,7 @@ class Tracer:
             files |= dict.fromkeys(self._absent(), None)
             if self._documented:
                 self._take_docstrings()
-            names = {name.partition(".")[0] for name in sys.modules}
-            for name in sorted((NATIVE & self._imports & names) | (READERS & sys.modules.keys())):
+            for name in sorted(((NATIVE & self._imports) | READERS) & sys.modules.keys()):
                 self._mark(f"loads {name}, which opens files by itself")
             return {
                 "files": files,
@@ -550,9 +550,12 @@ def _own_modules() -> list[tuple[str, types.ModuleType]]:
     return [(name, each) for name, each in modules if _file(each) and is_own_file(_file(each))]
 
 
+_absolute = functools.cache(os.path.abspath)  # a run asks for the file of every module
+
+
 def _file(module: types.ModuleType | None) -> str:
     file = getattr(module, "__file__", None)
-    return os.path.abspath(file) if isinstance(file, str) else ""
+    return _absolute(file) if isinstance(file, str) else ""
 
 
 def _caller() -> types.FrameType:
