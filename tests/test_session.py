@@ -23,7 +23,8 @@ from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, Task
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Cohort, Making
+from embinit.runs.ray_engine import RayEngine
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
@@ -265,6 +266,31 @@ def test_a_trainer_says_why_it_made_nothing():
             trainer.make(task, lambda share: None)
         assert "make_apart" in error.value.__notes__[0]
     trainer.end()
+
+
+def make_slowly(name: str) -> None:
+    """Makes a file, after a while."""
+    time.sleep(0.1)
+    Path(name).touch()
+
+
+def test_who_asks_a_cluster_for_a_table_has_it_then(tmp_path, monkeypatch):
+    """One process of this machine makes them all, and another's answer says nothing."""
+    monkeypatch.setattr(RayEngine, "_watch", lambda self: None)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    engine, lacking = RayEngine("cpu"), []
+
+    def ask(path: Path) -> None:
+        engine.trainer(0)(Task(Making(str(path), make_slowly), (), None, "cpu"), print)
+        lacking.extend([] if path.exists() else [path])
+
+    threads = [threading.Thread(target=ask, args=(tmp_path / str(number),)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine.close()
+    assert (lacking, len([*tmp_path.iterdir()])) == ([], 6)
 
 
 def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypatch):

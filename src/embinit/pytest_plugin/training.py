@@ -46,13 +46,14 @@ class Training:
         self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
         self._open = contextlib.ExitStack()
-        if options.on_ray and not (options.config.option.collectonly or options.option("no-train")):
-            self._join_ray()
-        if options.is_worker:
+        idle = options.config.option.collectonly or options.option("no-train")
+        if options.is_worker:  # it trains by itself
             end_with(os.getppid())
+        elif options.on_ray and not idle:
+            self._join_ray()
 
     def _join_ray(self) -> None:
-        """Joins the Ray cluster before anything else; a worker joins its controller's."""
+        """Joins the Ray cluster before anything else."""
         from embinit.runs import ray_engine
 
         try:
@@ -60,7 +61,6 @@ class Training:
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
         self._open.callback(ray_engine.disconnect)
-        self._options.config.option.embinit_engine = f"ray:{self.cluster}"  # for workers too
 
     @functools.cached_property
     def session(self) -> Session:

@@ -116,7 +116,7 @@ class RayEngine:
         self._resources: dict[str, float] = {}
         self._answered = time.monotonic()
         self._closed = threading.Event()
-        self._here = Processes(["cpu"], Surroundings())
+        self._here, self._making = Processes(["cpu"], Surroundings()), threading.Lock()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -150,7 +150,8 @@ class RayEngine:
     def _make(self, task: Task, progress: Progress) -> list[RunResult]:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
-            return self._here.trainer(0)(task, progress)
+            with self._making:
+                return self._here.trainer(0)(task, progress)
         if self._gpus:  # a task sees its own GPU alone
             task = replace(task, device="cuda", sharing=1)
         ray = _ray()
