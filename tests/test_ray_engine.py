@@ -6,7 +6,6 @@ import json
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,6 @@ def cluster() -> Iterator[Any]:
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
         made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
         made.add_node(**node)
-        made.node_settings = node
         yield made
         made.shutdown()
 
@@ -99,18 +97,11 @@ def suite(root: Path) -> Path:
     return root
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
-
-
 def run(root: Path, *arguments: str) -> dict[str, Any]:
     """Run a suite to its end; its verdicts document."""
-    done = subprocess.run(command(*arguments), cwd=root, capture_output=True, text=True)
-    return document(root, done.returncode, done.stdout + done.stderr)
-
-
-def document(root: Path, status: int, told: str) -> dict[str, Any]:
-    assert status in (0, 1), told
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
     return dict(json.loads((root / "reports/latest/verdicts.json").read_text()))
 
 
@@ -128,13 +119,6 @@ def decided(document: dict[str, Any]) -> dict[str, Any]:
 def puts(root: Path) -> list[str]:
     path = root / "puts"
     return path.read_text().split() if path.exists() else []
-
-
-def wait_for(condition: Any, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
