@@ -68,7 +68,7 @@ put = Store.put
 def told(self, key, result):
     with Path(__file__).with_name("puts").open("a") as file:
         print(key, file=file)
-    put(self, key, result)
+    return put(self, key, result)
 
 
 Store.put = told
