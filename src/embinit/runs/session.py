@@ -60,7 +60,8 @@ class Work:
     @property
     def bill(self) -> tuple[str, float]:
         """The group whose pace it has, and its cost."""
-        costs = [*map(cost_of, self.what.runs or [self.what])]
+        parts = [self.what] if isinstance(self.what, Making) else self.what.runs
+        costs = [*map(cost_of, parts)]
         return costs[0][0], math.fsum(cost for _, cost in costs)
 
 

@@ -112,8 +112,8 @@ def _make_tasks(connection: Connection) -> None:
     from embinit.runs.engines import answer
 
     while True:
-        request = connection.recv()
-        connection.send(answer(*request, lambda share: connection.send(("share", share))))
+        modules, task = connection.recv()
+        connection.send(answer(modules, task, lambda share: connection.send(("share", share))))
 
 
 def _answer_calls(connection: Connection, home: Home) -> None:
