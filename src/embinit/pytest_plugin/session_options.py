@@ -21,7 +21,6 @@ from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
-from embinit.stats.interim import seeds_of_looks
 
 SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
 """pytest's options that leave out some of the tests in the files that are named."""
@@ -140,11 +139,6 @@ class SessionOptions:
                     f"--embinit-{name} {count}: at most {SEEDS_OF_A_ROLE}, where the seeds of "
                     "controls begin"
                 )
-        if seeds is not None and most is not None:
-            try:
-                seeds_of_looks(seeds, most)
-            except InputError as error:
-                raise InputError(f"--embinit-max-seeds: {error}") from None
         if (budget := self.option("budget")) is not None and not budget >= 0:  # nor NaN
             raise InputError(f"--embinit-budget {budget:g}: give minutes, 0 or more")
         if (registered := self.registered_seeds) is not None and (
