@@ -88,7 +88,7 @@ def test_controls_are_marked_and_what_misbehaves_stands_out():
     told = [line for line in lines if "mine/finding/control" in line]
     assert "control, as expected" in told[0]
     assert "\x1b[31m" not in told[0]
-    assert "control, expects REFUTED" in told[1]
+    assert "control, not as expected, expects REFUTED" in told[1]
     assert "\x1b[1;31mSUPPORTED" in told[1]
     assert COLOUR.sub("", lines[-1]) == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 0 NOT RUN; "
