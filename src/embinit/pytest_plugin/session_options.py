@@ -15,7 +15,7 @@ from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
 from embinit.options import REGISTER
 from embinit.papers import every_paper
-from embinit.pytest_plugin import BEGAN, STARTED, STRICT
+from embinit.pytest_plugin import BEGAN, STRICT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
@@ -39,7 +39,7 @@ class SessionOptions:
         """Checks the options; pytest.UsageError where one of them can't be used."""
         self.config = config
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
-        self.started = config.stash[STARTED]
+        self.started = time.time() - self.seconds
         self.blessed: Document | None = None
         self.tier, self.is_worker = str(self.option("tier")), bool(self._worker)
         self.strict = bool(config.getini(STRICT))
