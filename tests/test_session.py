@@ -262,7 +262,7 @@ def test_a_trainer_says_why_it_made_nothing():
     task = Task(Cohort((run,)), ("0" * 40,), None, "cpu")
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
-        with pytest.raises(processes.RunFailed, match=r"^node .+: it has other data, ") as error:
+        with pytest.raises(processes.RunFailed, match=r": it has other .+ every machine$") as error:
             trainer.make(task, lambda share: None)
         assert "make_apart" in error.value.__notes__[0]
     trainer.end()

@@ -66,7 +66,7 @@ class Task:
                     "the same at the same paths"
                 )
         except InputError as error:
-            raise InputError(f"node {platform.node()}: {error} on every node") from error
+            raise InputError(f"{platform.node()}: {error} on every machine") from error
         return self.make(progress)
 
 
