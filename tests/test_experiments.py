@@ -91,15 +91,6 @@ def test_xavier_is_one_run_for_all_sources():
     assert probe.run("pretrained", 0).recipe.table.source == "micro-glove"
 
 
-@pytest.mark.parametrize(
-    ("init", "label"),
-    [("xavier", "Xavier"), ("pretrained_xavier", "T5_Xavier"), ("xavier_pretrained", "Xavier_T5")],
-)
-def test_arms_are_named_as_the_paper_names_them(init, label):
-    [one] = experiments("micro", ("t5",), ("sentiment",))
-    assert one.label(init) == label
-
-
 def test_the_papers_settings_are_table_5s():
     """Twelve experiments, each with the batch, epochs, width, heads, rate and seeds printed."""
     paper = numbers()

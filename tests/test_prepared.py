@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from builders import set_apart
+from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data import preparation
@@ -22,7 +22,6 @@ from embinit.lab.tables import initial_tables
 from embinit.lab.training.cohorts import train
 from embinit.runs.kinds import Cohort
 from embinit.runs.store import run_key
-from embinit_papers.kim2024.experiments import experiments
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +38,9 @@ def forget():
 
 
 def small(role="translation"):
-    [one] = experiments("micro", ("glove",), (role,))
-    one = one.changed()
-    return replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=1),
-        data=replace(one.data, max_length=24 if role == "inference" else 7, cut=Cut(200, 50, 50)),
-    )
+    one = small_experiment(role, Cut(200, 50, 50), epochs=1)
+    longest = 24 if role == "inference" else 7
+    return replace(one, data=replace(one.data, max_length=longest))
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from embinit.lab.models import layers
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import check
-from embinit.lab.tables.positions import multiplier
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.runs.kinds import Cohort
@@ -165,14 +164,7 @@ def curves_alone(run: RunSpec):
     return training.train(Cohort((run,)))[0].curves
 
 
-def test_a_factor_is_a_name_or_a_number():
-    assert multiplier("8", 64) == multiplier("sqrt(D)", 64) == 8.0
-    assert multiplier("0.5", 64) == 0.5
-    for wrong in ("0", "-1", "nan", "inf"):
-        with pytest.raises(InputError, match="finite number above 0"):
-            multiplier(wrong, 64)
-    with pytest.raises(InputError, match="unknown multiplier"):
-        multiplier("twice", 64)
+def test_a_factor_of_probes_is_refused_for_a_model():
     run = base()
     probe = run.changed(positions=replace(run.recipe.positions, pe_scale="sigma_p/sigma_x"))
     with pytest.raises(InputError, match="is for probes"):
