@@ -12,8 +12,8 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves, numbers
-from embinit.scores.rows import listed, one_of, table_of
+from embinit.scores.arms import cells
+from embinit.scores.rows import Table, listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -28,24 +28,22 @@ _REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$
 """Parts that name a run's seed, and those that number runs without one."""
 
 
-def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = True) -> Arms:
-    """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too."""
-    runs, empty = _runs(root)
-    if not runs:
-        logs = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
-        raise InputError(f"{root} has no {logs}; name the folder above the runs")
-    like = {_alike(folder) for folder in runs}
-    curves = []
-    for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
+def table_of_runs(root: Path, metric: str | None) -> Table:
+    """The table of the steps of a folder's runs. ``eval/loss`` is Trainer's ``eval_loss`` too."""
+    logs, empty = _runs(root)
+    if not logs:
+        kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
+        raise InputError(f"{root} has no {kinds}; name the folder above the runs")
+    like, rows, places = {_alike(folder) for folder in logs}, [], []
+    for folder in sorted({*logs, *(each for each in empty if _alike(each) in like)}):
         arm, seed = arm_and_seed(folder.relative_to(root).parts)
-        pair, found = (seed,) if seed and paired else None, runs.get(folder)
-        points, place, why = [], str(folder), "it has no log"
-        if found:
-            points, place, why = _points(found, metric), str(found[0]), ""
-        curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
-    others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
-    notes = [f"no log in {listed(others, 3)}"] if others else []
-    return from_curves(curves, metric or "", reading_of, notes)
+        run, found = (arm or root.name or "runs", seed, str(folder)), logs.get(folder, [])
+        points = sorted(_points(found, metric).items()) if found else []
+        rows += [(*run, repr(step), "", repr(value)) for step, value in points]
+        rows += [] if points else [(*run, "0", "no log", "")]
+        places += [str((found or [folder])[0])] * max(1, len(points))
+    names = ("arm", "seed", "run", "step", "error", metric or "")
+    return Table(str(root), dict(zip(names, zip(*rows, strict=True), strict=True)), places)
 
 
 def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
@@ -98,19 +96,16 @@ def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     return found, [f for f in plain if f.parent in near and f not in above]
 
 
-def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float]]:
+def _points(logs: Sequence[Path], metric: str | None) -> dict[float, float]:
     """The steps of a run's logs with the values that a metric last had there."""
     points: dict[str, dict[float, float]] = {}
     readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
     for log in logs:
         for name, step, value in readers.get(log.name, _of_tensorboard)(log):
             points.setdefault(name, {})[step] = value
-    names = sorted(points)
     if metric is None:
-        raise InputError(f"name --metric; {logs[0]} has {listed(names)}")
-    plain = re.sub(r"[/._ -]", "_", metric).lower()
-    alike = [name for name in names if re.sub(r"[/._ -]", "_", name).lower() == plain]
-    return sorted(points[one_of(logs[0], "metric", metric, names, alike)].items())
+        raise InputError(f"name --metric; {logs[0]} has {listed(sorted(points))}")
+    return points[one_of(str(logs[0]), "metric", metric, sorted(points))]
 
 
 def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
@@ -122,12 +117,14 @@ def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
 
 
 def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
+    """A row has the numbers of its own log call alone."""
     _, columns, places = table_of(log)
-    steps = numbers(columns["step"], places, "step") if "step" in columns else [0.0] * len(places)
+    steps, _, _ = cells(columns.get("step", ["0"] * len(places)), places, "step")
     for name in (name for name in columns if name not in ("step", "epoch")):
-        for place, step, text in zip(places, steps, columns[name], strict=True):
+        values, _, _ = cells(columns[name], places, name)
+        for text, step, value in zip(columns[name], steps, values, strict=True):
             if text:
-                yield name, step, cell(text, place, name).value
+                yield name, step, value
 
 
 def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
