@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import gc
-import math
 import os
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status
+from embinit.errors import InputError, Status, counted
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
-    from embinit.scores.rows import Table
     from embinit.scores.tables import Reading
 
 FORMS = (
@@ -38,7 +38,7 @@ def add_judge(commands: Any) -> None:
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
     add("--margin", type=float, default=0.0, help="a difference within it is NO EFFECT")
     noise = "scores of baseline runs, one a line or a table, or their sd and n; alone: print it"
-    add("--noise", type=Path, metavar="FILE", help=noise)
+    add("--noise", metavar="FILE", help=noise)
     crashed = (
         "a run that crashed or ended early gets the worst score, is left out, or keeps its score "
         "(default: an error that names it)"
@@ -72,8 +72,8 @@ def _judge(parsed: argparse.Namespace) -> int:
     from embinit.scores.judging import Plan, judge, noise_of
     from embinit.stats.statements import Verdict
 
-    arms = _read(parsed, _table(parsed)) if parsed.scores else None
-    earlier = _read(parsed, _file(parsed, parsed.noise)) if parsed.noise else None
+    arms = _read(parsed, parsed.scores) if parsed.scores else None
+    earlier = _read(parsed, [parsed.noise]) if parsed.noise else None
     curve = parsed.last or parsed.area or parsed.reach is not None
     if arms is not None and curve and not arms.of_steps:
         raise InputError("the table has one number a run: leave --last, --area and --reach out")
@@ -102,56 +102,43 @@ def _judge(parsed: argparse.Namespace) -> int:
     return Status.RUN_AGAIN if again else Status.NOT_IN_ORDER
 
 
-def _table(parsed: argparse.Namespace) -> Table:
-    """The numbers that were named: arms in words, a table or a folder of runs."""
-    from embinit.scores.rows import from_words
+def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
+    """The arms that were named: numbers in words, a table or a folder of runs."""
+    from embinit.scores import folders, rows, tables
 
-    first = parsed.scores[0]
-    if os.path.exists(first) and not parsed.scores[1:]:
-        return _file(parsed, Path(first))
-    if os.path.exists(first):
-        raise InputError(f"{first} and {parsed.scores[1]}: give one file or folder, or arms alone")
-    return from_words(parsed.scores, parsed.metric)
-
-
-def _file(parsed: argparse.Namespace, path: Path) -> Table:
-    from embinit.scores.folders import table_of_runs
-    from embinit.scores.rows import table_of
-
-    return table_of_runs(path, parsed.metric) if path.is_dir() else table_of(path)
-
-
-def _read(parsed: argparse.Namespace, table: Table) -> Arms:
-    from embinit.scores.tables import read
-
-    by = parsed.by or ("arm" if os.path.isdir(table.name) else None)
-    return read(table, _reading(parsed), by, parsed.metric, parsed.seed, not parsed.unpaired)
+    by, path = parsed.by, Path(given[0])
+    if not os.path.exists(path):
+        table = rows.from_words(given, parsed.metric)
+    elif len(given) > 1:
+        raise InputError(f"{path} and {given[1]}: give one file or folder, or arms alone")
+    elif path.is_dir():
+        table, by = folders.table_of_runs(path, parsed.metric), by or "arm"
+    else:
+        table = rows.table_of(path)
+    return tables.read(table, _reading(parsed), by, parsed.metric, parsed.seed, not parsed.unpaired)
 
 
 def _reading(parsed: argparse.Namespace) -> Reading:
     """Reads a run's score off its points, as ``--last``, ``--area`` or ``--reach`` says."""
-    from embinit.runs.measures import area, first_at, lower_is_better, mean_of_last
+    from embinit.runs.measures import first_at, lower_is_better
 
-    metric, last, reach = parsed.metric, parsed.last, parsed.reach
+    metric, reach = parsed.metric, parsed.reach
     below = lower_is_better(metric or "") if parsed.lower is None else parsed.lower
-    if last is not None and last < 1:
-        raise InputError(f"--last {last} can't be; give 1 or more points")
-    if reach is not None and not math.isfinite(reach):
-        raise InputError(f"--reach {reach} can't be reached; give a finite value")
     if reach is not None and parsed.lower is None and not below:
         says = "Its name doesn't say: give --lower or --higher"
         raise InputError(f"does {metric} fall or rise to {reach:g}? {says}")
 
-    def reading(points: Any, place: str) -> float:
+    def reading(points: Sequence[tuple[float, float]], place: str) -> float:
         values = [value for _, value in points]
         if reach is None:
-            mean = area(values) if parsed.area else mean_of_last(values, last or 1)
-            if mean is None:
-                raise InputError(f"{place} has {len(values)} points; give --last as many or fewer")
-            return mean
+            count = len(values) if parsed.area else 1 if parsed.last is None else parsed.last
+            if not 0 < count <= len(values):
+                mend = f"give --last 1 to {len(values)}"
+                raise InputError(f"{place} has {counted(len(values), 'point')}; {mend}")
+            return statistics.fmean(values[-count:])
         if (found := first_at(values, reach, below)) is None:
             mend = "name a value that every run reaches"
             raise InputError(f"{place}: {metric} never reaches {reach:g}; {mend}")
-        return float(points[found][0])
+        return points[found][0]
 
     return reading

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,14 +28,15 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
     without_seed = []
     for name, each in arms.items():
         values, place = [score.value for score in each if not score.crashed], each[0].place
-        varies, by_size = _is_continuous(values), sorted(values)
-        if varies or (len({*values}) > 3 and values != by_size):
-            other = seen.setdefault(tuple(by_size if varies else values), name)
-            if other != name:
+        half, long = len(values) // 2, any(len(repr(value)) > 6 for value in values)
+        if len({*values}) > (2 if long else 3):  # else they may be the same by chance
+            if values[:half] == values[half:] or values[::2] == values[1::2]:
+                mend = "remove the copies"
+                raise InputError(f"{place}: {name!r} has each number twice or more; {mend}")
+            other = seen.setdefault(tuple(values), name)
+            if other != name and (long or values != sorted(values)):
                 mend = "give the runs of two arms"
                 raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
-        if (varies and min(Counter(values).values()) > 1) or _is_twice(values):
-            raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
         if len(values) >= LEAST_IN_ORDER and not any(score.seed for score in each):
             without_seed.append(values)
     sorted_by_score = all(
@@ -58,21 +58,6 @@ def order(values: Sequence[float]) -> float:
     squares = n * float(np.var(ranks))
     ratio = float(np.sum(np.diff(ranks) ** 2)) / squares if squares else 2.0
     return (ratio - 2) / math.sqrt(4 * (n - 2) / (n**2 - 1))
-
-
-def _is_continuous(values: Sequence[float]) -> bool:
-    """Whether ties are no chance: there are three numbers, and no grid that all of them lie on."""
-    gaps = np.diff(np.unique(values))
-    gaps = gaps[gaps > 1e-9 * max(gaps, default=0.0)]  # smaller ones are errors of rounding
-    steps = gaps / min(gaps, default=1.0)
-    return len(gaps) > 1 and bool(np.any(np.abs(steps - np.round(steps)) > 0.05))
-
-
-def _is_twice(values: Sequence[float]) -> bool:
-    """Whether each number follows itself, or all of them do; fewer if they have many digits."""
-    half = len(values) // 2
-    twice = values[:half] == values[half:] or values[::2] == values[1::2]
-    return twice and len({*values}) > (2 if any(len(repr(value)) > 6 for value in values) else 3)
 
 
 def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> str:

@@ -135,23 +135,16 @@ def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
     decoder, following = json.JSONDecoder(object_pairs_hook=_flat), re.compile(r"\S")
-    found, at, line = [], 0, 1
+    documents, at, line = [], 0, 1
     with reading(path, mend, lambda: f":{line}"):
         while start := following.search(text, at):
             line += text.count("\n", at, start.start())
-            value, end = decoder.raw_decode(text, start.start())
-            found.append((f"{path}:{line}", value))
-            line, at = line + text.count("\n", start.start(), end), end
-    if len(found) == 1:
-        runs = _runs(found[0][1])
-        found = [(f"{path}, entry {n}", run) for n, run in enumerate(runs, start=1)]
-    rows: list[tuple[str, dict[str, Any]]] = []
-    for place, run in found:
-        if not isinstance(run, dict):
-            raise InputError(f"{place} is no object; {mend}")
-        lists = {name: value for name, value in run.items() if isinstance(value, list)}
-        cells = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
-        rows += [(place, run | dict(zip(lists, each, strict=False))) for each in cells]
+            document, at = decoder.raw_decode(text, start.start())
+            documents.append((f"{path}:{line}", _runs(document)))
+            line += text.count("\n", start.start(), at)
+    rows = [(place, row) for place, runs in documents for row in runs]
+    if len(documents) == 1:
+        rows = [(f"{path}, entry {n}", row) for n, (_, row) in enumerate(rows, start=1)]
     names = list(dict.fromkeys(name for _, row in rows for name in row))
 
     def shown(value: Any) -> str:
@@ -172,14 +165,20 @@ def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _runs(document: Any) -> list[Any]:
-    """The runs of a document: a list of them, lists of numbers or runs by arm, or columns."""
-    if isinstance(document, list):
-        return [run if isinstance(run, dict) else {VALUE: run} for run in document]
-    lists = {arm: value for arm, value in document.items() if isinstance(value, list)}
-    cells = [(arm, cell) for arm, value in lists.items() for cell in value]
-    if len(lists) == 1 and all(isinstance(cell, dict) for _, cell in cells):
-        return [cell for _, cell in cells]
-    if len(lists) < len(document) or any(isinstance(cell, str) for _, cell in cells):
-        return [document]
-    return [{"arm": arm} | (c if isinstance(c, dict) else {VALUE: c}) for arm, c in cells]
+def _runs(value: Any) -> list[dict[str, Any]]:
+    """The runs of a list, of lists by arm, or of lists with what all of their runs share."""
+    if isinstance(value, list):
+        return [run for each in value for run in _runs(each)]
+    if not isinstance(value, dict):
+        return [{VALUE: value}]
+    lists = {name: each for name, each in value.items() if isinstance(each, list)}
+    of_runs = {name: each for name, each in lists.items() if each and isinstance(each[0], dict)}
+    plain = {name: each for name, each in value.items() if name not in lists}
+    if of_runs:
+        arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
+        return [plain | arms[name] | run for name, each in of_runs.items() for run in _runs(each)]
+    words = any(isinstance(cell, str) for each in lists.values() for cell in each)
+    if not (plain or words):
+        return [{"arm": arm, VALUE: each} for arm, values in lists.items() for each in values]
+    cells = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
+    return [plain | dict(zip(lists, each, strict=False)) for each in cells]
