@@ -259,6 +259,19 @@ def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, argume
     assert message in out
 
 
+def test_a_wrong_option_shows_the_usage_of_judge(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["judge", "base=1,2", "--low"])
+    assert ended.value.code == Status.UNUSABLE
+    error = capsys.readouterr().err
+    assert error.startswith("usage: embinit judge [-h] [--by COLUMNS]")
+    assert error.endswith("embinit judge: error: unrecognized arguments: --low\n")
+
+
+def test_a_metric_of_words_says_which_way_is_better(capsys):
+    assert "lower is better" in told(capsys, WORSE, BETTER, "--metric", "val_loss")[1]
+
+
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e9, 1e49])
 def test_scores_may_have_any_size(factor):
     """What is decided is the same, and the numbers are in the scores' own unit."""
@@ -369,6 +382,14 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     given = (tmp_path, "--metric", "eval_loss")
     (tmp_path / "plots").mkdir()
     assert told(capsys, *given)[0] == Status.IN_ORDER
+    (tmp_path / "new/crashed").mkdir()
+    (tmp_path / "new/.cache").mkdir()
+    status, out = told(capsys, *given)
+    assert status == Status.IN_ORDER
+    assert "discard new/crashed: " in out
+    assert "new/crashed: its error is 'no log'" in out
+    assert ".cache" not in out
+    (tmp_path / "new/crashed").rmdir()
     (tmp_path / "new/run6").mkdir()
     assert "new/run6: its error is 'no log'" in told(capsys, *given)[1]
     assert "1 crashed run of new left out" in told(capsys, *given, "--crashed", "drop")[1]

@@ -69,6 +69,7 @@ def _without_collecting(parsed: argparse.Namespace) -> int:
 def _judge(parsed: argparse.Namespace) -> int:
     from embinit.runs.measures import lower_is_better
     from embinit.scores import printing
+    from embinit.scores.arms import Arms
     from embinit.scores.judging import Plan, judge, noise_of
     from embinit.stats.statements import Verdict
 
@@ -87,7 +88,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     earlier = earlier and earlier.settled(parsed.crashed, lower)
     if arms is None or (earlier is None and len(arms.scores) == 1):
         known = earlier or known.settled(parsed.crashed, lower)
-        print(*printing.floor(noise_of(None, known), plan), *known.notes, sep="\n")
+        print(*printing.floor(noise_of(Arms({}), known), plan), *known.notes, sep="\n")
         return Status.RUN_AGAIN
     arms = arms.settled(parsed.crashed, lower)
     judged = judge(arms, plan, parsed.baseline, earlier)

@@ -123,46 +123,45 @@ def judge(
     ``noise`` has runs that were made before, which pair with none. They are the baseline where no
     arm is, and they are of one arm.
     """
-    known, names = noise_of(arms, noise), list(arms.scores)
+    names = list(arms.scores)
     usual = [name for name in names if name.lower() in USUAL]
     base = [*usual, *names][0] if baseline is None else baseline
     if base not in names:
         raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
-    alone = noise and not noise.of_noise and len(noise.scores) == 1
-    if noise and alone and baseline is None and (names == [base] or not usual):
-        base, (runs,) = NOISE, noise.scores.values()
+    measured = [] if noise is None or noise.of_noise else [*noise.scores.values()]
+    if len(measured) == 1 and baseline is None and (names == [base] or not usual):
+        base, (runs,) = NOISE, measured
         arms = replace(arms, scores={NOISE: runs, **arms.scores})
     if not (others := [name for name in names if name != base]):
         mend = "the baseline's runs" if noise else "another one to compare, or --noise FILE"
         raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
-    of_pairs = functools.cache(functools.partial(_noise_of_pairs, arms))
+    known = functools.cache(functools.partial(noise_of, arms, noise))
     judged = []
     for arm in others:
-        sides = [arms.scores[arm], arms.scores[base]]
+        alone: tuple[str, ...] = ()
+        sides: list[Sequence[Score]] = [arms.scores[arm], arms.scores[base]]
         if all(len(side) == 1 and side[0].of for side in sides):
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
-        pairs, alone = arms.pairs(arm, base) if noise is None else (), ()
-        if pairs:
+        if pairs := arms.pairs(arm, base) if noise is None else ():
             met = set(pairs)
             alone = tuple(run.place for side in sides for run in side if run.seed not in met)
             sides = [[arms.by_seed[name][seed] for seed in pairs] for name in (arm, base)]
-        spread, source = (of_pairs(pairs) if pairs else known).spread(arm, base)
+        spread, source = known(pairs).spread(arm, base)
         values = [tuple(run.value for run in side) for side in sides]
         found = _judged(arm, base, values, plan, share, spread, bool(pairs))
         judged.append(replace(found, noise=source, alone=alone))
     return judged
 
 
-def noise_of(arms: Arms | None, before: Arms | None = None) -> Noise:
-    """The noise of arms and of runs that were made before."""
-    earlier = {} if before is None else {BEFORE + n: before.values(n) for n in before.scores}
-    return Noise.of(earlier | ({} if arms is None else {n: arms.values(n) for n in arms.scores}))
-
-
-def _noise_of_pairs(arms: Arms, seeds: tuple[Key, ...]) -> Noise:
-    """That of the arms which have all of these seeds, without what a seed does to all of them."""
+def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[Key] = ()) -> Noise:
+    """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
+    if not seeds:
+        earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
+        return Noise.of(
+            earlier | {name: arms.values(name) for name in arms.scores if name != NOISE}
+        )
     having = {name: of for name, of in arms.by_seed.items() if all(seed in of for seed in seeds)}
     values = {name: [of[seed].value for seed in seeds] for name, of in having.items()}
     return Noise.of(values, of_seeds=True)
