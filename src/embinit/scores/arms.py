@@ -145,8 +145,8 @@ def cells(
     kinds = {"%" in text: place for text, place, (_, crashed, _) in units if not crashed}
     if len(kinds) > 1:
         raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
-    values, crashed, trials = zip(*found, strict=True)
-    return values, crashed, trials
+    numbers, crashed, trials = zip(*found, strict=True)
+    return numbers, crashed, trials
 
 
 def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:

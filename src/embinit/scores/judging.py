@@ -219,7 +219,8 @@ def _compared(
     What lies inside of the margin has no effect, though it may differ from 0.
     """
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
-    tested = (*sides, relation, level, plan.margin)
+    values, against = sides
+    tested = (values, against, relation, level, plan.margin)
     found = compare(*tested, spread=spread, pairing=pairing, leave_one_out=spread is None)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
@@ -227,7 +228,7 @@ def _compared(
     if found.verdict is Verdict.UNDECIDED:
         count, samples = float(looks[-1].seeds), 1 if pairing is Pairing.BY_SEED else 2
         if pairing is Pairing.AGAINST_NOISE:
-            count = 2 / (1 / count + 1 / len(sides[1]))
+            count = 2 / (1 / count + 1 / len(against))
         return found, chance_to_support(found, relation, count, looks[-1].share, samples)
     if max(-low, high) < plan.margin:
         found = replace(found, verdict=Verdict.NO_EFFECT)

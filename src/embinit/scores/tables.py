@@ -67,9 +67,14 @@ def read(
         raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if list(table.columns) == [VALUE]:
         by = metric = seed = None
+
+    def columns(names: str) -> list[str]:
+        parts = map(str.strip, names.split(","))
+        return [one_of(table.name, "column", name, table.columns) for name in parts]
+
     score = _metric(table, metric)
-    arms = _columns(table, by) if by else _arms(table, score)
-    seeds = _columns(table, seed) if seed else []
+    arms = columns(by) if by else _arms(table, score)
+    seeds = columns(seed) if seed else []
     if not table.places:
         raise InputError(f"{table.name} has no row; give one a run")
     rest = [name for name in table.columns if name not in (score, *arms)]
@@ -81,17 +86,20 @@ def read(
     rows = _Rows(table, score, table.keys(arms), [seed_of[pair] for pair in pairs], free)
     notes = [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"] if rest else []
     named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(rows)
-    curves = [] if named else _curves(rows)
-    if curves:
-        step = called(free, "step")[0]
-        notes.append(f"rows are steps ({step}) of {len(curves)} runs; one number each is judged")
-        named = _ends(curves, score, reading)
+    step = next(iter(called(free, "step")), "")
+    runs_of_steps = _of_steps(rows, step, reading) if step and not named else []
+    if runs_of_steps:
+        many = f"{len(runs_of_steps)} runs"
+        notes.append(f"rows are steps ({step}) of {many}; one number each is judged")
+        named = runs_of_steps
     elif not named:
         others = {name: table.columns[name] for name in ([] if seed else free)}
         runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
-        if step := called_steps(others, runs):
-            mend = f"call it step, or pair by it with --seed {step!r}"
-            raise InputError(f"{table.name}: {step} rises in each arm as steps of a run do; {mend}")
+        if other := called_steps(others, runs):
+            mend = f"call it step, or pair by it with --seed {other!r}"
+            raise InputError(
+                f"{table.name}: {other} rises in each arm as steps of a run do; {mend}"
+            )
         if paired and not seeds and (same := pairing(others, runs)):
             same_in_each = f"{listed(same, 3)} has the same values in each arm"
             notes.append(f"{same_in_each}, and pairs nothing without --seed")
@@ -99,7 +107,7 @@ def read(
     if not paired:
         named = [(arm, found._replace(seed=None)) for arm, found in named]
     made = arms_of(named, "" if score == VALUE else score, notes)
-    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(curves))
+    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(runs_of_steps))
 
 
 def plain(name: str) -> str:
@@ -130,8 +138,8 @@ class _Rows(NamedTuple):
         found = [""] * len(self.table.places)
         for name in called(self.free, "flag", "text", "status"):
             texts = self.table.columns[name]
-            if why := {text: why for text in {*texts} if (why := _failure(name, text))}:
-                found = [why.get(text, old) for text, old in zip(texts, found, strict=True)]
+            if said := {text: why for text in {*texts} if (why := _failure(name, text))}:
+                found = [said.get(text, old) for text, old in zip(texts, found, strict=True)]
         return found
 
 
@@ -168,49 +176,42 @@ def _scores(rows: _Rows) -> Iterator[tuple[Key, Score]]:
     return zip(arms, map(Score, values, table.places, rows.seeds, why, trials), strict=True)
 
 
-_Curve = tuple[Key, Score, Sequence[tuple[float, float]]]
-"""The arm of a run, the run without its score, and its points (step and value)."""
+def _of_steps(rows: _Rows, step: str, reading: Reading) -> list[tuple[Key, Score]]:
+    """One number of each run's points; none of a table whose rows are no steps.
 
-
-def _curves(rows: _Rows) -> list[_Curve]:
-    """The runs of a table of steps, none of another. Steps that start again are another run's."""
-    table, texts = rows.table, rows.table.columns[rows.score]
-    if not (step := next(iter(called(rows.free, "step")), "")):
-        return []
-    names, failures = table.keys(called(rows.free, "run")), rows.failures()
+    Steps that start again are another run's. A run that ended early has crashed.
+    """
+    table, name = rows.table, rows.score
+    texts, failures = table.columns[name], rows.failures()
     steps, _, _ = cells(table.columns[step], table.places, step)
-    values, _, _ = cells(texts, table.places, rows.score)
-    curves = []
-    for (arm, seed, run), all_rows in _grouped(
-        zip(rows.arms, rows.seeds, names, strict=True)
-    ).items():
-        at = [row for row in all_rows if texts[row]]  # else the step logged something else
-        why = next(filter(None, (failures[row] for row in all_rows)), "")
+    values, _, _ = cells(texts, table.places, name)
+    keys = zip(rows.arms, rows.seeds, table.keys(called(rows.free, "run")), strict=True)
+    runs: list[tuple[Key, Score, list[int]]] = []
+    for (arm, seed, run), logged in _grouped(keys).items():
+        at = [row for row in logged if texts[row]]  # else the step logged something else
+        why = next(filter(None, (failures[row] for row in logged)), "")
         starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
         again = len({steps[at[i]] for i in starts}) > 1
         if 1 < len(starts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
             raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
         for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
-            place = table.places[(at or all_rows)[i]]
-            points = [(steps[row], values[row]) for row in at[i:j]]
-            curves.append((arm, Score(math.nan, place, seed, why), points))
-    found = Path(table.name).is_dir() or any(len(points) > 1 for *_, points in curves)
-    return curves if found else []
-
-
-def _ends(curves: Sequence[_Curve], name: str, reading: Reading) -> Iterator[tuple[Key, Score]]:
-    """One number of each run's points. A run that ended early has crashed."""
-    most = max((step for *_, points in curves for step, _ in points), default=0.0)
-    for arm, run, points in curves:
-        odd = [value for _, value in points if not math.isfinite(value)]
-        why = run.crashed
-        if not why and (odd or not points):
+            place = table.places[(at or logged)[i]]
+            runs.append((arm, Score(math.nan, place, seed, why), at[i:j]))
+    if not (Path(table.name).is_dir() or any(len(at) > 1 for *_, at in runs)):
+        return []
+    most, named = max((steps[at[-1]] for *_, at in runs if at), default=0.0), []
+    for arm, score, at in runs:
+        odd = [values[row] for row in at if not math.isfinite(values[row])]
+        why, value = score.crashed, math.nan
+        if not why and (odd or not at):
             why = f"{name} is {odd[0] if odd else 'nowhere'}"
-        value = math.nan if why else reading(points, run.place)
-        if not why and points[-1][0] < ENDED_EARLY * most:
-            why = f"it ended at step {points[-1][0]:g}, and others at {most:g}"
-        yield arm, run._replace(value=value, crashed=why)
+        elif not why:
+            value = reading([(steps[row], values[row]) for row in at], score.place)
+            if steps[at[-1]] < ENDED_EARLY * most:
+                why = f"it ended at step {steps[at[-1]]:g}, and others at {most:g}"
+        named.append((arm, score._replace(value=value, crashed=why)))
+    return named
 
 
 def _summary(rows: _Rows) -> list[tuple[Key, Score]]:
@@ -269,9 +270,3 @@ def _arms(table: Table, score: str) -> list[str]:
         raise InputError(f"{table.name}: name the columns of the arms by --by; {there}")
     varied = [name for name in settings + names if len({*table.columns[name]}) > 1]
     return [name for name in varied if name in settings] or (varied + settings + names)[:1]
-
-
-def _columns(table: Table, names: str) -> list[str]:
-    """The columns of names; a last part will do, as ``lr`` for MLflow's ``params.lr``."""
-    each = map(str.strip, names.split(","))
-    return [one_of(table.name, "column", name, table.columns) for name in each]
