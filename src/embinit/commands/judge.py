@@ -77,7 +77,9 @@ def _judge(parsed: argparse.Namespace) -> int:
     earlier = _read(parsed, [parsed.noise]) if parsed.noise else None
     curve = parsed.last or parsed.area or parsed.reach is not None
     if arms is not None and curve and not arms.of_steps:
-        raise InputError("the table has one number a run: leave --last, --area and --reach out")
+        raise InputError(
+            f"{parsed.scores[0]} has one number a run: leave out --last, --area, --reach"
+        )
     if arms is not None and arms.of_noise:
         arms, earlier = None, arms
     if (known := arms or earlier) is None:

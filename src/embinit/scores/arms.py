@@ -152,12 +152,13 @@ def cells(
 def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
     """A number, a percentage, a count such as 7/9, or a crashed run's word."""
     plain = text.strip().strip("*`").removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
-    if NUMBER.fullmatch(plain):
-        if abs(float(plain)) <= LARGEST:
-            return float(plain), "", 0
-        raise InputError(f"{place}: {plain[:40]} can't be compared; give up to {LARGEST:g}")
-    if plain.lower() in NOTHING or CRASHED.search(plain):
+    number = float(plain) if NUMBER.fullmatch(plain) else math.nan
+    if abs(number) <= LARGEST:
+        return number, "", 0
+    if math.isinf(number) or plain.lower() in NOTHING or CRASHED.search(plain):
         return math.nan, f"{what} is {plain[:40]!r}", 0
+    if not math.isnan(number):
+        raise InputError(f"{place}: {plain[:40]} can't be compared; give up to {LARGEST:g}")
     count = re.fullmatch(r"([0-9]+) ?/ ?([1-9][0-9]*)", plain)
     if count and int(count[1]) <= int(count[2]):
         return int(count[1]) / int(count[2]), "", int(count[2])
