@@ -201,9 +201,9 @@ def test_every_page_is_in_the_menu():
 
 
 def test_the_readme_is_short():
-    """At most 600 words, and no figure of a session but those that ``make results`` writes."""
+    """At most 500 words, and no figure of a session but those that ``make results`` writes."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert sum(any(map(str.isalnum, word)) for word in text.split()) <= 600
+    assert sum(any(map(str.isalnum, word)) for word in text.split()) <= 500
     assert not re.findall(r"\b\d+ (?:claims|runs|SUPPORTED|UNDECIDED|REFUTED|min|minutes)\b", text)
 
 

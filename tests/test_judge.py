@@ -22,6 +22,7 @@ from embinit.runs.measures import lower_is_better
 from embinit.scores import folders, tables
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
+from embinit.scores.rows import table_of
 from embinit.stats.statements import Verdict
 
 BASE, NEW = (3.2791, 3.2776, 3.2779), (3.2754, 3.2756, 3.2769)
@@ -214,7 +215,9 @@ def table(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:
     [("r.csv", ",", "utf-8-sig"), ("r.tsv", "\t", "utf-8"), ("r.csv", ";", "utf-16")],
 )
 def test_a_table_is_read_whatever_separates_its_cells(tmp_path, encoding, name, delimiter):
-    read = tables.read(table(tmp_path / name, encoding, delimiter), last, "config", "val_bpb")
+    read = tables.read(
+        table_of(table(tmp_path / name, encoding, delimiter)), last, "config", "val_bpb"
+    )
     assert {arm: read.values(arm) for arm in read.scores} == {
         arm: tuple(value for each, _, value in ROWS if each == arm) for arm in "ab"
     }
@@ -229,16 +232,17 @@ def test_json_lines_are_read_like_a_table_and_nested_names_by_their_end(tmp_path
         for arm, seed, value in ROWS
     ]
     path.write_text("\n".join(lines))
-    read = tables.read(path, last, "lr", "loss")
+    read = tables.read(table_of(path), last, "lr", "loss")
     assert list(read.scores) == ["a", "b"]
     assert read.scores["a"][1].seed == ("1",)
 
 
 BAD_WORDS = [
+    (["base=1,2", "new=1,1e60"], "new, number 2: 1e60 can't be compared; give up to 1e+50"),
     (["base=1,2", "new=1,1e400"], "a run that crashed counts against its arm"),
-    (["base=1,2", "new=1,2", "--by", "config"], "arms have numbers alone: leave --by out"),
-    (["base=1,2", "new=1,x"], "new, number 2: the score is 'x', which is no number"),
-    (["base=1,2", "new=1,,2"], "the arm 'new' lacks a number"),
+    (["base=1,2", "new=1,2", "--by", "config"], "has no column 'config': it has arm, value"),
+    (["base=1,2", "new=1,x"], "new, number 2: value is 'x', which is no number"),
+    (["base=1,2", "new=1,,2"], "new, number 2: value is ''"),
     ([], "give arms, as in base=3.28,3.27"),
     (["base=1,2", "new=0,2"], "new, number 1: its score is an exact 0, outside the range"),
     (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm"),
@@ -255,7 +259,20 @@ def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, argume
     assert message in out
 
 
-@pytest.mark.parametrize("factor", [1e-14, 1e-3, 1.0, 1e9, 1e140])
+def test_a_wrong_option_shows_the_usage_of_judge(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["judge", "base=1,2", "--low"])
+    assert ended.value.code == Status.UNUSABLE
+    error = capsys.readouterr().err
+    assert error.startswith("usage: embinit judge [-h] [--by COLUMNS]")
+    assert error.endswith("embinit judge: error: unrecognized arguments: --low\n")
+
+
+def test_a_metric_of_words_says_which_way_is_better(capsys):
+    assert "lower is better" in told(capsys, WORSE, BETTER, "--metric", "val_loss")[1]
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e9, 1e49])
 def test_scores_may_have_any_size(factor):
     """What is decided is the same, and the numbers are in the scores' own unit."""
     base, new = (1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6, 7)
@@ -286,7 +303,8 @@ def test_scores_may_have_any_size(factor):
 def test_a_path_names_an_arm_and_a_seed(tmp_path, folder, arm, seed):
     for name in (folder, "other"):
         trainer_log(tmp_path / "runs" / name, [1.0, 2.0])
-    read = folders.read(tmp_path / "runs", "eval_loss", last)
+    found = folders.table_of_runs(tmp_path / "runs", "eval_loss")
+    read = tables.read(found, last, "arm", "eval_loss")
     (name,) = set(read.scores) - {"other"}
     assert (name, read.scores[name][0].seed) == (arm, seed and (seed,))
 
@@ -364,8 +382,16 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     given = (tmp_path, "--metric", "eval_loss")
     (tmp_path / "plots").mkdir()
     assert told(capsys, *given)[0] == Status.IN_ORDER
+    (tmp_path / "new/crashed").mkdir()
+    (tmp_path / "new/.cache").mkdir()
+    status, out = told(capsys, *given)
+    assert status == Status.IN_ORDER
+    assert "discard new/crashed: " in out
+    assert "new/crashed: its error is 'no log'" in out
+    assert ".cache" not in out
+    (tmp_path / "new/crashed").rmdir()
     (tmp_path / "new/run6").mkdir()
-    assert "new/run6: it has no log" in told(capsys, *given)[1]
+    assert "new/run6: its error is 'no log'" in told(capsys, *given)[1]
     assert "1 crashed run of new left out" in told(capsys, *given, "--crashed", "drop")[1]
     trainer_log(tmp_path / "new/run7", [4.0, 1.0])
     (tmp_path / "new/run6").rmdir()

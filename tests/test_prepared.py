@@ -51,12 +51,8 @@ def ready(tmp_path):
     return tmp_path / "ready"
 
 
-@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
-def test_what_is_read_is_what_was_prepared(tmp_path, role):
-    """Tensors, words, counts and references; and the vectors of every vocabulary."""
-    one = small(role)
-    preparation.write(one.data, [one.source], None, Writer(tmp_path))
-    first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
+def assert_same(first, again):
+    """Tensors, words, counts and references are the same."""
     assert again.vocabularies == first.vocabularies
     for name in ("train", "validation", "test"):
         for field in dataclasses.fields(preparation.Split):
@@ -66,6 +62,33 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
                 assert torch.equal(before, after)
             else:
                 assert before == after
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"?"])
+def test_processes_share_the_text_of_a_data_draw(tmp_path, monkeypatch, damage):
+    """Another process reads what the first has made; a damaged file is made again."""
+    monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path))
+    (tmp_path / preparation.TEXTS).mkdir()
+    data = small("sentiment").data.in_world(9001)
+    first = preparation.prepare(data, None)
+    [file] = tmp_path.glob("texts/*/*.safetensors")
+    made = []
+    monkeypatch.setattr(preparation, "_encoded", lambda *of: made.append(of) or first)
+    if damage is not None:
+        file.write_bytes(file.read_bytes()[:-1] + damage)
+    preparation._prepared.cache_clear()
+    open_directory.cache_clear()
+    assert_same(first, preparation.prepare(data, None))
+    assert len(made) == (damage is not None)
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
+def test_what_is_read_is_what_was_prepared(tmp_path, role):
+    """The text; and the vectors of every vocabulary."""
+    one = small(role)
+    preparation.write(one.data, [one.source], None, Writer(tmp_path))
+    first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
+    assert_same(first, again)
     for side in first.vocabularies:
         if initial_tables.covers(one.source, first.task, side, tmp_path):
             found = [

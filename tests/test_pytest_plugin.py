@@ -124,7 +124,7 @@ def test_each_verdict_has_its_outcome(suite):
     }
     result.stdout.fnmatch_lines(["*GloVe > Xavier: REFUTED, difference -20* BLEU*6 seeds*"])
     result.stdout.fnmatch_lines(
-        [f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN} *"]
+        [f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN}*"]
     )
     result.stdout.fnmatch_lines([f"mine/finding/small* NO EFFECT * within {MARGIN} *"])
     result.stdout.fnmatch_lines(["1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN*"])

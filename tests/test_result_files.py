@@ -98,6 +98,12 @@ CASES = [
     ("json of runs by arm", "r.json",
      json.dumps({a: [{"loss": v} for v in s] for a, s in (("base", HIGH), ("new", LOW))}), [], KEEP,
      "keep new"),
+    ("json of runs by arm, and a name", "r.json", json.dumps(
+        {"base": [{"loss": v} for v in HIGH], "new": [{"loss": v} for v in LOW], "project": "x"}),
+     [], KEEP, "keep new"),
+    ("json of a project", "r.json", json.dumps(
+        {"project": {"id": 7}, "runs": [{"arm": a, "losses": [v]} for a, _, v in RUNS]}),
+     ["--metric", "losses", "--lower"], KEEP, "keep new"),
     ("means", "r.csv", "arm,mean,sd,n\nbase,3.0,0.02,8\nnew,2.0,0.02,8\n", ["--lower"], KEEP,
      "keep new"),
     ("means of two", "r.md",
@@ -150,6 +156,9 @@ CASES = [
      {"base": HIGH[:1], "new": LOW[:1]}), [], AGAIN, "UNDECIDED"),
     ("ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}", FAR)
      + "\nnew,9,0,1.0\n", [], REFUSED, "it ended at step 0, and others at 80"),
+    ("a run without a point", "h.csv", steps("arm,seed,step,loss,state",
+     "{arm},{seed},{step},{score},ok", FAR) + "\nnew,9,0,,crashed\n", [], REFUSED,
+     "h.csv:80: its state is 'crashed'"),
     # Seeds.
     ("no seed varies", "r.csv", two((3.0,) * 6, (2.0,) * 6), [], AGAIN,
      "don't vary: does the seed reach the training?"),
@@ -235,6 +244,8 @@ CASES = [
     ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED, "mean, sd and n"),
     # The noise alone, and beside a table.
     ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
+    ("noise and seeds", "r.csv", seeded(), ["--noise", "8.txt", *PAIRED], KEEP,
+     "seeds pair nothing where --noise gives the noise"),
     ("noise", "noise.txt", "\n".join(map(str, EIGHT)), [], AGAIN, "6 runs"),
     ("noise's deviation", "n.csv", "sd,n\n0.02,8\n", ["--margin", "0.02"], AGAIN, "takes"),
     ("its deviation", "r.csv", two(HIGH[:2], LOW[:2]), ["--noise", "sd.csv"], KEEP,

@@ -503,12 +503,13 @@ class Decision:
         low, high = outcome.interval
         told = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
-            varies = f" [{low:+.4g}, {high:+.4g}], p = {outcome.p:.2g}" if outcome.sd else ""
+            p = outcome.p_no_effect if outcome.verdict is Verdict.NO_EFFECT else outcome.p
+            varies = f" [{low:+.4g}, {high:+.4g}], p = {p:.2g}" if outcome.sd else ""
             told += f"{varies}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
             told += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
-            told += f", within the margin {outcome.margin:g} with p = {outcome.p_no_effect:.2g}"
+            told += f", within the margin {outcome.margin:g}"
         if outcome.spread is not None and outcome.spread.of:
             told += f", noise: {outcome.spread.of}"
         if self.hangs_on is not None:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from embinit import __version__
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     place = given.index("--") if "--" in given else len(given)
     given, behind = given[:place], given[place + 1 :]
-    parser = _parser(given[0] if given else "")
+    parser, commands = _parsers(given[0] if given else "")
     if not given:
         parser.print_help()
         return Status.UNUSABLE
@@ -66,7 +66,7 @@ def _run(given: list[str]) -> int:
     if parsed.command != "register":
         runs_pytest = parsed.command == "report" and parsed.store
         if unknown := rest if runs_pytest else [*rest, *behind]:
-            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+            commands[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)
@@ -87,8 +87,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(Status.UNUSABLE, f"{self.prog}: error: {message}\n")
 
 
-def _parser(asked: str) -> Parser:
-    """The parser of the commands, with the entry points' one that is asked for, or all for ""."""
+def _parsers(asked: str) -> tuple[Parser, Mapping[str, Parser]]:
+    """The parser, and that of each command: with the entry points' one ``asked``, or all for ""."""
     parser = Parser(prog="embinit", description="Claims that train models.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -106,7 +106,7 @@ def _parser(asked: str) -> Parser:
     if asked not in commands.choices:
         for name in [asked] if asked in COMMANDS else COMMANDS:
             COMMANDS[name](commands)
-    return parser
+    return parser, commands.choices
 
 
 if __name__ == "__main__":

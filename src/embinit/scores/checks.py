@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from embinit.scores.arms import Score
 
 IN_ORDER = -3.5
-"""Neighbours are more alike by so many standard errors in one of 4,000 tables of runs."""
+"""Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
 
 LEAST_IN_ORDER = 4
 """An arm has so many numbers at least where their order is looked at."""
@@ -30,14 +28,15 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
     without_seed = []
     for name, each in arms.items():
         values, place = [score.value for score in each if not score.crashed], each[0].place
-        varies, by_size = _is_continuous(values), sorted(values)
-        if varies or (len({*values}) > 3 and values != by_size):
-            other = seen.setdefault(tuple(by_size if varies else values), name)
-            if other != name:
+        half, long = len(values) // 2, any(len(repr(value)) > 6 for value in values)
+        if len({*values}) > (2 if long else 3):  # else they may be the same by chance
+            if values[:half] == values[half:] or values[::2] == values[1::2]:
+                mend = "remove the copies"
+                raise InputError(f"{place}: {name!r} has each number twice or more; {mend}")
+            other = seen.setdefault(tuple(values), name)
+            if other != name and (long or values != sorted(values)):
                 mend = "give the runs of two arms"
                 raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
-        if (varies and min(Counter(values).values()) > 1) or _is_twice(values):
-            raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
         if len(values) >= LEAST_IN_ORDER and not any(score.seed for score in each):
             without_seed.append(values)
     sorted_by_score = all(
@@ -53,74 +52,47 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
 def order(values: Sequence[float]) -> float:
     """How much more alike neighbours are than by chance, below 0, in standard errors.
 
-    It is von Neumann's ratio of the ranks (Bartels 1982, J. Am. Stat. Assoc. 77:40).
+    It is von Neumann's ratio of the ranks (1941, Ann. Math. Stat. 12:367).
     """
-    n, by_size = len(values), np.sort(values)
-    ranks = np.searchsorted(by_size, values) + np.searchsorted(by_size, values, "right")
-    squares = float(np.sum((ranks - ranks.mean()) ** 2))
-    if not squares:
-        return 0.0
-    ratio = float(np.sum(np.diff(ranks) ** 2)) / squares
-    return (ratio - 2) / math.sqrt(
-        4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
-    )
+    n, ranks = len(values), np.unique(values, return_inverse=True)[1]
+    squares = n * float(np.var(ranks))
+    ratio = float(np.sum(np.diff(ranks) ** 2)) / squares if squares else 2.0
+    return (ratio - 2) / math.sqrt(4 * (n - 2) / (n**2 - 1))
 
 
-def _is_continuous(values: Sequence[float]) -> bool:
-    """Whether ties are no chance: there are three numbers, and no grid that all of them lie on."""
-    gaps = np.diff(np.unique(values))
-    gaps = gaps[gaps > 1e-9 * max(gaps, default=0.0)]  # smaller ones are errors of rounding
-    steps = gaps / min(gaps, default=1.0)
-    return len(gaps) > 1 and bool(np.any(np.abs(steps - np.round(steps)) > 0.05))
-
-
-def _is_twice(values: Sequence[float]) -> bool:
-    """Whether each number follows itself, or all of them do; fewer if they have many digits."""
-    half = len(values) // 2
-    twice = values[:half] == values[half:] or values[::2] == values[1::2]
-    exact = any(len(repr(value)) > 6 for value in values)
-    return twice and len({*values}) > (2 if exact else 3)
-
-
-def called_steps(columns: Mapping[str, Sequence[Sequence[str]]]) -> str:
-    """The column whose numbers rise within every arm as those of steps do; "" for none.
+def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> str:
+    """The column whose numbers rise over the rows of every arm as those of steps do; "" for none.
 
     They start again within an arm, are the same in several, or are evenly spaced; those that
     just count an arm's rows are none.
     """
-    for name, arms in columns.items():
-        of_arms = [_rising([_number(text) for text in arm]) for arm in arms if len(arm) > 2]
-        rising = [*itertools.chain(*of_arms)]
-        if not rising or min(map(len, rising)) < 3:
+    long = [rows for rows in runs if len(rows) > 2]
+    for name, texts in columns.items():
+        rising: list[list[float]] = []
+        for rows in long:
+            rising.append([])
+            for number in (_number(texts[at]) for at in rows):
+                if rising[-1] and not number > rising[-1][-1]:
+                    rising.append([])
+                rising[-1].append(number)
+        if min(map(len, rising), default=0) < 3:
             continue
-        gaps = [[*map(operator.sub, each[1:], each)] for each in rising]
-        again = len(rising) > len(of_arms)
+        gaps = [{b - a for a, b in itertools.pairwise(each)} for each in rising]
         same = len(rising) > 1 and len({*rising[0]} & {*rising[1]}) > 2
-        even = all(len(each) > 2 and len({*each}) == 1 for each in gaps)
-        if again or ((same or even) and any(gap != 1 for each in gaps for gap in each)):
+        even = all(len(each) == 1 for each in gaps) and min(map(len, rising)) > 3
+        if len(rising) > len(long) or ((same or even) and {1.0} != set().union(*gaps)):
             return name
     return ""
 
 
-def _rising(numbers: Sequence[float]) -> list[list[float]]:
-    """The numbers, cut where they don't rise."""
-    cut: list[list[float]] = []
-    for number in numbers:
-        if cut and number > cut[-1][-1]:
-            cut[-1].append(number)
-        else:
-            cut.append([number])
-    return cut
-
-
-def pairing(columns: Mapping[str, Sequence[Sequence[str]]]) -> list[str]:
+def pairing(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> list[str]:
     """The columns that have the same values in every arm, each of them once."""
-    return [
-        name
-        for name, arms in columns.items()
-        if len(arms) > 1 and len(arms[0]) > 1 and len({*arms[0]}) == len(arms[0])
-        if all(sorted(arm) == sorted(arms[0]) for arm in arms)
-    ]
+    found = []
+    for name, texts in columns.items():
+        first, *others = ([texts[at] for at in rows] for rows in runs)
+        if others and len({*first}) == len(first) > 1:
+            found += [name] if all(sorted(arm) == sorted(first) for arm in others) else []
+    return found
 
 
 def _number(text: str) -> float:

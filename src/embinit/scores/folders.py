@@ -12,8 +12,8 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.scores.arms import Arms, Curve, Reading, cell, from_curves, numbers
-from embinit.scores.rows import listed, one_of, table_of
+from embinit.scores.arms import cells
+from embinit.scores.rows import Table, listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -27,25 +27,26 @@ _SHORT_SEED = re.compile(r"(?:^|[-_. ])s(\d+)(?=$|[-_. ])")
 _REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. ])")
 """Parts that name a run's seed, and those that number runs without one."""
 
+Point = tuple[str, float, str, str]
+"""A metric's name, a step, the text of its value, and its place."""
 
-def read(root: Path, metric: str | None, reading_of: Reading, paired: bool = True) -> Arms:
-    """The arms of a folder of runs. The metric ``eval/loss`` is Trainer's ``eval_loss`` too."""
-    runs, empty = _runs(root)
-    if not runs:
-        logs = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
-        raise InputError(f"{root} has no {logs}; name the folder above the runs")
-    like = {_alike(folder) for folder in runs}
-    curves = []
-    for folder in sorted([*runs, *(each for each in empty if _alike(each) in like)]):
+
+def table_of_runs(root: Path, metric: str | None) -> Table:
+    """The table of the steps of a folder's runs; folders next to runs crashed without a log."""
+    logs, empty = _logs(root)
+    if not logs:
+        kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
+        raise InputError(f"{root} has no {kinds}; name the folder above the runs")
+    rows = []
+    for folder in [*sorted(logs), *sorted(empty)]:
         arm, seed = arm_and_seed(folder.relative_to(root).parts)
-        pair, found = (seed,) if seed and paired else None, runs.get(folder)
-        points, place, why = [], str(folder), "it has no log"
-        if found:
-            points, place, why = _points(found, metric), str(found[0]), ""
-        curves.append(Curve((arm or root.name or "runs",), pair, place, points, why))
-    others = [str(each.relative_to(root)) for each in sorted(empty) if _alike(each) not in like]
-    notes = [f"no log in {listed(others, 3)}"] if others else []
-    return from_curves(curves, metric or "", reading_of, notes)
+        run = (arm or root.name or "runs", seed, str(folder))
+        points = sorted(_points(logs[folder], metric).items()) if folder in logs else []
+        rows += [(place, *run, repr(step), "", text) for step, (text, place) in points]
+        rows += [] if points else [(str(folder), *run, "0", "no log", "")]
+    places, *columns = zip(*rows, strict=True)
+    names = ("arm", "seed", "run", "step", "error", metric or "")
+    return Table(str(root), dict(zip(names, columns, strict=True)), places)
 
 
 def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
@@ -61,76 +62,72 @@ def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
     return "/".join(parts), None
 
 
-def _alike(folder: Path) -> tuple[Path, str]:
-    """What runs of one arm have in common: the folder that they lie in, and a name."""
-    return folder.parent, re.sub(r"\d+", "#", folder.name)
-
-
-def _runs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
-    """The folder of each run with its logs, Trainer's first, and the folders near without any."""
+def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
+    """The logs of each run's folder, and the folders next to runs that have none."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
 
-    files, folders, top = [], [], root.resolve()
+    files, folders = [], []
     for place, inside, names in os.walk(root, onerror=refuse):
-        files += [Path(place) / name for name in sorted(names)]
-        folders += [Path(place) / name for name in inside]
-    for link in (folder for folder in folders if folder.is_symlink()):
-        if not link.resolve().is_relative_to(top):
+        files += [Path(place) / name for name in names]
+        folders += [Path(place) / name for name in inside if name[0] != "."]
+    for link in filter(Path.is_symlink, folders):
+        if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    states: dict[Path, list[tuple[float, Path]]] = {}
-    for log in sorted(path for path in files if path.name == TRAINER):
-        step = log.parent.name.removeprefix("checkpoint-")
-        inside_run = log.parent != root and step != log.parent.name
-        at = int(step) if inside_run and step.isdecimal() else math.inf
-        run = log.parent.parent if inside_run else log.parent
-        states.setdefault(run, []).append((at, log))
-    found = {run: [max(logs)[1]] for run, logs in states.items()}
-    for pattern in (LIGHTNING, TENSORBOARD):
-        taken = set(found)
-        for log in (path for path in files if path.match(pattern)):
-            if taken.isdisjoint(log.parents):
-                found.setdefault(log.parent, []).append(log)
+    files.sort(key=lambda file: (_checkpoint(file.parent), file))
+    found: dict[Path, list[Path]] = {}
+    for kind in (TRAINER, LIGHTNING, TENSORBOARD):
+        taken = {*found}
+        for log in files:
+            run = log.parent
+            if run != root and kind == TRAINER and _checkpoint(run) < math.inf:
+                run = run.parent
+            if log.match(kind) and taken.isdisjoint(log.parents):
+                found.setdefault(run, []).append(log)
     above = {parent for run in found for parent in (run, *run.parents)}
     near = {run.parent for run in found if run != root}
-    plain = [f for f in folders if not f.is_symlink() and f.name[0] != "."]
-    return found, [f for f in plain if f.parent in near and f not in above]
+    next_to = [each for each in folders if each.parent in near and not each.is_symlink()]
+    return found, [each for each in next_to if each not in above]
 
 
-def _points(logs: Sequence[Path], metric: str | None) -> list[tuple[float, float]]:
-    """The steps of a run's logs with the values that a metric last had there."""
-    points: dict[str, dict[float, float]] = {}
+def _checkpoint(folder: Path) -> float:
+    """The step of a folder such as ``checkpoint-500``; infinity for any other."""
+    found = re.fullmatch(r"checkpoint-(\d+)", folder.name)
+    return float(found[1]) if found else math.inf
+
+
+def _points(logs: Sequence[Path], metric: str | None) -> dict[float, tuple[str, str]]:
+    """The steps of a run's logs with the value that a metric last had there, and its place."""
+    points: dict[str, dict[float, tuple[str, str]]] = {}
     readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
-    for log in logs:
-        for name, step, value in readers.get(log.name, _of_tensorboard)(log):
-            points.setdefault(name, {})[step] = value
-    names = sorted(points)
+    # Trainer's last state has all that those before have.
+    for log in logs[-1:] if logs[0].name == TRAINER else logs:
+        for name, step, text, place in readers.get(log.name, _of_tensorboard)(log):
+            points.setdefault(name, {})[step] = text, place
     if metric is None:
-        raise InputError(f"name --metric; {logs[0]} has {listed(names)}")
-    plain = re.sub(r"[/._ -]", "_", metric).lower()
-    alike = [name for name in names if re.sub(r"[/._ -]", "_", name).lower() == plain]
-    return sorted(points[one_of(logs[0], "metric", metric, names, alike)].items())
+        raise InputError(f"name --metric; {logs[0]} has {listed(sorted(points))}")
+    return points[one_of(str(logs[0]), "metric", metric, sorted(points))]
 
 
-def _of_trainer(log: Path) -> Iterator[tuple[str, float, float]]:
+def _of_trainer(log: Path) -> Iterator[Point]:
     with reading(log, "let Trainer write it again"):
         for entry in json.loads(regular(log).read_bytes())["log_history"]:
-            for name, value in entry.items():
-                if name not in ("step", "epoch") and type(value) in (int, float):
-                    yield name, float(entry.get("step", 0)), float(value)
+            for name in entry.keys() - {"step", "epoch"}:
+                yield name, float(entry.get("step", 0)), json.dumps(entry[name]), str(log)
 
 
-def _of_lightning(log: Path) -> Iterator[tuple[str, float, float]]:
+def _of_lightning(log: Path) -> Iterator[Point]:
+    """A row has the numbers of its own log call alone."""
     _, columns, places = table_of(log)
-    steps = numbers(columns["step"], places, "step") if "step" in columns else [0.0] * len(places)
-    for name in (name for name in columns if name not in ("step", "epoch")):
-        for place, step, text in zip(places, steps, columns[name], strict=True):
+    steps, _, _ = cells(columns.get("step", ["0"] * len(places)), places, "step")
+    for name in columns.keys() - {"step", "epoch"}:
+        for step, text, place in zip(steps, columns[name], places, strict=True):
             if text:
-                yield name, step, cell(text, place, name).value
+                yield name, step, text, place
 
 
-def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
+def _of_tensorboard(log: Path) -> Iterator[Point]:
     """The scalars of an event file whose every record is whole and has its checksum."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -146,8 +143,9 @@ def _of_tensorboard(log: Path) -> Iterator[tuple[str, float, float]]:
                 reader.GetNext()
                 event = Event.FromString(reader.record())
                 for value in event.summary.value:
-                    array = make_ndarray(value.tensor) if value.HasField("tensor") else None
-                    if value.HasField("simple_value"):
-                        yield value.tag, float(event.step), value.simple_value
-                    elif array is not None and array.size == 1 and array.dtype.kind in "fiu":
-                        yield value.tag, float(event.step), float(array.item())
+                    number = value.simple_value if value.HasField("simple_value") else None
+                    if value.HasField("tensor"):
+                        array = make_ndarray(value.tensor)
+                        number = array.item() if array.size == 1 else None
+                    if type(number) in (int, float):
+                        yield value.tag, float(event.step), repr(number), str(log)

@@ -8,10 +8,9 @@ compared by Fisher's exact test, with Newcombe's interval.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
@@ -124,95 +123,91 @@ def judge(
     ``noise`` has runs that were made before, which pair with none. They are the baseline where no
     arm is, and they are of one arm.
     """
-    known, names, base = noise_of(arms, noise), list(arms.scores), baseline
-    if noise is not None:
-        arms = arms.unpaired()
-    if base is None:
-        usual = [name for name in names if name.lower() in USUAL]
-        base = [*usual, *names][0]
-        if (
-            noise
-            and not noise.of_noise
-            and len(noise.scores) == 1
-            and (names == [base] or not usual)
-        ):
-            base, (runs,) = NOISE, noise.scores.values()
-            arms = replace(arms, scores={NOISE: runs, **arms.scores})
-    elif base not in names:
+    names = list(arms.scores)
+    usual = [name for name in names if name.lower() in USUAL]
+    base = [*usual, *names][0] if baseline is None else baseline
+    if base not in names:
         raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
+    measured = [] if noise is None or noise.of_noise else [*noise.scores.values()]
+    if len(measured) == 1 and baseline is None and (names == [base] or not usual):
+        base, (runs,) = NOISE, measured
+        arms = replace(arms, scores={NOISE: runs, **arms.scores})
     if not (others := [name for name in names if name != base]):
         mend = "the baseline's runs" if noise else "another one to compare, or --noise FILE"
         raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
-    of_pairs = functools.cache(functools.partial(_noise_of_pairs, arms))
-    return [_judged(arms, arm, base, plan, share, known, of_pairs) for arm in others]
+    known = functools.cache(functools.partial(noise_of, arms, noise))
+    judged = []
+    for arm in others:
+        alone: tuple[str, ...] = ()
+        sides: list[Sequence[Score]] = [arms.scores[arm], arms.scores[base]]
+        if all(len(side) == 1 and side[0].of for side in sides):
+            judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
+            continue
+        if pairs := arms.pairs(arm, base) if noise is None else ():
+            met = set(pairs)
+            alone = tuple(run.place for side in sides for run in side if run.seed not in met)
+            sides = [[arms.by_seed[name][seed] for seed in pairs] for name in (arm, base)]
+        spread, source = known(pairs).spread(arm, base)
+        values = [tuple(run.value for run in side) for side in sides]
+        found = _judged(arm, base, values, plan, share, spread, bool(pairs))
+        judged.append(replace(found, noise=source, alone=alone))
+    return judged
 
 
-def noise_of(arms: Arms | None, before: Arms | None = None) -> Noise:
-    """The noise of arms and of runs that were made before."""
-    earlier = {} if before is None else {BEFORE + n: before.values(n) for n in before.scores}
-    return Noise.of(earlier | ({} if arms is None else {n: arms.values(n) for n in arms.scores}))
-
-
-def _noise_of_pairs(arms: Arms, seeds: tuple[Key, ...]) -> Noise:
-    """That of the arms which have all of these seeds, without what a seed does to all of them."""
+def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[Key] = ()) -> Noise:
+    """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
+    if not seeds:
+        earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
+        return Noise.of(
+            earlier | {name: arms.values(name) for name in arms.scores if name != NOISE}
+        )
     having = {name: of for name, of in arms.by_seed.items() if all(seed in of for seed in seeds)}
     values = {name: [of[seed].value for seed in seeds] for name, of in having.items()}
     return Noise.of(values, of_seeds=True)
 
 
 def _judged(
-    arms: Arms,
     arm: str,
     base: str,
+    sides: Sequence[tuple[float, ...]],
     plan: Plan,
     share: float,
-    known: Noise,
-    of_pairs: Callable[[tuple[Key, ...]], Noise],
+    spread: RegisteredSd | None,
+    paired: bool,
 ) -> Judged:
-    sides = arms.scores[arm], arms.scores[base]
-    if all(len(side) == 1 and side[0].of for side in sides):
-        return _counted(arm, base, sides[0][0], sides[1][0], plan, share)
-    values, against = arms.values(arm), arms.values(base)
-    alone: tuple[str, ...] = ()
-    if pairs := arms.pairs(arm, base):
-        seeds, met = (arms.by_seed[arm], arms.by_seed[base]), set(pairs)
-        values, against = (tuple(side[seed].value for seed in pairs) for side in seeds)
-        longer = (side for side in sides if len(side) > len(pairs))
-        alone = tuple(s.place for side in longer for s in side if s.seed not in met)
-    spread, noise = (of_pairs(pairs) if pairs else known).spread(arm, base)
+    values, against = sides
     pairing, rule = Pairing.NONE, f"{'Student' if spread else 'Welch'}'s t, unpaired"
-    if pairs:
+    if paired:
         pairing, rule = Pairing.BY_SEED, "paired t, seed by seed"
     elif base == NOISE and spread is not None:
         pairing = Pairing.AGAINST_NOISE
     looks = plan.looks(spread, share)
-    n = len(values) if base == NOISE else min(len(values), len(against))
-    outcome, hope, reason = None, 1.0, "one number an arm shows nothing of the noise"
+    n = len(values) if base == NOISE else min(map(len, sides))
+    outcome, hope, more, reason = None, 1.0, None, "one number an arm shows nothing of the noise"
     if len(values) + len(against) > 2 or spread is not None:
-        outcome, hope = _compared((values, against), plan, looks, n, spread, pairing)
-        still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
+        outcome, hope = _compared(sides, plan, looks, n, spread, pairing)
         robust = outcome.hangs_on is None
         reason = "" if robust else "not robust: it changes without one of its runs"
-        apart = [a - b for a, b in zip(values, against, strict=True)] if len(pairs) > 2 else []
+        still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
+        apart = [a - b for a, b in zip(*sides, strict=True)] if paired and n > 2 else []
         constant = apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
-        if still or constant or outcome.sd <= 0:
+        if still or constant or math.isinf(outcome.interval[0]):
             what = f"scores of {' and '.join(still)}" if still else "differences"
             reason = f"the {what} don't vary: does the seed reach the training?"
             outcome, hope = None, 1.0
-    more = None
+    following = [look.seeds for look in looks if look.seeds > n]
     if outcome is not None and outcome.verdict is not Verdict.UNDECIDED:
         reason = ""
-    elif (following := [look.seeds for look in looks if look.seeds > n]) and hope >= HOPELESS:
+    elif following and hope >= HOPELESS:
         more = following[0] - n
     else:
         reason = reason or f"{looks[-1].seeds} runs would hardly show that it is better"
-    rest = (noise, looks, alone, bool(pairs))
-    return Judged(arm, base, values, against, rule, outcome, more, reason, *rest)
+    return Judged(arm, base, values, against, rule, outcome, more, reason, "", looks, (), paired)
 
 
 def _compared(
-    numbers: tuple[Sequence[float], Sequence[float]],
+    sides: Sequence[Sequence[float]],
     plan: Plan,
     looks: Sequence[Look],
     n: int,
@@ -221,28 +216,23 @@ def _compared(
 ) -> tuple[Outcome, float]:
     """An arm compared with the baseline, and the chance that the last look keeps it.
 
-    It is done with numbers up to 1, since scores may have any size. What lies inside of the margin
-    has no effect, though it may differ from 0.
+    What lies inside of the margin has no effect, though it may differ from 0.
     """
-    unit = 2.0 ** math.frexp(max(map(abs, itertools.chain(*numbers))))[1]
-    values, against = ([value / unit for value in side] for side in numbers)
-    known = spread and replace(spread, sd=spread.sd / unit)
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
-    margin, last, hope = plan.margin / unit, looks[-1], 1.0
-    tested = (values, against, relation, level, margin)
-    found = compare(*tested, spread=known, pairing=pairing, leave_one_out=known is None)
+    values, against = sides
+    tested = (values, against, relation, level, plan.margin)
+    found = compare(*tested, spread=spread, pairing=pairing, leave_one_out=spread is None)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
-    low, high = (float(end) for end in found.interval)
+    low, high = found.interval
     if found.verdict is Verdict.UNDECIDED:
-        noise = pairing is Pairing.AGAINST_NOISE
-        count = 2 / (1 / last.seeds + 1 / len(against)) if noise else last.seeds
-        samples = 1 if pairing is Pairing.BY_SEED else 2
-        hope = chance_to_support(found, relation, count, last.share, samples)
-    elif max(-low, high) < margin:
+        count, samples = float(looks[-1].seeds), 1 if pairing is Pairing.BY_SEED else 2
+        if pairing is Pairing.AGAINST_NOISE:
+            count = 2 / (1 / count + 1 / len(against))
+        return found, chance_to_support(found, relation, count, looks[-1].share, samples)
+    if max(-low, high) < plan.margin:
         found = replace(found, verdict=Verdict.NO_EFFECT)
-    found = replace(found, difference=found.difference * unit, interval=(low * unit, high * unit))
-    return replace(found, sd=float(found.sd) * unit, margin=plan.margin, spread=spread), hope
+    return found, 1.0
 
 
 def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:
@@ -250,26 +240,26 @@ def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level:
     from scipy import special, stats
 
     p, n, q, m = ours.value, ours.of, theirs.value, theirs.of
-    hits, other = round(p * n), round(q * m)
-    table = [[hits, n - hits], [other, m - other]]
+    hits = round(p * n), round(q * m)
+    table = [[hits[0], n - hits[0]], [hits[1], m - hits[1]]]
     ways = ("less", "greater") if plan.lower else ("greater", "less")
     shown, opposite = (float(stats.fisher_exact(table, way).pvalue) for way in ways)
     # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
-    own, base_s = (
+    own, other = (
         stats.binomtest(k, of).proportion_ci(1 - 2 * level, method="wilson")
-        for k, of in ((hits, n), (other, m))
+        for k, of in zip(hits, (n, m), strict=True)
     )
-    low = p - q - math.hypot(p - own.low, base_s.high - q)
-    high = p - q + math.hypot(own.high - p, q - base_s.low)
-    verdict = Verdict.SUPPORTED if shown <= level else Verdict.UNDECIDED
-    verdict = Verdict.REFUTED if opposite <= level else verdict
-    verdict = Verdict.NO_EFFECT if max(-low, high) < plan.margin else verdict
-    variance, more = p * (1 - p) + q * (1 - q), None
-    if verdict is Verdict.UNDECIDED and (p < q if plan.lower else p > q):
+    low = p - q - math.hypot(p - own.low, other.high - q)
+    high = p - q + math.hypot(own.high - p, q - other.low)
+    verdict, variance, more = Verdict.UNDECIDED, p * (1 - p) + q * (1 - q), None
+    if max(-low, high) < plan.margin:
+        verdict = Verdict.NO_EFFECT
+    elif min(shown, opposite) <= level:
+        verdict = Verdict.SUPPORTED if shown < opposite else Verdict.REFUTED
+    elif p < q if plan.lower else p > q:
         z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
         more = max(1, math.ceil((z / (p - q)) ** 2 * variance) - min(n, m))
     rest = (1 - 2 * level, plan.margin, shown, opposite)
-    sd = math.sqrt(variance) or 1.0
-    outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=sd)
+    outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=math.sqrt(variance) or 1.0)
     noise = f"binomial, {n} and {m} trials that are taken to be independent"
     return Judged(arm, base, (p,), (q,), "Fisher's exact test", outcome, more, noise=noise)

@@ -1,13 +1,14 @@
-"""Rows of any table: CSV, TSV, JSON, JSON lines, Markdown, or one number a line."""
+"""Tables of text: CSV, TSV, JSON, JSON lines, Markdown, one number a line, or words."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,17 +20,17 @@ MEND = "save it as a table in UTF-8"
 VALUE = "value"
 """The column of numbers that have no name."""
 
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
-NUMBER = re.compile(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
-Rows = Iterable[tuple[str, Sequence[str]]]
-"""The place of each row, and its cells."""
+Rows = tuple[Sequence[str], Sequence[tuple[str, Sequence[str]]]]
+"""The names of the columns, and each row's place and cells."""
 
 
 class Table(NamedTuple):
-    """The cells of a table by column, and the place of each row that isn't empty."""
+    """The cells of a table by column, and the place of each row."""
 
-    path: Path
+    name: str
     columns: Mapping[str, Sequence[str]]
     places: Sequence[str]
 
@@ -45,16 +46,36 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return (", ".join(first) or "none") + (f" and {len(rest)} more" if rest else "")
 
 
-def one_of(place: Path, what: str, name: str, known: Iterable[str], alike: Sequence[str]) -> str:
-    """The column or metric of a name, or the only one alike; InputError else."""
+def one_of(place: str, what: str, name: str, known: Iterable[str]) -> str:
+    """The name itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss."""
     if name in known:
         return name
+    alike = [each for each in known if _alike(each) == _alike(name)]
+    alike = alike or [each for each in known if each.endswith((f".{name}", f"/{name}"))]
     if len(alike) > 1:
         raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
     if not alike:
         near = nearest(name, known)
         raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
     return alike[0]
+
+
+def _alike(name: str) -> str:
+    return re.sub(r"[/._ -]", "_", name).lower()
+
+
+def from_words(words: Sequence[str], metric: str | None) -> Table:
+    """The table of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
+    rows = []
+    for word in words:
+        arm, equals, text = word.partition("=")
+        if not (arm and equals):
+            what = "neither an arm, as in new=3.27,3.28, nor a file or folder here"
+            raise InputError(f"{word[:60]!r} is {what}")
+        cells = enumerate(text.split(","), start=1)
+        rows += [(f"{arm}, number {n}", arm, cell.strip()) for n, cell in cells]
+    places, arms, values = zip(*rows, strict=True)
+    return Table("the command line", {"arm": arms, metric or VALUE: values}, places)
 
 
 def table_of(path: Path) -> Table:
@@ -66,90 +87,70 @@ def table_of(path: Path) -> Table:
     if not (start := text.lstrip()):
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
     form = _markdown if _RULE.search(text, 0, 100_000) else _csv
-    names, rows = (_json if start[0] in "[{" else form)(path, text)
+    names, rows = (_json if start[0] in "[{" else form)(str(path), text)
     names = [name.strip().strip("*`") for name in names]
-    name, times = Counter(filter(None, names)).most_common(1)[0] if any(names) else ("", 0)
-    if times > 1:
-        raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    places, kept = [], []
+    for name, times in Counter(filter(None, names)).items():
+        if times > 1:
+            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
     for place, cells in rows:
-        if not "".join(cells).strip():
-            continue
         if len(cells) != len(names):
             counts = f"{len(cells)} cells, and the line of names {len(names)}"
             raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
-        places.append(place)
-        kept.append(cells)
-    columns = zip(*kept, strict=True) if kept else [()] * len(names)
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else [()] * len(names)
     stripped = ([*map(str.strip, column)] for column in columns)
-    return Table(path, dict(zip(names, stripped, strict=True)), places)
+    return Table(str(path), dict(zip(names, stripped, strict=True)), [place for place, _ in rows])
 
 
-def _csv(path: Path, text: str) -> tuple[Sequence[str], Rows]:
+def _csv(path: str, text: str) -> Rows:
     csv.field_size_limit(1 << 22)
-    head, first = next(e for e in enumerate(io.StringIO(text), 1) if e[1].strip())
-    delimiter = "\t" if path.suffix == ".tsv" else max("\t,;|", key=first.count)
-    if numbers := bool(NUMBER.fullmatch(first)):
-        head = 0
-    names = next(csv.reader([first], delimiter=delimiter))
-    if not numbers and all(map(NUMBER.fullmatch, names)):
+    first = text.lstrip().partition("\n")[0]
+    delimiter = "\t" if path.endswith(".tsv") else max("\t,;|", key=first.count)
+    found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    with reading(path, MEND, lambda: f":{found.line_num}"):
+        rows = [(f"{path}:{found.line_num}", row) for row in found if any(row)]
+        names = rows[0][1]
+    if not all(NUMBER.fullmatch(name.strip()) for name in names):
+        return names, rows[1:]
+    if len(names) > 1:
         raise InputError(f"{path} has no line of names; give one, or one number a line")
-
-    def rows() -> Iterator[tuple[str, list[str]]]:
-        found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        with reading(path, MEND, lambda: f":{found.line_num}"):
-            for row in found:
-                if found.line_num > head:
-                    yield f"{path}:{found.line_num}", row
-
-    return [VALUE] if numbers else names, rows()
+    return [VALUE], rows
 
 
-def _markdown(path: Path, text: str) -> tuple[Sequence[str], Rows]:
+def _markdown(path: str, text: str) -> Rows:
     """The one table of a text such as a pull request's."""
     lines = text.splitlines()
     rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
     if len(rules) > 1 or not rules[0]:
         raise InputError(f"{path} has {len(rules)} tables, or one without names; give one alone")
-    end = next((n for n in range(rules[0], len(lines)) if "|" not in lines[n]), len(lines))
-    ends = [line.strip().removeprefix("|").removesuffix("|") for line in lines]
-    cells = [[c.replace("\\|", "|").strip() for c in re.split(r"(?<!\\)\|", e)] for e in ends]
-    rows = [(f"{path}:{n + 1}", cells[n]) for n in range(rules[0] + 1, end)]
-    return cells[rules[0] - 1], rows
+
+    def cells(line: str) -> list[str]:
+        inside = line.strip().removeprefix("|").removesuffix("|")
+        return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inside)]
+
+    body = itertools.takewhile(lambda n: "|" in lines[n], range(rules[0] + 1, len(lines)))
+    return cells(lines[rules[0] - 1]), [(f"{path}:{n + 1}", cells(lines[n])) for n in body]
 
 
-def _json(path: Path, text: str) -> tuple[Sequence[str], Rows]:
+def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
-    first, _, rest = text.lstrip().partition("\n")
-    try:
-        lines = isinstance(json.loads(first), dict) and bool(rest.strip())
-    except ValueError:
-        lines = False
-    line, found = 0, []
-    mend = f"give {'one object a line' if lines else 'a list of objects, one a run'}, in UTF-8"
-    with reading(path, mend, lambda: f":{line}" if line else ""):
-        if lines:
-            for line, each in enumerate(text.splitlines(), start=1):
-                if each.strip():
-                    found.append((f"{path}:{line}", json.loads(each, object_pairs_hook=_flat)))
-        else:
-            entries = _entries(json.loads(text, object_pairs_hook=_flat))
-            found = [(f"{path}, entry {n}", each) for n, each in enumerate(entries, start=1)]
-    taken: list[tuple[str, dict[str, Any]]] = []
-    for place, entry in found:
-        if not isinstance(entry, dict):
-            raise InputError(f"{place} is no object; {mend}")
-        lists = {n: v for n, v in entry.items() if isinstance(v, list)}
-        most = max(map(len, lists.values()), default=0)
-        plain = {n: v for n, v in entry.items() if n not in lists}
-        rows = [{n: v[i] for n, v in lists.items() if len(v) == most} for i in range(most)]
-        taken += [(place, plain | row) for row in rows or [{}]]
-    names = list(dict.fromkeys(name for _, row in taken for name in row))
+    mend = "give a list of objects, one a run, or one object a line, in UTF-8"
+    decoder, following = json.JSONDecoder(object_pairs_hook=_flat), re.compile(r"\S")
+    documents, at, line = [], 0, 1
+    with reading(path, mend, lambda: f":{line}"):
+        while start := following.search(text, at):
+            line += text.count("\n", at, start.start())
+            document, at = decoder.raw_decode(text, start.start())
+            documents.append((f"{path}:{line}", _runs(document)))
+            line += text.count("\n", start.start(), at)
+    rows = [(place, row) for place, runs in documents for row in runs]
+    if len(documents) == 1:
+        rows = [(f"{path}, entry {n}", row) for n, (_, row) in enumerate(rows, start=1)]
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
 
     def shown(value: Any) -> str:
         return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
-    return names, ((place, [shown(row.get(n)) for n in names]) for place, row in taken)
+    return names, [(place, [shown(row.get(name)) for name in names]) for place, row in rows]
 
 
 def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -164,16 +165,20 @@ def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _entries(value: Any) -> list[Any]:
-    """The runs of a JSON document: a list of them, lists of numbers or runs by arm, or columns."""
+def _runs(value: Any) -> list[dict[str, Any]]:
+    """The runs of a list, of lists by arm, or of lists with what all of their runs share."""
     if isinstance(value, list):
-        return [each if isinstance(each, dict) else {VALUE: each} for each in value]
-    lists = [each for each in value.values() if isinstance(each, list)]
-    cells = [cell for each in lists for cell in each]
-    if len(lists) == 1 and all(isinstance(cell, dict) for cell in cells):
-        return cells
-    if cells and len(lists) == len(value) and all(isinstance(cell, dict) for cell in cells):
-        return [{"arm": arm} | cell for arm, each in value.items() for cell in each]
-    if len(lists) == len(value) and all(isinstance(c, int | float | None) for c in cells):
-        return [{"arm": arm, VALUE: each} for arm, each in value.items()]
-    return [value]
+        return [run for each in value for run in _runs(each)]
+    if not isinstance(value, dict):
+        return [{VALUE: value}]
+    lists = {name: each for name, each in value.items() if isinstance(each, list)}
+    of_runs = {name: each for name, each in lists.items() if each and isinstance(each[0], dict)}
+    plain = {name: each for name, each in value.items() if name not in lists}
+    if of_runs:
+        arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
+        return [plain | arms[name] | run for name, each in of_runs.items() for run in _runs(each)]
+    words = any(isinstance(cell, str) for each in lists.values() for cell in each)
+    if not (plain or words):
+        return [{"arm": arm, VALUE: each} for arm, values in lists.items() for each in values]
+    cells = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
+    return [plain | dict(zip(lists, each, strict=False)) for each in cells]

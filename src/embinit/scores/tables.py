@@ -1,4 +1,4 @@
-"""Tables of runs: one run a row, as W&B, MLflow and agents write them, or one step of a run a row.
+"""From a table to arms: a row is a run, as W&B, MLflow and agents write them, or a run's step.
 
 A row may also have a mean, a standard deviation and a count of runs.
 """
@@ -10,58 +10,52 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.runs.measures import lower_is_better
-from embinit.scores.arms import (
-    CRASHED,
-    NOTHING,
-    Arms,
-    Curve,
-    Key,
-    Reading,
-    Score,
-    arms_of,
-    cell,
-    from_curves,
-    numbers,
-    plain_numbers,
-)
+from embinit.scores.arms import CRASHED, NOTHING, Arms, Key, Score, arms_of, cells
 from embinit.scores.checks import called_steps, pairing
-from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of, table_of
+from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
 
-SETTING = "arm|config|method|model|variant|group|condition|setting|algorithm|optimizer"
-NAME = "description|experiment|experimentname|name|run|runname|commit"
-"""What columns are called that tell arms apart: all of the first, else one of the second."""
+NAMES = {
+    # Columns that tell arms apart: all settings, else one name.
+    "setting": "arm config method model variant group condition setting algorithm optimizer",
+    "name": "description experiment experimentname name run runname commit",
+    "run": "run runid runname id name trial trialid uid rep replicate",
+    "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
+    "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
+    "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
+    # Columns that say whether a run has a result: in words, by a text, by a flag.
+    "status": "status state runstatus",
+    "text": "error exception traceback failed",
+    "flag": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc",
+    "sd": "sd std stdev stddev",
+    "count": "n runs seeds nseeds nruns count",
+    "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
+    "result",
+    "no score": "time seconds latency error sd std stdev stddev",
+}
+"""What columns are called, without what lies before the last point or slash."""
 
-STEP = (
-    "step|globalstep|trainstep|epoch|iter|iters|iteration|it|t|tokens|batch|batches|samples|"
-    "examples|update|updates|frames|timestep|timesteps|totaltimesteps|steps|epochs|round|generation|"
-    "nupdates|numupdates|tokensseen|envsteps|numenvsteps|numtimesteps"
-)
-RUN = "run|runid|runname|id|name|trial|trialid|uid|rep|replicate"
-STATUS, TEXT = "status|state|runstatus", "error|exception|traceback|failed"
-FLAG = "crashed|diverged|aborted|killed|oom|timedout|exitcode|exitstatus|returncode|rc"
-"""Columns that say whether a run has a result: in words, by a text that is no number, by a flag."""
-
-NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
-"""A column whose plain name contains this pairs runs."""
+"""A column whose name contains this pairs runs."""
 
-MEAN, SD, N = "mean|avg|average", "sd|std|stdev|stddev", "n|runs|seeds|nseeds|nruns|count"
-RUNS = N.split("|")
-SCORE = re.compile(
-    "accuracy|acc|score|f1|bleu|reward|return|auc|auroc|map|rouge|success|passed|metric|result"
-)
+MEAN = re.compile("mean|avg|average")
+NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
+ENDED_EARLY = 0.9
+"""A run ended early whose last step is below this share of the last step of any."""
+
+Reading = Callable[[Sequence[tuple[float, float]], str], float]
+"""Reads one number off a run's points (step and value); the place is for errors."""
 
 
 def read(
-    path: Path,
+    table: Table,
     reading: Reading,
     by: str | None = None,
     metric: str | None = None,
@@ -69,41 +63,51 @@ def read(
     paired: bool = True,
 ) -> Arms:
     """The arms of a table. Commas separate several columns of ``by``, and of ``seed``."""
-    table = table_of(path)
+    if any(name.endswith("__MIN") for name in table.columns):
+        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if list(table.columns) == [VALUE]:
         by = metric = seed = None
-    if any(name.endswith("__MIN") for name in table.columns):
-        raise InputError(f"{path} is a chart of W&B; export its table of runs, or judge a folder")
+
+    def columns(names: str) -> list[str]:
+        parts = map(str.strip, names.split(","))
+        return [one_of(table.name, "column", name, table.columns) for name in parts]
+
     score = _metric(table, metric)
-    arms = _columns(table, by.split(",")) if by else _arms(table, score)
-    seeds = _columns(table, seed.split(",")) if seed else []
-    if score in arms or {*seeds} & {*arms, score}:
-        raise InputError(f"{path}: a column tells arms apart, or is the score, or the seed")
+    arms = columns(by) if by else _arms(table, score)
+    seeds = columns(seed) if seed else []
     if not table.places:
-        raise InputError(f"{path} has no row; give one a run")
+        raise InputError(f"{table.name} has no row; give one a run")
     rest = [name for name in table.columns if name not in (score, *arms)]
     if not seeds and paired:
         seeds = [name for name in rest if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
-    free = {plain(name): name for name in rest[::-1] if name not in seeds}
-    roles = _Roles(table, score, table.keys(arms), [*map(_seed, table.keys(seeds))], free)
-    notes = [] if by and metric else [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"]
-    named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(roles)
-    if not named:
-        if step := roles.called(STEP):
-            curves = _curves(roles, step)
-            if any(len(curve.points) > 1 for curve in curves):
-                told = f"rows are steps ({step}) of {len(curves)} runs; one number each is judged"
-                return from_curves(curves, score, reading, [*notes, told])
-        columns = roles.by_arm() if free and not seed else {}
-        if step := called_steps(columns):
-            mend = f"call it step, or pair by it with --seed {step!r}"
-            raise InputError(f"{path}: {step} rises in each arm as steps of a run do; {mend}")
-        if paired and not seeds and (same := pairing(columns)):
+    free = [name for name in rest if name not in seeds]
+    pairs = table.keys(seeds)
+    seed_of = {pair: _seed(pair) for pair in {*pairs}}
+    rows = _Rows(table, score, table.keys(arms), [seed_of[pair] for pair in pairs], free)
+    notes = [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"] if rest else []
+    named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(rows)
+    step = next(iter(called(free, "step")), "")
+    runs_of_steps = _of_steps(rows, step, reading) if step and not named else []
+    if runs_of_steps:
+        many = f"{len(runs_of_steps)} runs"
+        notes.append(f"rows are steps ({step}) of {many}; one number each is judged")
+        named = runs_of_steps
+    elif not named:
+        others = {name: table.columns[name] for name in ([] if seed else free)}
+        runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
+        if other := called_steps(others, runs):
+            mend = f"call it step, or pair by it with --seed {other!r}"
+            raise InputError(
+                f"{table.name}: {other} rises in each arm as steps of a run do; {mend}"
+            )
+        if paired and not seeds and (same := pairing(others, runs)):
             same_in_each = f"{listed(same, 3)} has the same values in each arm"
             notes.append(f"{same_in_each}, and pairs nothing without --seed")
-        named = _scores(roles)
-    found = replace(arms_of(named, score, notes), of_noise=is_spread(score))
-    return found if paired else found.unpaired()
+        named = _scores(rows)
+    if not paired:
+        named = [(arm, found._replace(seed=None)) for arm, found in named]
+    made = arms_of(named, "" if score == VALUE else score, notes)
+    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(runs_of_steps))
 
 
 def plain(name: str) -> str:
@@ -111,69 +115,43 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.split(r"[./]", name)[-1].lower())
 
 
-class _Roles(NamedTuple):
+def called(columns: Iterable[str], *roles: str) -> list[str]:
+    """The columns that are called like one of some roles, in the order of ``NAMES``."""
+    first = {plain(name): name for name in [*columns][::-1]}
+    return [first[name] for role in roles for name in NAMES[role].split() if name in first]
+
+
+class _Rows(NamedTuple):
     """A table with the arm and the seed of each row.
 
-    ``free`` has the columns of no role by their plain names.
+    ``free`` has the columns of no role.
     """
 
     table: Table
     score: str
     arms: Sequence[Key]
     seeds: Sequence[Key | None]
-    free: Mapping[str, str]
-
-    def called(self, names: str) -> str:
-        """The first free column of one of the names, or ""."""
-        return next(iter(self.all_called(names)), "")
-
-    def all_called(self, names: str) -> list[str]:
-        """All free columns of one of the names."""
-        return [self.free[name] for name in names.split("|") if name in self.free]
-
-    def by_arm(self) -> dict[str, list[list[str]]]:
-        """The cells of each free column, arm by arm, and seed by seed where one is named."""
-        places = defaultdict[Any, list[int]](list)
-        for place, key in enumerate(zip(self.arms, self.seeds, strict=True)):
-            places[key].append(place)
-        columns = ((name, self.table.columns[name]) for name in self.free.values())
-        return {n: [[cells[i] for i in at] for at in places.values()] for n, cells in columns}
+    free: Sequence[str]
 
     def failures(self) -> list[str]:
         """Why the run of each row has no result, by columns of states; "" for no reason."""
         found = [""] * len(self.table.places)
-        for name in self.all_called(f"{STATUS}|{TEXT}|{FLAG}")[::-1]:
-            cells = self.table.columns[name]
-            if why := {text: told for text in {*cells} if (told := _failure(name, text))}:
-                found = [why.get(text, old) for text, old in zip(cells, found, strict=True)]
+        for name in called(self.free, "flag", "text", "status"):
+            texts = self.table.columns[name]
+            if said := {text: why for text in {*texts} if (why := _failure(name, text))}:
+                found = [said.get(text, old) for text, old in zip(texts, found, strict=True)]
         return found
-
-
-def _scores(roles: _Roles) -> Iterator[tuple[Key, Score]]:
-    """The score of each row."""
-    (path, columns, places), score, failures = roles.table, roles.score, roles.failures()
-    texts = columns[score]
-    arms = roles.arms if any(roles.arms) else [(path.stem,)] * len(texts)
-    if values := plain_numbers(texts):
-        return zip(arms, map(Score, values, places, roles.seeds, failures), strict=True)
-    cells = [cell(text, place, score) for text, place in zip(texts, places, strict=True)]
-    kinds = {"%" in text: c.place for text, c in zip(texts, cells, strict=True) if not c.crashed}
-    if len(kinds) > 1:
-        raise InputError(f"{kinds[True]} has a %, and {kinds[False]} has none; write all alike")
-    rest = zip(cells, roles.seeds, failures, strict=True)
-    scores = (c._replace(seed=seed, crashed=c.crashed or why) for c, seed, why in rest)
-    return zip(arms, scores, strict=True)
 
 
 def _failure(column: str, text: str) -> str:
     """Why a run has no result, by what a column of states says; "" for no reason."""
-    number, called = bool(NUMBER.fullmatch(text)), plain(column)
-    word = called in STATUS.split("|") and (number or CRASHED.search(text))
-    if text.lower() in NO_FAILURE or not (
-        word or called in FLAG.split("|") or (called in TEXT.split("|") and not number)
-    ):
-        return ""
-    return f"its {column} is {text[:40]!r}"
+    number = NUMBER.fullmatch(text)
+    failed = text.lower() not in NO_FAILURE
+    if called([column], "status"):
+        failed = failed and bool(number or CRASHED.search(text))
+    elif called([column], "text"):
+        failed = failed and not number
+    return f"its {column} is {text[:40]!r}" if failed else ""
 
 
 def _seed(pair: Key) -> Key | None:
@@ -181,102 +159,114 @@ def _seed(pair: Key) -> Key | None:
     return tuple(part.removesuffix(".0") for part in pair) if pair and all(pair) else None
 
 
-def _curves(roles: _Roles, step: str) -> list[Curve]:
-    """The points of each run. Where no column names runs, steps that start again do."""
-    table, texts = roles.table, roles.table.columns[roles.score]
-    names = table.keys(roles.all_called(RUN))
-    failures = roles.failures()
-    steps = numbers(table.columns[step], table.places, step)
-    scores = numbers(texts, table.places, roles.score)
-    runs, failed = defaultdict[Any, list[int]](list), {}
-    for at, key in enumerate(zip(roles.arms, roles.seeds, names, strict=True)):
-        if why := failures[at]:
-            failed[key] = why
-        if texts[at]:  # else the step logged something else
-            runs[key].append(at)
-    curves = []
-    for key, rows in runs.items():
-        starts = [i for i, at in enumerate(rows) if not i or not steps[at] > steps[rows[i - 1]]]
-        arm, seed, run = key
-        again = len({steps[rows[i]] for i in starts}) > 1
-        if 1 < len(starts) < len(rows) and (seed or run or again):
+def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
+    """The rows of each key."""
+    found = defaultdict(list)
+    for at, key in enumerate(keys):
+        found[key].append(at)
+    return found
+
+
+def _scores(rows: _Rows) -> Iterator[tuple[Key, Score]]:
+    """The score of each row."""
+    table = rows.table
+    values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
+    why = [one or other for one, other in zip(crashed, rows.failures(), strict=True)]
+    arms = rows.arms if any(rows.arms) else [(Path(table.name).stem,)] * len(values)
+    return zip(arms, map(Score, values, table.places, rows.seeds, why, trials), strict=True)
+
+
+def _of_steps(rows: _Rows, step: str, reading: Reading) -> list[tuple[Key, Score]]:
+    """One number of each run's points; none of a table whose rows are no steps.
+
+    Steps that start again are another run's. A run that ended early has crashed.
+    """
+    table, name = rows.table, rows.score
+    texts, failures = table.columns[name], rows.failures()
+    steps, _, _ = cells(table.columns[step], table.places, step)
+    values, _, _ = cells(texts, table.places, name)
+    keys = zip(rows.arms, rows.seeds, table.keys(called(rows.free, "run")), strict=True)
+    runs: list[tuple[Key, Score, list[int]]] = []
+    for (arm, seed, run), logged in _grouped(keys).items():
+        at = [row for row in logged if texts[row]]  # else the step logged something else
+        why = next(filter(None, (failures[row] for row in logged)), "")
+        starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
+        again = len({steps[at[i]] for i in starts}) > 1
+        if 1 < len(starts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
-            raise InputError(f"{table.places[rows[starts[1]]]}: {step} starts again; {mend}")
-        for i, j in itertools.pairwise([*starts, len(rows)]):
-            points = [(steps[at], scores[at]) for at in rows[i:j]]
-            place = table.places[rows[i]]
-            curves.append(Curve(arm, seed, place, points, failed.get(key, "")))
-    return curves
+            raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
+        for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
+            place = table.places[(at or logged)[i]]
+            runs.append((arm, Score(math.nan, place, seed, why), at[i:j]))
+    if not (Path(table.name).is_dir() or any(len(at) > 1 for *_, at in runs)):
+        return []
+    most, named = max((steps[at[-1]] for *_, at in runs if at), default=0.0), []
+    for arm, score, at in runs:
+        odd = [values[row] for row in at if not math.isfinite(values[row])]
+        why, value = score.crashed, math.nan
+        if not why and (odd or not at):
+            why = f"{name} is {odd[0] if odd else 'nowhere'}"
+        elif not why:
+            value = reading([(steps[row], values[row]) for row in at], score.place)
+            if steps[at[-1]] < ENDED_EARLY * most:
+                why = f"it ended at step {steps[at[-1]]:g}, and others at {most:g}"
+        named.append((arm, score._replace(value=value, crashed=why)))
+    return named
 
 
-def _summary(roles: _Roles) -> list[tuple[Key, Score]]:
+def _summary(rows: _Rows) -> list[tuple[Key, Score]]:
     """Runs that have the mean and standard deviation of each row; none of another table.
 
     Their mean is 0 where the table has only standard deviations.
     """
-    table, score = roles.table, roles.score
-    stem = re.sub(MEAN, "", plain(score))
-    sd = roles.called("|".join(f"{stem}{each}|{each}" for each in SD.split("|")))
-    sd, n, alone = sd or score, roles.called(N), is_spread(score)
-    if not (alone or (sd != score and (n or stem != plain(score)))):
+    table, score = rows.table, rows.score
+    alone, count = called([score], "sd"), called(rows.free, "count")
+    stem = MEAN.sub("", plain(score))
+    named = [n for n in rows.free if plain(n) in [stem + sd for sd in NAMES["sd"].split()]]
+    sd = alone or named or called(rows.free, "sd")
+    if not sd or not (alone or count or stem != plain(score)):
         return []
-    if not n:
-        raise InputError(f"{table.path} has means and {sd}; add a column n, how many runs each has")
+    if not count:
+        missing = "add a column n, how many runs each has"
+        raise InputError(f"{table.name} has means and {sd[0]}; {missing}")
     made: dict[Key, list[Score]] = {}
-    cells = zip(table.places, roles.arms, table.keys([score, sd, n]), strict=True)
-    for place, key, texts in cells:
-        mean, spread, runs = (cell(text, place).value for text in texts)
-        count = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
-        if not count or math.isnan(mean) or (count > 1 and not spread >= 0) or key in made:
+    of = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
+    for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *of, strict=True):
+        n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
+        if not n or math.isnan(mean) or (n > 1 and not deviation >= 0) or arm in made:
             mend = f"give one row an arm, with mean, sd, and n from 1 to {MOST_SEEDS}"
             raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
-        unit, mean = spread / statistics.stdev(range(max(count, 2))), 0.0 if alone else mean
-        around = (unit * (i - (count - 1) / 2) for i in range(count))
-        made[key] = [Score(mean + (each if count > 1 else 0.0), place) for each in around]
-    return [(key, score) for key, each in made.items() for score in each]
-
-
-def is_spread(name: str) -> bool:
-    """Whether a column is called like a standard deviation."""
-    return plain(name) in SD.split("|")
+        unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
+        around = (unit * (i - (n - 1) / 2) for i in range(n))
+        made[arm] = [Score(each if alone else mean + each, place) for each in around]
+    return [(arm, run) for arm, runs in made.items() for run in runs]
 
 
 def _metric(table: Table, metric: str | None) -> str:
     """The column of the score: the one that was named, or the only one that can be it."""
     if metric is not None or VALUE in table.columns:
-        return _columns(table, [metric or VALUE])[0]
+        return one_of(table.name, "column", metric or VALUE, table.columns)
     known = []
     for name in table.columns:
         parts = {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
-        score = lower_is_better(name) or any(map(SCORE.fullmatch, parts))
-        score = score and not {"time", "seconds", "latency", "error", *SD.split("|")} & parts
-        known += [name] if score or plain(name) == "mean" else []
+        score = lower_is_better(name) or called(parts, "score") or plain(name) == "mean"
+        known += [name] if score and not called(parts, "no score") else []
+    if not known and called(table.columns, "count"):
+        known = called(table.columns, "sd")
     if len(known) == 1:
         return known[0]
-    if not known and {*RUNS} & {*map(plain, table.columns)} and any(map(is_spread, table.columns)):
-        return next(filter(is_spread, table.columns))
-    there = listed(known or table.columns)
-    raise InputError(f"{table.path}: name the column that is judged by --metric; there are {there}")
+    there = f"there are {listed(known or table.columns)}"
+    raise InputError(f"{table.name}: name the column that is judged by --metric; {there}")
 
 
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
-    known = {score, *(name for name in table.columns if is_spread(name) or plain(name) in RUNS)}
-    called = {plain(name): name for name in [*table.columns][::-1] if name not in known}
-    found = [called[name] for name in (*SETTING.split("|"), *NAME.split("|")) if name in called]
-    if called and not found:
+    known = {score, *called(table.columns, "sd", "count")}
+    columns = [name for name in table.columns if name not in known]
+    settings, names = called(columns, "setting"), called(columns, "name")
+    if columns and not settings + names:
         there = f"there are {listed(table.columns)}"
-        raise InputError(f"{table.path}: name the columns of the arms by --by; {there}")
-    varied = [name for name in found if len({*table.columns[name]}) > 1]
-    settings = [name for name in varied if plain(name) in SETTING.split("|")]
-    return settings or varied[:1] or found[:1]
-
-
-def _columns(table: Table, names: Sequence[str]) -> list[str]:
-    """The columns of names; a last part will do, as ``lr`` for MLflow's ``params.lr``."""
-    found = []
-    for name in map(str.strip, names):
-        ends = [each for each in table.columns if each.endswith((f".{name}", f"/{name}"))]
-        found.append(one_of(table.path, "column", name, table.columns, ends))
-    return found
+        raise InputError(f"{table.name}: name the columns of the arms by --by; {there}")
+    varied = [name for name in settings + names if len({*table.columns[name]}) > 1]
+    return [name for name in varied if name in settings] or (varied + settings + names)[:1]

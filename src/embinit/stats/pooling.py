@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
@@ -26,12 +27,15 @@ class Noise(NamedTuple):
     """The arms that have two values or more, and which of them are odd.
 
     ``values`` are the arms' own, or what is left of them without what each seed does to all arms;
-    ``squares`` are the sums of the squares of their distances from their mean, and ``together``
-    has the sum of all arms that aren't odd, seed by seed.
+    ``squares`` are the sums of the squares of their distances from their mean, ``alike`` is
+    whether an arm is not odd, both in the order of ``values``: the arms made before are first.
+    ``together`` has the sum of all arms that are alike, seed by seed.
     """
 
     values: Mapping[str, np.ndarray]
-    squares: Mapping[str, float]
+    squares: np.ndarray
+    degrees: np.ndarray
+    alike: np.ndarray
     odd: Mapping[str, str]
     together: np.ndarray | None = None
 
@@ -42,10 +46,13 @@ class Noise(NamedTuple):
         if of_seeds and values:
             of_all = sum(values.values()) / len(values)
             values = {name: each - of_all for name, each in values.items()}
-        squares = {name: float(np.sum((v - v.mean()) ** 2)) for name, v in values.items()}
-        odd = _odd(values, squares)
-        alike = [each for name, each in values.items() if name not in odd]
-        return cls(values, squares, odd, np.sum(alike, axis=0) if of_seeds and alike else None)
+        squares = np.array([float(np.sum((v - v.mean()) ** 2)) for v in values.values()])
+        degrees = np.array([len(each) - 1 for each in values.values()], dtype=int)
+        odd = _odd(values, squares, degrees)
+        alike = np.array([name not in odd for name in values], dtype=bool)
+        pooled = [*itertools.compress(values.values(), alike)]
+        together = np.sum(pooled, axis=0) if of_seeds and pooled else None
+        return cls(values, squares, degrees, alike, odd, together)
 
     def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
@@ -58,20 +65,21 @@ class Noise(NamedTuple):
             name = (here or [*self.odd])[0]
             why = f"{name.removeprefix(BEFORE) or 'one arm'} {self.odd[name]}"
             return None, f"{OWN}, since {why}" + ("" if here else ", as do too many arms")
-        members = [n for n in self.values if n not in compared and n not in self.odd]
-        earlier = sum(name.startswith(BEFORE) for name in members)
-        degrees = sum(len(self.values[name]) for name in members) - len(members)
-        squares = math.fsum(self.squares[name] for name in members)
+        names, kept = [*self.values], self.alike.copy()
+        kept[[names.index(name) for name in compared if name in self.values]] = False
+        before = sum(1 for _ in itertools.takewhile(lambda name: name.startswith(BEFORE), names))
+        members, earlier = int(kept.sum()), int(kept[:before].sum())
+        degrees, squares = int(self.degrees[kept].sum()), float(self.squares[kept].sum())
         if self.together is not None and members:
             left_out = (self.values[name] for name in compared if name in self.values)
-            of_seeds = (self.together - sum(left_out)) / len(members)
-            squares -= len(members) * float(np.sum((of_seeds - of_seeds.mean()) ** 2))
-            degrees -= degrees // len(members)
-        if (len(members) < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
-            return None, OWN if len(members) < 2 else f"{OWN}; the other arms have too few runs"
+            of_seeds = (self.together - sum(left_out)) / members
+            squares -= members * float(np.sum((of_seeds - of_seeds.mean()) ** 2))
+            degrees -= degrees // members
+        if (members < 2 or degrees + 1 < ENOUGH_REGISTERED) and not earlier:
+            return None, OWN if members < 2 else f"{OWN}; the other arms have too few runs"
         sd = math.sqrt(max(squares, 0.0) / degrees)
         other = "other arms" if compared else "arms"
-        of = f"{len(members)} {other}" if len(members) > earlier else "runs made before"
+        of = f"{members} {other}" if members > earlier else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
         text = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
         return RegisteredSd(sd * 2**0.5, degrees + 1), text
@@ -90,14 +98,16 @@ def unless_odd(
     return spread if min(above, 1 - above) >= ALIKE else None
 
 
-def _odd(values: Mapping[str, np.ndarray], of_squares: Mapping[str, float]) -> dict[str, str]:
+def _odd(
+    values: Mapping[str, np.ndarray], squares: np.ndarray, degrees: np.ndarray
+) -> dict[str, str]:
     """The arms that vary more or less than all others together, as one that fails now and then."""
     from scipy import special
 
-    odd = {n: "has runs that don't vary" for n, each in values.items() if len({*each}) == 1}
+    constant = np.array([each.min() == each.max() for each in values.values()], dtype=bool)
+    odd = dict.fromkeys(itertools.compress(values, constant), "has runs that don't vary")
     names = [name for name in values if name not in odd]
-    degrees = np.array([len(values[name]) - 1.0 for name in names])
-    squares = np.array([of_squares[name] for name in names])
+    degrees, squares = degrees[~constant], squares[~constant]
     while len(names) > 1 and len(odd) <= MOST_ODD * len(values):
         others = degrees.sum() - degrees
         ratio = squares / degrees * others / (squares.sum() - squares)

@@ -11,6 +11,7 @@ from dataclasses import asdict
 
 from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
+from embinit.scores.arms import USUAL, Arms
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
 from embinit.stats.pooling import Noise
 from embinit.stats.power import MOST_SEEDS, smallest_effect
@@ -28,8 +29,7 @@ def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     rows = [[_cut(row[0]), *row[1:]] for row in _rows(judged, plan)]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ("  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows)
-    told = (conclusion(judged), *table, *how(judged, plan), *notes)
-    return "\n".join(map(printable, told))
+    return "\n".join(map(printable, (conclusion(judged), *table, *how(judged, plan), *notes)))
 
 
 def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
@@ -50,16 +50,30 @@ def conclusion(judged: Sequence[Judged]) -> str:
     for each in judged:
         if each.more is not None:
             more |= {arm: min(more.get(arm, each.more), each.more) for arm in each.short_of}
-    kept = [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]
-    done = [each.arm for each in judged if each.more is None and each.arm not in kept]
-    lists = {"keep": kept}
+    lists = {"keep": [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]}
     for count in sorted({*more.values()}):
         lists[f"run {count} more of"] = [arm for arm in more if more[arm] == count]
-    lists["discard"] = done
-    told = "; ".join(f"{what} {_named(arms)}" for what, arms in lists.items() if arms)
+    done = (each for each in judged if each.more is None)
+    lists["discard"] = [each.arm for each in done if each.verdict is not Verdict.SUPPORTED]
+    what = "; ".join(f"{what} {_named(arms)}" for what, arms in lists.items() if arms)
     if len(judged) > 1:
-        return told
-    return f"{judged[0].verdict}: {told}" + (f" ({judged[0].reason})" if judged[0].reason else "")
+        return what
+    return f"{judged[0].verdict}: {what}" + (f" ({judged[0].reason})" if judged[0].reason else "")
+
+
+def remarks(
+    judged: Sequence[Judged], arms: Arms, noise: Arms | None, named: str | None
+) -> list[str]:
+    """What was taken for granted: the arms' own notes, the baseline, and what pairs nothing."""
+    notes, base = [*arms.notes, *(noise.notes if noise else ())], judged[0].baseline
+    if not named and base != NOISE and base.lower() not in USUAL:
+        notes.append(f"compared with {base}, the first arm; --baseline names another")
+    seeded = any(score.seed for runs in arms.scores.values() for score in runs)
+    if seeded and noise:
+        notes.append("seeds pair nothing where --noise gives the noise of one run")
+    elif seeded and not any(each.paired for each in judged):
+        notes.append("seeds pair nothing: every run needs one, and two arms two in common")
+    return notes
 
 
 def _named(arms: Sequence[str]) -> str:
@@ -87,13 +101,13 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     return [
         f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
         f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
-        *(f"left out, without a partner of its seed: {told}" for told in left[:MOST_NAMES]),
+        *(f"left out, without a partner of its seed: {runs}" for runs in left[:MOST_NAMES]),
     ]
 
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
     """The noise alone: the smallest difference that a few runs show, and the runs for a margin."""
-    spread, told = noise.spread(NOISE)
+    spread, source = noise.spread(NOISE)
     if spread is None:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share = plan.share(1)
@@ -102,9 +116,10 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
     runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
     takes = f"a difference of {plain(plan.margin)} takes {runs} an arm, or fewer paired by seed"
+    level = f"at level {short(share * 100)} %, unpaired"
     return [
-        f"noise: {told}",
-        f"smallest difference shown with 90 % power at level {short(share * 100)} %: {seen}",
+        f"noise: {source}",
+        f"smallest difference shown with 90 % power {level}: {seen}",
         takes if plan.margin else "--margin D prints how many runs a difference of D takes",
     ]
 
