@@ -140,6 +140,8 @@ def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester
     assert "1 ERROR" in capsys.readouterr().out
     assert main([*arguments, "--baseline", "blessed/verdicts.json"]) == Status.BROKEN
     assert "other[scores] was SUPPORTED and is ERROR" in capsys.readouterr().out
+    assert main(["bless"]) == Status.UNUSABLE
+    assert f"not blessed: {error['nodeid']} broke: " in capsys.readouterr().err
     page = (pytester.path / "reports/latest/index.html").read_text()
     assert "This session is not whole." in page
 
@@ -410,7 +412,7 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
     assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
-def test_an_interrupted_session_says_so(session, pytester):
+def test_an_interrupted_session_says_so(session, pytester, capsys):
     """13 claims were replaced by 0, and check said 0."""
     session()
     (pytester.path / "conftest.py").write_text(RAISES)
@@ -420,7 +422,10 @@ def test_an_interrupted_session_says_so(session, pytester):
     assert cut["session"]["unfinished"] == "it was interrupted from the keyboard"
     assert len(cut["claims"]) < 3
     assert main(["check", "reports/latest/verdicts.json"]) == Status.INTERRUPTED
+    said = "the session is unfinished: it was interrupted from the keyboard"
+    assert f"NOT IN ORDER: {said}" in capsys.readouterr().out
     assert main(["bless"]) == Status.UNUSABLE
+    assert f"not blessed: {said}" in capsys.readouterr().err
 
 
 def test_a_session_that_stops_at_the_first_failure_is_unfinished(session):

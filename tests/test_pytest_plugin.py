@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from xml.etree import ElementTree
 
 import jsonschema
@@ -218,7 +219,12 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     suite.runpytest_inprocess("claims", "-k", "holds")
     assert main(arguments) == 4
     assert "1 claims of" in capsys.readouterr().err
+    old = suite.path / "to/verdicts.json"
+    old.write_text(old.read_text().replace('"margin": ', '"margin": 9'))
     assert main([*arguments, "--anyway"]) == 0
+    out = capsys.readouterr().out
+    assert re.search("LOST: .*holds.* states something else: margin", out)
+    assert re.search("LOST: .*falls.* was not asked for, and goes", out)
 
 
 def test_a_paper_that_the_report_lacks_may_be_kept(suite):
@@ -266,14 +272,19 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "is no JSON"), ('{"schema_version": 2}', "'session' is a required property")],
+    [
+        *((text, "is no JSON") for text in ("{", "[" * 99_999, '{"a": NaN}', "\0")),
+        ("null", "is of schema_version None"),
+        ('{"schema_version": 2}', "'session' is a required property"),
+    ],
 )
 def test_what_is_no_verdicts_file_is_refused(tmp_path, capsys, text, said):
-    """By name, with what to do."""
+    """In one line, by name, with what to do."""
     path = tmp_path / "v.json"
     path.write_text(text)
     assert main(["check", str(path)]) == 4
-    assert said in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert (said in error, len(error.splitlines())) == (True, 1)
 
 
 CRASH = """
