@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import struct
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+import malformed
 from embinit.commands.main import main
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
@@ -224,14 +224,10 @@ def test_shards_and_pytorchs_files_read_alike(stored, architecture, tmp_path):
 
 def write(path, words, table):
     """Text, with a header in a .vec, or word2vec's binary format in a .bin."""
-    header = b"" if path.suffix == ".txt" else f"{len(words)} {table.shape[1]}\n".encode()
-    binary = path.suffix == ".bin"
-    rows = (
-        struct.pack(f"<{len(row)}f", *row) if binary else " ".join(map(repr, row)).encode()
-        for row in table.tolist()
-    )
-    lines = (word.encode() + b" " + row + b"\n" for word, row in zip(words, rows, strict=True))
-    path.write_bytes(header + b"".join(lines))
+    if path.suffix == ".bin":
+        path.write_bytes(malformed.binary(words, table))
+    else:
+        path.write_bytes(malformed.text(path.suffix == ".vec", words, table))
     return path
 
 
