@@ -2,10 +2,9 @@
 
     python benchmarks/large.py --records 100000 --claims 1000
 
-Makes a store of records that nothing trained, and a suite of claims over some of them. Measures
-how long it takes to open the store, to plan, judge and report the suite, and to list the store,
-and the most memory that each takes. Then trains the suite from an empty store with 6 seeds, by a
-function that takes no time: what planning, waiting and storing cost. Each step has a process of its
+Makes a store of records that nothing trained, and a suite of claims on a function that takes no
+time. Measures how long it takes to open the store, to train, judge and report the suite, to judge
+it again, and to list the store, and the most memory that each takes. Each step has a process of its
 own. ``--json`` keeps the figures.
 
 ``--parts`` measures only what a trainer of such a function costs, in milliseconds: to start it, to
@@ -53,43 +52,29 @@ for number in range({claims}):
 
 
 def made(folder: Path, records: int, claims: int) -> None:
-    """Makes a project whose claims' runs are all stored, among many other records."""
-    from embinit.claims.definitions import Claim
-    from embinit.runs.modules import load_modules
+    """Makes a project of claims, and a store that has records of none of their runs."""
+    from embinit.runs.functions import plain_training
     from embinit.runs.results import RunResult
-    from embinit.runs.store import _checksum, key_of
+    from embinit.runs.store import _checksum
+    from embinit.specs import RunSpec
 
     (folder / "claims").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    path = folder / "claims/test_mine.py"
-    path.write_text(CLAIMS.format(claims=claims))
-    load_modules([("test_mine", str(path))])
-    module = sys.modules["test_mine"]
-    draw, root = random.Random(5000), folder / ".embinit/store"
-    for name in ("locks", "failures"):
-        (root / name).mkdir(parents=True)
-
-    def put(key: str, record: dict[str, object]) -> None:
-        target = root / "runs" / key[:2] / f"{key}.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
+    (folder / "claims/test_mine.py").write_text(CLAIMS.format(claims=claims))
+    (folder / ".embinit/store/runs").mkdir(parents=True)
+    recipe = plain_training(score).spec({})
+    record = RunResult(RunSpec(recipe, 0), {"score": 1.0}).as_record()
+    draw = random.Random(5000)
+    for key in (f"{draw.getrandbits(160):040x}" for _ in range(records)):
+        path = folder / f".embinit/store/runs/{key[:2]}/{key}.json"
+        path.parent.mkdir(exist_ok=True)
         envelope = {"key": key, "checksum": _checksum(record), "record": record}
-        target.write_text(json.dumps(envelope))
+        path.write_text(json.dumps(envelope))
 
-    written, plain = 0, {}
-    for number in range(claims):
-        [on] = Claim.of(getattr(module, f"test_{number}")).experiments("micro")
-        for arm in (f"low-{number}", f"high-{number}"):
-            # Every tenth claim is open at its first looks, so that all of them are taken.
-            is_open = number % 10 == 0
-            for seed in range(20 if is_open else 10):
-                run = on.run(arm, seed)
-                score = draw.random() + (arm.startswith("high") and (0.2 if is_open else 20.0))
-                plain = RunResult(run, {"score": score}).as_record()
-                put(key_of(run, None), json.loads(json.dumps(plain)))
-                written += 1
-    record = json.loads(json.dumps(plain))
-    for _ in range(written, records):
-        put(f"{draw.getrandbits(160):040x}", record)
+
+def score(seed: int) -> float:
+    """What other records are of."""
+    return float(seed)
 
 
 def measured(folder: Path, *command: str) -> dict[str, float]:
@@ -165,15 +150,15 @@ def steps(claims: int) -> dict[str, tuple[str, ...]]:
     """The commands that are measured, by what they do."""
     python = sys.executable
     test = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
-            "-p", "no:playwright", "claims")  # fmt: skip
+            "-p", "no:playwright", "--embinit-seeds=6", "claims")  # fmt: skip
     return {
         "open the store": (python, "-c", OPEN),
         "count its runs": (python, "-c", OPEN + "print(len([*store]))"),
         "collect the suite": (*test, "--collect-only"),
-        "plan, judge and report the suite": test,
+        "train it, with 6 seeds": test,
+        "judge it again": test,
         "judge it again without training": (*test, "--embinit-no-train"),
         "one claim of it": (*test, "-k", f"test_{claims - 1}"),
-        "train it from an empty store": (*test, "--embinit-seeds=6", "--embinit-store=fresh"),
         "list every run": (python, "-m", "embinit", "runs"),
     }
 
@@ -194,7 +179,7 @@ def main() -> int:
             print("milliseconds:", parts(folder))
             return 0
         began = time.monotonic()
-        made(folder, max(parsed.records, 10 * parsed.claims), parsed.claims)
+        made(folder, parsed.records, parsed.claims)
         print(f"made in {time.monotonic() - began:.0f} s", flush=True)
         for name, command in steps(parsed.claims).items():
             figures[name] = measured(folder, *command)

@@ -69,7 +69,7 @@ def judged(trials: int, measured: int = 10) -> Rule:
 
 RULES: dict[str, Rule] = {
     "any lower number": any_lower,
-    "two baselines": two_baselines,
+    "beat two baselines": two_baselines,
     "`judge`, each trial alone": judged(0),
     "`judge --trials 100`": judged(TRIALS),
     "`judge --trials 100`, noise of 30": judged(TRIALS, 30),

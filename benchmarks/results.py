@@ -10,6 +10,7 @@ README's table of findings is written too, and the first paper's statements with
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,7 +107,7 @@ def _session(document: Document) -> str:
                 f"of another session, blessed {when}, at `{revision}`",
             )
         )
-    return _table(("session", ""), rows)
+    return _table(("session", "value"), rows)
 
 
 def _runs(session: Document) -> str:
@@ -243,10 +244,7 @@ def earlier(documents: Sequence[Document]) -> str:
     data = {one["data"] for each in older for one in each["summary"]["findings"]}
     if not data:
         return ""
-    return (
-        f"The verdicts on {' and '.join(sorted(data))} were decided by an older rule; the present "
-        "one may give others.\n"
-    )
+    return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
 
 
 def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:
@@ -270,10 +268,11 @@ def documents_of() -> list[Document]:
 
 
 def readme(documents: Sequence[Document], text: str) -> str:
-    """The README with its table of findings written anew."""
+    """The README with its table of findings written anew, each cell in short, such as ``3/4``."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = findings_as_markdown(documents, short=True)
+    table = re.sub(r"(\d+) of (\d+)(, \d+ [a-z]+( run)?)*", r"\1/\2", table)
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

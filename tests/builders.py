@@ -20,6 +20,7 @@ from embinit.runs.kinds import KINDS
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
 from embinit.specs import FunctionRecipe, R, RunSpec
+from embinit_papers.kim2024.experiments import experiments
 
 
 def set_apart(
@@ -61,6 +62,18 @@ def make_experiment(**changes: Any) -> ModelExperiment:
         "margin": 4.0,
     }
     return ModelExperiment(**{**usual, **changes})
+
+
+def small_experiment(role: str, cut: Cut, **training: Any) -> ModelExperiment:
+    """An experiment of the first paper with little to train, which follows no BLEU."""
+    [one] = experiments("micro", ("glove",), (role,))
+    one = one.changed()
+    return dataclasses.replace(
+        one,
+        model=dataclasses.replace(one.model, layers=1, feed_forward=16),
+        training=dataclasses.replace(one.training, **training),
+        data=dataclasses.replace(one.data, max_length=7, cut=cut),
+    )
 
 
 def make_result(

@@ -183,7 +183,7 @@ INFINITE = (-math.inf, math.inf)
             OPEN,
             {"difference": 0.0, "interval": INFINITE},
             Kind.LOST,
-            "[–, –], 6 seeds",
+            "now:    UNDECIDED; 0.00, 6 seeds",
         ),
         ("SUPPORTED", {}, {"relation": ">="}, Kind.LOST, "relation >= in place of >"),
         ("SUPPORTED", {}, {"metric": "chrf"}, Kind.LOST, "measure chrf in place of bleu"),

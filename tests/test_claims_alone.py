@@ -10,6 +10,7 @@ from builders import set_apart
 from embinit.options import REGISTER
 from embinit.pytest_plugin.claims_alone import asks_for_claims_alone
 from embinit.runs.functions import TRAININGS
+from test_wrong_claims import CLAIMS
 
 OURS, THEIRS = "from embinit import claim\n", "def test_theirs():\n    pass\n"
 
@@ -75,23 +76,6 @@ def test_installed_claims_and_registering_are_claims_alone(asks):
     assert asks("tests", register="10")
 
 
-CLAIM = """
-import random
-
-from embinit import Family, claim, experiment, training
-
-@training(measures=["score"])
-def fit(seed, arm):
-    return {"low": 1, "high": 9}[arm] + random.Random(f"{seed} {arm}").random()
-
-ON = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)
-
-@claim("mine/f/a", says="High is above low", family=Family("mine/f", size=1), on=ON)
-def test_a(arms):
-    assert arms["high"] > arms["low"]
-"""
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -107,7 +91,7 @@ def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, told)
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.makeini("[pytest]\nembinit_short_options = all\nfilterwarnings = error\n")
-    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIM)
+    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
     done = pytester.runpytest_inprocess("claims", *given)
     done.assert_outcomes(passed=1)
     assert told in done.outlines

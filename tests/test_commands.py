@@ -9,17 +9,15 @@ import re
 import signal
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import embinit
-from builders import make_function_run, make_result, set_apart
-from embinit import registry
+from builders import make_function_run, make_result
 from embinit.commands import new, register
-from embinit.commands.main import COMMANDS, main
+from embinit.commands.main import main
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import Status
 from embinit.options import OPTIONS
@@ -246,27 +244,3 @@ def test_an_end_of_the_command_is_the_end_of_its_child(run_in):
 
 def test_what_pytest_prints_without_a_session_is_a_success(run_in):
     assert run_in("", "--markers") == Status.IN_ORDER
-
-
-def test_another_packages_command_is_loaded_where_it_is_asked_for(capsys, tmp_path, monkeypatch):
-    """embinit's own commands load none, or each would cost what the slowest package costs."""
-    (tmp_path / "says.py").write_text(
-        "def add(commands):\n"
-        "    commands.add_parser('say').set_defaults(run=lambda parsed: print('said') or 0)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    points = {"say": "says:add", "broken": "nowhere.at.all:add"}
-    made = [EntryPoint(name, value, "embinit.commands") for name, value in points.items()]
-    with monkeypatch.context() as patch:
-        patch.setattr(registry.metadata, "entry_points", lambda group: made)
-        set_apart(patch, COMMANDS, empty=True)
-        registry._points.cache_clear()
-        Store(tmp_path / "store")
-        assert main(["runs", "--store", str(tmp_path / "store")]) == Status.IN_ORDER
-        assert "says" not in sys.modules
-        assert main(["say"]) == Status.IN_ORDER
-        assert capsys.readouterr().out.endswith("said\n")
-        assert main(["broken"]) == Status.UNUSABLE
-        [line] = capsys.readouterr().err.splitlines()
-        assert "command 'broken' is nowhere.at.all:add" in line
-    registry._points.cache_clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import io
 import json
 import tarfile
@@ -26,10 +25,10 @@ from embinit.randomness import stream
 from embinit.runs.store import Store, key_of
 from embinit_papers.kim2024.experiments import experiments, without_vectors
 from embinit_papers.kim2024.numbers import stands_for
-from test_benchmarks import BENCHMARKS, load
+from test_benchmarks import load
+from test_claims import FOLDERS, functions
 
 full = load("full")
-CLAIMS = BENCHMARKS.parent / "claims/embinit_papers/kim2024"
 DIMS = {"glove": 300, "minilm": 384, "t5": 512, "bert": 768, "mbert": 768}
 
 
@@ -181,26 +180,15 @@ def test_the_runs_that_fit_end_before_the_last_packing(left, part, pace):
     assert left <= 0 or ends(fit + 1) > left - 1e-6
 
 
-def test_a_unit_is_less_than_nine_minutes_on_either_machine():
-    """With its registering seeds. An H100 is slower."""
-    every = full.parts()
-    for unit in {one.unit for one in every}:
-        assert 1.15 * sum(one.seconds for one in every if one.unit == unit) < 540
-
-
 def asked():
     """The runs that the first paper's claims ask for on ``full``, by the claim."""
     cases = {}
-    for path in sorted(CLAIMS.glob("test_*.py")):
-        spec = importlib.util.spec_from_file_location(f"full_{path.stem}", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for test in vars(module).values():
-            claim = Claim.of(test)
-            for one in () if claim is None else claim.experiments("full"):
-                case = read(test, one, lock=Lock(CLAIMS / NAME))
-                assert case.obstacle is None, f"{case.id}: {case.obstacle}"
-                cases[case.id] = set(case.runs())
+    for test in functions("kim2024"):
+        claim = Claim.of(test)
+        for one in () if claim is None else claim.experiments("full"):
+            case = read(test, one, lock=Lock(FOLDERS["kim2024"] / NAME))
+            assert case.obstacle is None, f"{case.id}: {case.obstacle}"
+            cases[case.id] = set(case.runs())
     return cases
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import random
 import re
 import statistics
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import jsonschema
 import pytest
 
-from builders import make_experiment, make_result, set_apart
+from builders import make_experiment, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, nearest_lock
-from embinit.claims.pilot import margin_of
+from embinit.claims.pilot import margin_of, noise_floor_runs
 from embinit.claims.registration_status import (
     difference,
     frozen,
@@ -29,11 +26,14 @@ from embinit.claims.registration_status import (
 from embinit.claims.roles import Role
 from embinit.commands import register
 from embinit.commands.main import main
+from embinit.lab.evaluation.analogies import evaluate
 from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
 from embinit.runs.functions import TRAININGS
+from embinit_papers.kim2024.experiments import probes
+from test_claims import FOLDERS, functions
 
 CLAIMS = """
 import random
@@ -284,50 +284,24 @@ def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
 
 def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, monkeypatch):
     """Of what the paper names, and once."""
-    [first] = PAPERS["kim2024"].noise("micro")[1:2]
-    one = replace(first.experiment, name="task")
-    further = replace(one.metric, name="loss")
-    mine = replace(
-        PAPERS["kim2024"],
-        key="mine",
-        noise=lambda tier: [NoiseFloor(one, (further,))],
-    )
+    one = replace(probes("micro")[0].with_positions("sinusoidal"), baseline="pretrained")
+    mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [NoiseFloor(one)])
     monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
-    trained = []
-
-    def results_of(cohort):
-        trained.extend(cohort.runs)
-        return [
-            make_result(
-                run,
-                accuracy=70.0 + random.Random(str(run)).random(),
-                loss=random.Random(f"loss {run}").random(),
-            )
-            for run in cohort.runs
-        ]
-
-    monkeypatch.setattr("embinit.runs.engines.Task.make", lambda self, *more: results_of(self.what))
     (project / "claims/test_fits.py").write_text(
-        "from dataclasses import replace\n"
         "from embinit import Family, claim\n"
-        "from embinit.papers import PAPERS\n"
-        "ONE = PAPERS['kim2024'].noise('micro')[1].experiment\n"
-        "on = lambda tier: [replace(ONE, name='task')]\n"
+        "from embinit_papers.kim2024.experiments import probes\n"
+        "on = [probes('micro')[0].with_positions('sinusoidal')]\n"
         "@claim('mine/fits/above', says='a', family=Family('mine/fits'), on=on)\n"
         "def test_above(arms):\n"
-        "    assert arms['xavier'] > arms['pretrained']\n"
+        "    assert arms['pretrained'] > arms['pretrained_shuffled']\n"
     )
     ran = embinit("register", "--seeds", "3")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    lock = Lock(project / "claims" / NAME)
-    assert len(lock.document["noise_floors"]) == 2
-    for metric in (one.metric, further):
-        floor = lock.noise_floor(one, metric)
-        runs = [run for run in trained if run.recipe.table.init == one.baseline][:3]
-        results = results_of(SimpleNamespace(runs=runs))
-        assert floor["sd"] == pytest.approx(statistics.stdev(map(metric.of, results)), rel=1e-4)
-        assert floor["margin"] == margin_of(floor["sd"])
-    assert ran.stdout.count("baseline noise of task on micro") == 2
+    assert ran.stdout.count(f"baseline noise of {one.name} on micro") == 1
+    floor = Lock(project / "claims" / NAME).noise_floor(one)
+    results = [evaluate(run, None) for run in noise_floor_runs(one, 3)]
+    assert floor["sd"] == pytest.approx(statistics.stdev(map(one.metric.of, results)), rel=1e-4)
+    assert floor["margin"] == margin_of(floor["sd"])
     before = (project / "claims" / NAME).read_bytes()
     assert "baseline noise of" not in embinit("register", "--seeds", "3").stdout
     assert (project / "claims" / NAME).read_bytes() == before
@@ -411,23 +385,16 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
     Those whose runs had been seen by then say so in their lines. Where data is missing, claims on
     real text aren't registered. Each line is a claim's.
     """
-    root = Path(__file__).parents[1]
-    folder = root / "claims/embinit_papers" / paper
-    folder = root / "studies/embinit_studies" if paper == "studies" else folder
-    lock = Lock(folder / NAME)
+    lock = Lock(FOLDERS[paper] / NAME)
     left = set(lock.document["claims"])
-    for path in sorted(folder.glob("test_*.py")):
-        spec = importlib.util.spec_from_file_location(f"claims_of_{paper}_{path.stem}", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for test in vars(module).values():
-            claim = Claim.of(test)
-            tiers = () if claim is None else PAPERS[paper].tiers
-            for each in (one for tier in tiers for one in claim.experiments(tier)):
-                case = read(test, each, lock=lock)
-                now = registration_status(case, case.looks())
-                told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
-                may_lack = ("absent",) if each.tier != "micro" else ()
-                assert now.state in ("afterwards", "beforehand", *may_lack), told
-                left.discard(case.key)
+    for test in functions(paper):
+        claim = Claim.of(test)
+        tiers = () if claim is None else PAPERS[paper].tiers
+        for each in (one for tier in tiers for one in claim.experiments(tier)):
+            case = read(test, each, lock=lock)
+            now = registration_status(case, case.looks())
+            told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
+            may_lack = ("absent",) if each.tier != "micro" else ()
+            assert now.state in ("afterwards", "beforehand", *may_lack), told
+            left.discard(case.key)
     assert left == set()

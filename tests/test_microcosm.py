@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import (
+    SETS,
     Writer,
     antonym_group,
     generator,
@@ -40,12 +41,20 @@ def whole(name: str) -> Splits:
     return task.load(None, Cut())
 
 
-@pytest.mark.parametrize("task", microcosm.MICROCOSM_TASKS, ids=lambda task: task.name)
-def test_the_kept_digest_is_that_of_the_text(task: microcosm.MicrocosmTask) -> None:
-    """Runs' keys rest on it. Where code changed, ``keep_fingerprints()`` writes it anew."""
+DRAWS = ("micro-verb@1000", "micro-verb@1009", "micro-translation@3019")
+
+
+@pytest.mark.parametrize("name", [*(task.name for task in microcosm.MICROCOSM_TASKS), *DRAWS])
+def test_the_kept_digest_is_that_of_the_text(name: str) -> None:
+    """Runs' keys rest on it. Where code changed, ``keep_fingerprints()`` writes it anew.
+
+    All draws of a set have one, so that no session draws a text to know its runs' keys.
+    """
     kept = json.loads(microcosm.FINGERPRINTS.read_text(encoding="utf-8"))
     assert kept["drawn_by"]["code"] == microcosm.drawn_by()["code"]
-    assert kept["fingerprints"][task.name] == microcosm.drawn_fingerprint(task)
+    digests, draws = kept["fingerprints"], sum(map(len, SETS.values()))
+    assert len(digests) == len(microcosm.MICROCOSM_TASKS) * draws
+    assert digests[name] == microcosm.drawn_fingerprint(TASKS[name])
 
 
 def test_a_text_of_other_code_has_no_kept_digest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,24 +81,20 @@ def test_text_is_the_one_the_assets_were_trained_on() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_splits_and_unlabelled_text_are_disjoint(name: str) -> None:
-    """A sentence's checksum gives it to one share, so no text is in two of them."""
-    splits = whole(name)
+def test_splits_are_disjoint_and_labels_are_balanced(name: str) -> None:
+    """A sentence's checksum gives it to one share, of unlabelled text too, so none is in two.
+
+    Labels are drawn evenly first; 5 sigma of a binomial bounds what chance may do.
+    """
+    splits, classes = whole(name), TASKS[name].classes
     parts = [splits.train, splits.validation, splits.test]
     texts = [{example.text for example in part} for part in parts] + [set(unlabelled(3000))]
     assert sum(map(len, texts)) == len(set().union(*texts))
     assert all(len(set(part)) == len(part) for part in parts)
-
-
-@pytest.mark.parametrize("name", NAMES[1:])
-def test_labels_are_balanced(name: str) -> None:
-    """Labels are drawn evenly first; 5 sigma of a binomial bounds what chance may do."""
-    splits, classes = whole(name), TASKS[name].classes
-    labels = Counter(example.label for example in splits.train)
-    assert set(labels) == set(range(classes))
-    size = len(splits.train)
-    spread = 5 * (size * (classes - 1)) ** 0.5 / classes
-    assert all(abs(count - size / classes) < spread for count in labels.values())
+    labels, size = Counter(example.label for example in splits.train), len(splits.train)
+    for label in range(classes):
+        bound = 5 * (size * (classes - 1)) ** 0.5 / classes
+        assert abs(labels[label] - size / classes) < bound
 
 
 @given(st.integers(0, 2**32 - 1).map(str), st.sampled_from([0, 9003]))

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
 from embinit.claims.lock import NAME, Lock
 from embinit.papers import PAPERS
+from test_claims import FOLDERS
 
-HOMES = {
-    "kim2024": Path(__file__).parents[1] / "claims/embinit_papers/kim2024",
-    "chung2021": Path(__file__).parents[1] / "claims/embinit_papers/chung2021",
-    "studies": Path(__file__).parents[1] / "studies/embinit_studies",
-}
 GUESSING = {"translation": 0, "sentiment": 50, "inference": 100 / 3}
 
 
 def learnt(key):
     """What each registered baseline scores above guessing, with its experiment and measure."""
-    lock = Lock(HOMES[key] / NAME)
+    lock = Lock(FOLDERS[key] / NAME)
     for floor in PAPERS[key].noise("micro"):
         for measure in floor.metrics:
             task = measure.name.split("_")[0] if key == "chung2021" else floor.experiment.role

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from builders import set_apart
+from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data import preparation
@@ -22,7 +22,6 @@ from embinit.lab.tables import initial_tables
 from embinit.lab.training.cohorts import train
 from embinit.runs.kinds import Cohort
 from embinit.runs.store import run_key
-from embinit_papers.kim2024.experiments import experiments
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +38,9 @@ def forget():
 
 
 def small(role="translation"):
-    [one] = experiments("micro", ("glove",), (role,))
-    one = one.changed()
-    return replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=1),
-        data=replace(one.data, max_length=24 if role == "inference" else 7, cut=Cut(200, 50, 50)),
-    )
+    one = small_experiment(role, Cut(200, 50, 50), epochs=1)
+    longest = 24 if role == "inference" else 7
+    return replace(one, data=replace(one.data, max_length=longest))
 
 
 @pytest.fixture
@@ -57,12 +51,8 @@ def ready(tmp_path):
     return tmp_path / "ready"
 
 
-@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
-def test_what_is_read_is_what_was_prepared(tmp_path, role):
-    """Tensors, words, counts and references; and the vectors of every vocabulary."""
-    one = small(role)
-    preparation.write(one.data, [one.source], None, Writer(tmp_path))
-    first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
+def assert_same(first, again):
+    """Tensors, words, counts and references are the same."""
     assert again.vocabularies == first.vocabularies
     for name in ("train", "validation", "test"):
         for field in dataclasses.fields(preparation.Split):
@@ -72,6 +62,33 @@ def test_what_is_read_is_what_was_prepared(tmp_path, role):
                 assert torch.equal(before, after)
             else:
                 assert before == after
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"?"])
+def test_processes_share_the_text_of_a_data_draw(tmp_path, monkeypatch, damage):
+    """Another process reads what the first has made; a damaged file is made again."""
+    monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path))
+    (tmp_path / preparation.TEXTS).mkdir()
+    data = small("sentiment").data.in_world(9001)
+    first = preparation.prepare(data, None)
+    [file] = tmp_path.glob("texts/*/*.safetensors")
+    made = []
+    monkeypatch.setattr(preparation, "_encoded", lambda *of: made.append(of) or first)
+    if damage is not None:
+        file.write_bytes(file.read_bytes()[:-1] + damage)
+    preparation._prepared.cache_clear()
+    open_directory.cache_clear()
+    assert_same(first, preparation.prepare(data, None))
+    assert len(made) == (damage is not None)
+
+
+@pytest.mark.parametrize("role", ["translation", "sentiment", "inference"])
+def test_what_is_read_is_what_was_prepared(tmp_path, role):
+    """The text; and the vectors of every vocabulary."""
+    one = small(role)
+    preparation.write(one.data, [one.source], None, Writer(tmp_path))
+    first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
+    assert_same(first, again)
     for side in first.vocabularies:
         if initial_tables.covers(one.source, first.task, side, tmp_path):
             found = [

@@ -67,7 +67,7 @@ def test_the_time_left_goes_by_cost():
     stored, costly, cheap = Run("stored"), Run("costly", cost=3.0), Run("cheap")
     plan = Plan(stored, costly, cheap)
     plan.over.add(stored)
-    reached = Progress(plan, lambda: now[0])
+    reached = Progress(plan, clock=lambda: now[0])
     assert reached.look() == snapshot(1, 3, 4 / SECOND)
     work = plan.begins(costly)
     now[0], work.share, work.measured = 40.0, 0.5, (30.0, 0.5)
@@ -99,22 +99,22 @@ def test_all_that_train_share_the_time_left():
     runs = [Run(name) for name in "abc"]
     plan = Plan(*runs, slots=2)
     plan.ends(plan.begins(runs[0]), 10.0)
-    assert Progress(plan, lambda: 10.0).look() == snapshot(1, 3, 10)
+    assert Progress(plan, clock=lambda: 10.0).look() == snapshot(1, 3, 10)
 
 
 def test_the_time_left_is_that_of_later_looks_too():
     """A run is counted once, and what failed is no longer wanted."""
     a, b, failed, c = Run("a"), Run("b"), Run("failed", cost=9.0), Run("c", cost=2.0)
     plan = Plan(a, b, failed)
-    reached = Progress(plan, lambda: 10.0)
-    reached.expect([b, c])
+    later = [b, c]
+    reached = Progress(plan, lambda: later, clock=lambda: 10.0)
     assert reached.look().stored == "0 of about 4 runs"
     plan.failures.add(failed)
     plan.over.add(failed)
     plan.ends(plan.begins(a), 10.0)
     assert reached.look() == snapshot(1, 2, 30, later=1)
     assert not reached.look().ended
-    reached.expect([])
+    later.clear()
     assert reached.look() == snapshot(1, 2, 10)
     plan.ends(plan.begins(b), 20.0)
     assert reached.look().ended
@@ -125,8 +125,7 @@ def test_a_budget_ends_the_time_left():
     now, runs = [10.0], [Run(name) for name in "abcdef"]
     plan = Plan(*runs[:2])
     plan.ends(plan.begins(runs[0]), 10.0)
-    reached = Progress(plan, lambda: now[0], ends=40.0)
-    reached.expect(runs[2:])
+    reached = Progress(plan, lambda: runs[2:], 40.0, lambda: now[0])
     assert reached.look() == snapshot(1, 2, 30, later=2)
     now[0] = 45.0
     assert reached.look() == snapshot(1, 2, 10)

@@ -6,7 +6,6 @@ import json
 import pickle
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import pytest
 
 from embinit.errors import InputError
 from embinit.runs import ray_engine
-from embinit.runs.engines import Task
+from embinit.runs.engines import Task, answer
 from embinit.runs.kinds import Cohort
-from embinit.runs.ray_engine import RayEngine, connect, work
+from embinit.runs.ray_engine import RayEngine, connect
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
 
@@ -69,7 +68,7 @@ put = Store.put
 def told(self, key, result):
     with Path(__file__).with_name("puts").open("a") as file:
         print(key, file=file)
-    put(self, key, result)
+    return put(self, key, result)
 
 
 Store.put = told
@@ -87,7 +86,6 @@ def cluster() -> Iterator[Any]:
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
         made = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
         made.add_node(**node)
-        made.node_settings = node
         yield made
         made.shutdown()
 
@@ -99,18 +97,11 @@ def suite(root: Path) -> Path:
     return root
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
-
-
 def run(root: Path, *arguments: str) -> dict[str, Any]:
     """Run a suite to its end; its verdicts document."""
-    done = subprocess.run(command(*arguments), cwd=root, capture_output=True, text=True)
-    return document(root, done.returncode, done.stdout + done.stderr)
-
-
-def document(root: Path, status: int, told: str) -> dict[str, Any]:
-    assert status in (0, 1), told
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
     return dict(json.loads((root / "reports/latest/verdicts.json").read_text()))
 
 
@@ -128,13 +119,6 @@ def decided(document: dict[str, Any]) -> dict[str, Any]:
 def puts(root: Path) -> list[str]:
     path = root / "puts"
     return path.read_text().split() if path.exists() else []
-
-
-def wait_for(condition: Any, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "nothing happened in time"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -160,13 +144,13 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
         connect(cluster.address, "cuda")
 
 
-def test_a_task_returns_what_its_input_is_at_fault_for(tmp_path):
+def test_a_task_answers_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
     task = Task(Cohort((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
-    error = work((), pickle.dumps(task))
-    assert isinstance(error, InputError)
-    assert "sst2/train.tsv.gz" in str(error)
+    kind, reason, details = answer((), pickle.dumps(task))
+    assert (kind, "sst2/train.tsv.gz" in reason) == ("failed", True)
+    assert "in make_apart" in details
 
 
 def test_a_cohort_takes_a_core_or_a_gpu(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import shutil
 import tomllib
 from pathlib import Path
@@ -14,7 +13,7 @@ from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
-from embinit.report.summary import summarise, tables
+from embinit.report.summary import tables
 from embinit.stats.statements import RULE
 from test_claims import functions
 
@@ -59,47 +58,6 @@ def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypa
         assert redecide.turned(flipped) == {entry["id"]: ("NOT RUN", redecide.again(entry))}
 
 
-@pytest.mark.parametrize(
-    ("made", "real", "verdict", "cells"),
-    [
-        (-3.0, -0.5, "SUPPORTED", "| −3.0, −0.5 |"),
-        (-3.0, 0.5, "UNDECIDED", "| **−3.0, (0.5)** |"),
-    ],
-)
-def test_made_languages_stand_beside_real_text(results, made, real, verdict, cells):
-    """Once a difference, whoever claims it and which way round; only of what both trained."""
-
-    def claim(name, task, difference, decided, arms=("GloVe", "Xavier"), metric="bleu"):
-        left, right = arms
-        one = {"arms": {"left": left, "right": right}, "metric": metric, "verdict": decided}
-        id = f"kim2024/{name}[glove-{task}]"
-        comparisons = [one | {"difference": difference}]
-        return {"id": id, "task": task, "trained": True, "control": False} | {
-            "comparisons": comparisons
-        }
-
-    def document(task, difference, decided):
-        turned = ("Xavier", "GloVe")
-        return {
-            "claims": [
-                claim("a", task, difference, decided),
-                claim("b", task, -difference, decided, arms=turned),
-                claim("c", task, difference, decided, metric="sigma"),
-            ]
-        }
-
-    alone = claim("d", "multi30k-en-de", 1.0, "SUPPORTED", ("Other", "Xavier"))
-    of_real = document("multi30k-en-de", real, verdict)
-    of_real["claims"].append(alone)
-    told = results._beside(document("micro-translation", made, "SUPPORTED"), of_real)
-    [row] = [line for line in told.splitlines() if "GloVe" in line]
-    assert row.startswith("| GloVe − Xavier " + cells)
-    assert "Other" not in told
-    decided, is_open = ("1", "0") if verdict == "SUPPORTED" else ("0", "1")
-    assert f"Of {decided} that real text decides" in told
-    assert f"of {is_open} undecided ones 0" in told
-
-
 def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
     """A tier that is blessed is on the page; one in another tier's folder is refused."""
     folders = {folder.name for folder in (ROOT / results.REFERENCES).iterdir()}
@@ -127,34 +85,6 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
                 counted += int(row[-1].partition(" of ")[2])
     findings = [one for each in documents for one in each["claims"] if not one["control"]]
     assert counted == len(findings)
-
-
-def test_a_verdict_that_nothing_has_has_no_column(results, documents):
-    """NO EFFECT has one where there is any."""
-    copied = json.loads(json.dumps(documents))
-    for document in copied:
-        for claim in document["claims"]:
-            claim["verdict"] = claim["verdict"].replace("NO EFFECT", "UNDECIDED")
-        document["summary"] = summarise(document)
-    assert "| NO EFFECT |" not in results.page(copied)
-
-
-def test_a_statements_row_counts_its_claims_by_verdict(results):
-    """On each tier; a statement without a claim has its reason."""
-    entries = [
-        {"where": "5.1", "says": "A", "claims": ["kim2024/f/a", "kim2024/f/b"], "how": "faithful"},
-        {"where": "T2", "says": "B", "claims": [], "how": "missing", "why": "trivial"},
-    ]
-    claims = [
-        {"id": f"kim2024/f/{name}", "verdict": verdict}
-        for name, verdict in (("a[x]", "SUPPORTED"), ("b[x]", "REFUTED"), ("c[x]", "SUPPORTED"))
-    ]
-    made = {"session": {"tier": "micro"}, "claims": claims, "rule": []}
-    real = {"session": {"tier": "sample"}, "claims": [], "rule": []}
-    text = results.statements([made, real], entries)
-    assert "Of 2 statements: 1 faithful, 0 weakened, 1 missing." in text
-    assert "| 5.1 | A | `f/a`, `f/b` | 1 SUPPORTED, 1 REFUTED | – | faithful |\n" in text
-    assert "| T2 | B |  | – | – | missing: trivial |\n" in text
 
 
 def test_the_papers_statements_name_the_claims_that_there_are(results, documents):

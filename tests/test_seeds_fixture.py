@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -158,6 +159,11 @@ def test_a_files_tests_share_alpha_whatever_is_run_of_them(claims_of):
 
 
 WRONG = f"""{TRAIN}
+import pytest
+
+def setup_module():
+    print("set up once")
+
 def pair(seed):
     return {{"a": 1}}
 
@@ -165,6 +171,16 @@ def boom(seed, bad=False):
     if bad:
         raise RuntimeError("no luck")
     return random.Random(seed).random()
+
+def fails(seed, bad=False):
+    raise ValueError("bad data")
+
+def diverges(seed, depth=1):
+    return float("nan") if seed > 5007 else 1.0
+
+@pytest.fixture
+def depth(request):
+    return request.param * 1000
 
 def test_holds(seeds):
     assert seeds(train, tied=False) < seeds(train)
@@ -194,24 +210,40 @@ def test_same(seeds):
 
 def test_positional(seeds):
     assert seeds(train, 3) < 3
+
+def test_noise_fails(seeds):
+    assert seeds(fails, bad=True) > seeds(fails)
+
+def test_noise_diverges(seeds):
+    assert seeds(diverges, depth=2) < seeds(diverges)
+
+@pytest.mark.parametrize("depth", [1, 2], indirect=True)
+def test_indirect(seeds, depth):
+    assert seeds(train, depth=depth) > 0
 """
-MISTAKES = [
-    "test_fitted.py:19: a test with seeds is read before fixtures are there, and takes tmp_path",
-    "test_fitted.py:25: 'mine' is a lambda, a method, or made inside of another function",
-    "pair returned a dict; return one number, or name several by @training",
-    "RuntimeError: no luck (test_fitted.py:13): arm 'bad=True', seeds 0, 1, 2 and 3 more",
-    "test_fitted.py:34: test_fitted:train can't be called for the arm 'train(tide=3)'",
-    "test_fitted.py:36: test_nothing asserts no comparison of arms",
-    "train() and train() are one run, so that no number can differ",
-    "seeds takes one function, and its arguments by name, as in seeds(train, lr=0.1)",
-]
+MISTAKES = {
+    "fixture": "test_fitted.py:34: a test with seeds is read before fixtures are there, and takes",
+    "local": "test_fitted.py:40: 'mine' is a lambda, a method, or made inside of another function",
+    "pair": "pair returned a dict; return one number, or name several by @training",
+    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
+    "argument": "test_fitted.py:49: test_fitted:train can't be called for the arm 'train(tide=3)'",
+    "nothing": "test_fitted.py:51: test_nothing asserts no comparison of arms",
+    "same": "test_fitted.py:54: train() and train() are one run, so that no number can differ",
+    "positional": "test_fitted.py:58: seeds takes one function, and its arguments by name, as in",
+    # The noise that their margins come from can't be measured.
+    "noise_fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=False', seeds 5000, 5001",
+    "noise_diverges": "diverges() has no score from seeds 5008, 5009 (score is nan), on which its",
+    "indirect": "test_fitted.py:66: a test with seeds is read before fixtures are there: leave in",
+}
 
 
-def test_each_mistake_is_one_line_and_costs_no_other_test(claims_of):
-    status, told, known = claims_of(WRONG)
+def test_each_mistake_is_its_tests_first_line_and_costs_no_other_test(claims_of):
+    """Reading claims sets a module up once."""
+    status, told, known = claims_of(WRONG, "-s")
     assert status == 3
-    for line in MISTAKES:
-        assert line in told, told
+    assert told.count("set up once") == 1
+    first = dict(re.findall(r"^_+ test_(\w+)\[\S* _+\n(.*)$", told, re.M))
+    assert {name: line[: len(MISTAKES[name])] for name, line in first.items()} == MISTAKES
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
 
 
@@ -267,38 +299,6 @@ def test_arms_that_cannot_differ_break_their_claims(claims_of):
     assert known["score[seeds]"]["reason"].startswith("the score doesn't vary")
 
 
-RAISES = """
-import random
-
-def train(seed, bad=False):
-    if bad:
-        return None
-    raise ValueError("bad data")
-
-def test_holds(seeds):
-    assert seeds(train, bad=True) > seeds(train)
-
-def test_returns(seeds):
-    assert seeds(train, bad=True).within(1) > 0
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("holds", "ValueError: bad data (test_fitted.py:7): arm 'bad=False', seeds 5000, 5001"),
-        ("returns", "train returned a NoneType; return one number, or name several"),
-    ],
-)
-def test_the_first_line_is_why_a_run_failed(claims_of, name, first):
-    """Though only the noise that its margin comes from was measured by then."""
-    status, told, _ = claims_of(RAISES, "-k", name)
-    assert status == 3
-    lines = told.splitlines()
-    [head] = [n for n, line in enumerate(lines) if line.startswith("___") and name in line]
-    assert lines[head + 1].startswith(first), told
-
-
 STRANGERS = """
 import sys
 import pytest
@@ -321,45 +321,6 @@ def test_given_by_name(seeds):
 def test_nothing_was_loaded():
     assert not {each for each in sys.modules if each.startswith("embinit.claims")}
 """
-
-
-def test_noise_that_left_no_number_breaks_the_claim(claims_of):
-    """Its margin would be none, and the claim green."""
-    train = TRAIN.replace(
-        "    noise =", "    if seed > 5000:\n        return float('nan')\n    noise ="
-    )
-    status, told, _ = claims_of(FIVE_LINES.replace(TRAIN, train))
-    assert status == 3, told
-    assert "train(tied=True) has no score from seeds 5001, 5002" in told
-    assert "(score is nan), on which its noise is measured" in told
-    assert "give .within(a margin)" in told
-
-
-IN_CLASSES = f"""{TRAIN}
-import pytest
-
-def setup_module():
-    print("set up once")
-
-class TestOuter:
-    def test_tied(self, seeds):
-        assert seeds(train) > seeds(train, tied=False)
-
-    @pytest.mark.parametrize("depth", [1, 2], indirect=True)
-    def test_indirect(self, seeds, depth):
-        assert seeds(train, depth=depth) > 0
-
-@pytest.fixture
-def depth(request):
-    return request.param * 1000
-"""
-
-
-def test_classes_have_claims_and_set_up_runs_once(claims_of):
-    _, told, known = claims_of(IN_CLASSES, "-s")
-    assert told.count("set up once") == 1
-    assert "before fixtures are there: leave indirect out" in told
-    assert known["TestOuter.tied[seeds]"]["verdict"] == "SUPPORTED"
 
 
 def test_a_strangers_own_seeds_are_theirs(pytester):

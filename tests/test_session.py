@@ -23,7 +23,8 @@ from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, Task
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Cohort, Making
+from embinit.runs.ray_engine import RayEngine
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
@@ -141,7 +142,7 @@ def test_any_number_of_trainers_comes_to_the_same_verdicts(suite, monkeypatch):
 
 def test_progress_is_told_while_models_train(suite):
     """Though pytest captures what tests print."""
-    often = "from embinit.pytest_plugin import progress_line\n\nprogress_line.SECONDS = 0.05\n"
+    often = "from embinit.pytest_plugin import training\n\ntraining.LINE_SECONDS = 0.05\n"
     suite.makeconftest(often)
     done = subprocess.run(
         command("claims", "-k", "test_b", "-n", "1"),
@@ -229,9 +230,9 @@ def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     taken = first.take()
     worker = threading.Thread(target=second.ensure, args=(runs,))
     worker.start()
-    others = [run for run in runs if run not in taken.runs]
+    others = [run for run in runs if run not in taken.what.runs]
     wait_for(lambda: all(first.key(run) in first.store for run in others))
-    assert not any(first.key(run) in first.store for run in taken.runs)
+    assert not any(first.key(run) in first.store for run in taken.what.runs)
     assert worker.is_alive()
     first.train(taken, first.here)
     worker.join()
@@ -261,10 +262,35 @@ def test_a_trainer_says_why_it_made_nothing():
     task = Task(Cohort((run,)), ("0" * 40,), None, "cpu")
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
-        with pytest.raises(processes.RunFailed, match=r"^it has other data, ") as error:
+        with pytest.raises(processes.RunFailed, match=r": it has other .+ every machine$") as error:
             trainer.make(task, lambda share: None)
         assert "make_apart" in error.value.__notes__[0]
     trainer.end()
+
+
+def make_slowly(name: str) -> None:
+    """Makes a file, after a while."""
+    time.sleep(0.1)
+    Path(name).touch()
+
+
+def test_who_asks_a_cluster_for_a_table_has_it_then(tmp_path, monkeypatch):
+    """One process of this machine makes them all, and another's answer says nothing."""
+    monkeypatch.setattr(RayEngine, "_watch", lambda self: None)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    engine, lacking = RayEngine("cpu"), []
+
+    def ask(path: Path) -> None:
+        engine.trainer(0)(Task(Making(str(path), make_slowly), (), None, "cpu"), print)
+        lacking.extend([] if path.exists() else [path])
+
+    threads = [threading.Thread(target=ask, args=(tmp_path / str(number),)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine.close()
+    assert (lacking, len([*tmp_path.iterdir()])) == ([], 6)
 
 
 def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypatch):
@@ -278,7 +304,7 @@ def test_what_a_killed_trainer_trained_is_trained_again_once(tmp_path, monkeypat
     assert session.troubles == [f"{session.failure(run)}; what it trained was begun again"]
 
 
-def test_a_session_trains_itself_where_no_process_can_be_started(tmp_path, monkeypatch):
+def test_a_run_says_that_no_process_can_be_started(tmp_path, monkeypatch):
     [run] = small_runs(arms=("xavier",), seeds=(0,))
     session = Session(Store(tmp_path), None, "cpu")
 
@@ -288,8 +314,7 @@ def test_a_session_trains_itself_where_no_process_can_be_started(tmp_path, monke
     monkeypatch.setattr(processes.subprocess, "Popen", refuse)
     with session.trained_by(two_processes()):
         session.ensure([run])
-    assert session.result(run) is not None
-    assert session.troubles[0].startswith("no process can be started that trains: ")
+    assert session.failure(run).startswith("no process can be started that trains: [Errno 11]")
 
 
 def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
@@ -331,11 +356,11 @@ def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     one.want(runs[:2])
     other.want(runs[1:])
     mine, rest = one.take(), other.take()
-    assert set(mine.runs) == set(runs[:2])
-    assert rest.runs == (runs[2],)
+    assert set(mine.what.runs) == set(runs[:2])
+    assert rest.what.runs == (runs[2],)
     for work in (mine, rest):
         work.locks.close()
-    assert other.take().runs == (runs[1],)
+    assert other.take().what.runs == (runs[1],)
 
 
 def test_a_pretraining_is_a_run_like_others(tmp_path):

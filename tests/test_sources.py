@@ -57,7 +57,6 @@ def test_text_vectors_come_back_exactly(tmp_path_factory, ending, seed, wanted):
     source = TextVectors("mine", path)
     found = source.lookup(wanted)
     assert source.dim == 5
-    assert source.words(99) == WORDS
     for word, row, known in zip(wanted, found.values, found.found.tolist(), strict=True):
         assert known == (word in WORDS)
         assert torch.equal(row, table[WORDS.index(word)] if known else torch.zeros(5))
@@ -114,7 +113,6 @@ def test_words_written_as_bytes_literals_are_decoded(tmp_path):
     found = TextVectors("mine", path).lookup([*words, "<unk>"])
     assert found.found.all()
     assert found.values[:-1, 0].tolist() == [row + 0.5 for row in range(len(words))]
-    assert TextVectors("mine", path).words(3) == tuple(words[:3])
 
 
 def test_one_word_without_quotes_makes_quotes_part_of_words(tmp_path):
@@ -139,7 +137,6 @@ def tables(draw):
 def same(source, words, table):
     found = source.lookup([*words, "no such word"])
     assert source.dim == table.shape[1]
-    assert source.words(len(words)) == tuple(words)
     assert found.found.tolist() == [True] * len(words) + [False]
     assert torch.equal(found.values[:-1], table)
 
@@ -234,7 +231,7 @@ def test_arrays_come_back_by_their_words(tmp_path, kind):
     source = open_source("mine", path)
     found = source.lookup(["Straße", "missing", "the"])
     assert isinstance(source, ArrayVectors)
-    assert (source.dim, source.words(2)) == (5, WORDS[:2])
+    assert source.dim == 5
     assert found.found.tolist() == [True, False, True]
     assert torch.equal(found.values[0], torch.tensor(table[2].astype(np.float32)))
     assert found.values.dtype == torch.float32

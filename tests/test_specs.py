@@ -9,20 +9,13 @@ from dataclasses import fields, replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from builders import (
-    make_function_run,
-    parts_of,
-    values_of,
-    with_part,
-)
+from builders import parts_of, values_of, with_part
 from embinit import specs
 from embinit.lab import specs as lab_specs
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
 from embinit.specs import FunctionRecipe, RunSpec, canonical
-from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import probes
-from embinit_studies.table_pretraining import pretrainings
+from test_kinds import EXAMPLES
 
 CLASSES = [
     one
@@ -51,15 +44,7 @@ def told(run, path):
 
 def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
     """The tests below go through what a run is made of, so no class may stand beside it."""
-    run = next(
-        iter([one.run(chung2021.USUAL, 0) for one in chung2021.experiments("micro")]),
-    )
-    met = {type(part) for _, part in parts_of(run)}
-    [table] = [one.run("pretrained", 0) for one in pretrainings("micro")][:1]
-    [probe] = [one.run("pretrained", 0) for one in probes("micro")][:1]
-    met |= {type(part) for one in (table, probe) for _, part in parts_of(one)}
-    met |= {type(part) for _, part in parts_of(make_function_run())}
-    assert met == set(CLASSES)
+    assert {type(part) for run in EXAMPLES for _, part in parts_of(run)} == set(CLASSES)
     assert all(one.__dataclass_params__.frozen for one in CLASSES)
 
 

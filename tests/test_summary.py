@@ -94,17 +94,18 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     assert [column for _, column in table.columns] == ["synthetic language", "real text"]
     cells = "replicates, 2 of 3, 1 undecided | mixed, 1 of 2, 1 refuted, 1 not run |"
     assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
-    found = lists([table])
+    found = lists(tables([made, real]))
     assert found["synthetic language"]["Replicates"] == [TITLE]
     assert found["real text"]["Does not replicate, or is mixed"] == [TITLE]
+    assert [*found] == ["real text", "synthetic language"]
     text = " ".join(check(render(made, {}, others=[real])).text.split())
     for words in (
-        "What the synthetic language can't show",
+        "not how large the effect is in English",
         "replicates 2 of 3, 1 undecided",
         "mixed 1 of 2, 1 refuted, 1 not run",
     ):
         assert words in text
-    assert "What the synthetic language can't show" not in check(render(real, {})).text
+    assert "not how large the effect is in English" not in check(render(real, {})).text
     larger = {**real, "session": real["session"] | {"tier": "paper"}}
     names = [column for _, column in tables([real, larger])[0].columns]
     assert names == ["real text, sample tier", "real text, paper tier"]
@@ -123,7 +124,7 @@ def test_each_claim_is_a_finding_of_a_paper_that_names_none():
     rows = [(each["says"], len(each["claims"])) for each in findings]
     assert rows == [("It is a", 2), ("It is b", 2)]
     assert {(each["data"], each["named"]) for each in findings} == {("", False)}
-    assert not lists(tables([make_document(claims)]))
+    assert not tables([make_document(claims)])
 
 
 def test_the_numbers_of_a_finding_are_of_its_median_effect():

@@ -23,11 +23,10 @@ from embinit.lab.models import layers
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import check
-from embinit.lab.tables.positions import multiplier
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.runs.kinds import Cohort
-from embinit.runs.plan import plan
+from embinit.runs.plan import Plan
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
@@ -152,7 +151,9 @@ def test_a_tables_rate_is_that_of_its_own_group_in_torch():
 def test_a_run_has_the_same_bits_beside_any_other_rate(data):
     """Rates are no part of a cohort's key, so runs of all rates are stacked."""
     runs = rated(1.0, 8.0, 0.5, seeds=(5000, 5001))
-    assert len(plan(runs)) == len({run.seed for run in runs})
+    plan = Plan()
+    plan.add(runs)
+    assert len([*iter(plan.take, None)]) == len({run.seed for run in runs})
     chosen = data.draw(st.lists(st.sampled_from(runs), min_size=2, max_size=5, unique=True))
     for run, result in zip(chosen, training.train(Cohort(tuple(chosen))), strict=True):
         assert result.curves == curves_alone(run)
@@ -163,14 +164,7 @@ def curves_alone(run: RunSpec):
     return training.train(Cohort((run,)))[0].curves
 
 
-def test_a_factor_is_a_name_or_a_number():
-    assert multiplier("8", 64) == multiplier("sqrt(D)", 64) == 8.0
-    assert multiplier("0.5", 64) == 0.5
-    for wrong in ("0", "-1", "nan", "inf"):
-        with pytest.raises(InputError, match="finite number above 0"):
-            multiplier(wrong, 64)
-    with pytest.raises(InputError, match="unknown multiplier"):
-        multiplier("twice", 64)
+def test_a_factor_of_probes_is_refused_for_a_model():
     run = base()
     probe = run.changed(positions=replace(run.recipe.positions, pe_scale="sigma_p/sigma_x"))
     with pytest.raises(InputError, match="is for probes"):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from sacrebleu.metrics.bleu import BLEU
 
+from builders import small_experiment
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.vocabulary import MASK
 from embinit.lab.models import initial_state
@@ -20,19 +21,11 @@ from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.experiments import experiments
 
 
 def small(role: str, epochs: int = 2):
-    [one] = experiments("micro", ("glove",), (role,))
-    one = one.changed()  # follows no BLEU, so all settings can be one cohort
-    return replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        # A gentle rate: a steep one makes a difference of rounding a difference of outcome.
-        training=replace(one.training, epochs=epochs, lr=1e-3, batch_size=32),
-        data=replace(one.data, max_length=7, cut=Cut(320, 60, 60)),
-    )
+    # A gentle rate: a steep one makes a difference of rounding a difference of outcome.
+    return small_experiment(role, Cut(320, 60, 60), epochs=epochs, lr=1e-3, batch_size=32)
 
 
 def cohort(role: str) -> list[RunSpec]:
@@ -191,23 +184,29 @@ def test_a_sigma_is_what_the_table_starts_with():
         assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
 
 
-def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(monkeypatch):
-    rates = []
-    honest = CohortTraining.step
+@pytest.fixture
+def rates(monkeypatch):
+    """The rates of each step that a test takes, sorted."""
+    honest, rates = CohortTraining.step, []
 
     def step(self, *arguments):
-        groups = self.optimizer.param_groups
-        rates.append(float(groups[0]["lr"]))
+        rates.append(sorted(float(group["lr"]) for group in self.optimizer.param_groups))
         honest(self, *arguments)
 
     monkeypatch.setattr(CohortTraining, "step", step)
-    spec = small("sentiment", 3).run("xavier", 0)
-    recipe = replace(spec.recipe.training, schedule="linear")
-    [result] = train(Cohort((spec.changed(training=recipe),)))
-    steps = len(rates)
-    assert rates == pytest.approx(
-        [recipe.lr * (steps - number) / (steps + 1) for number in range(steps)], rel=1e-5
-    )
+    return rates
+
+
+def falling(run):
+    return run.changed(training=replace(run.recipe.training, schedule="linear"))
+
+
+def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(rates):
+    run = falling(small("sentiment", 3).run("xavier", 0))
+    [result] = train(Cohort((run,)))
+    steps, lr = len(rates), run.recipe.training.lr
+    wanted = [lr * (steps - number) / (steps + 1) for number in range(steps)]
+    assert [rate for [rate] in rates] == pytest.approx(wanted, rel=1e-5)
     assert len(result.curves["train_loss"]) == 3
     assert set(result.curves) == {"train_loss"}  # one point is no curve
     assert "best_epoch" not in result.measures
@@ -220,8 +219,7 @@ def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(m
 def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
     """Whether it broke before the epoch that is measured or in it; the other run goes on."""
     one = small("sentiment", 3)
-    runs = [one.run(init, 0) for init in ("xavier", "pretrained")]
-    runs = [run.changed(training=replace(run.recipe.training, schedule="linear")) for run in runs]
+    runs = [falling(one.run(init, 0)) for init in ("xavier", "pretrained")]
     healthy = train(Cohort(tuple(runs)))
     honest = CohortTraining.train_epoch
     for epoch in (0, 2):
@@ -240,18 +238,10 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
         assert other.measures == healthy[1].measures
 
 
-def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(monkeypatch):
+def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(rates):
     """The last epoch's model translates; each table's rate falls in proportion."""
-    honest, rates = CohortTraining.step, []
-
-    def step(self, *arguments):
-        rates.append(sorted(float(group["lr"]) for group in self.optimizer.param_groups))
-        honest(self, *arguments)
-
-    monkeypatch.setattr(CohortTraining, "step", step)
     one = small("translation", 2)
-    runs = [one.run("xavier", 0), one.run("pretrained", 0)]
-    runs = [run.changed(training=replace(run.recipe.training, schedule="linear")) for run in runs]
+    runs = [falling(one.run(init, 0)) for init in ("xavier", "pretrained")]
     runs[1] = runs[1].changed(table=replace(runs[1].recipe.table, rate=4.0))
     together = train(Cohort(tuple(runs)))
     assert all(low > 0 and high == pytest.approx(4 * low) for low, high in rates)

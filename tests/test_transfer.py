@@ -49,6 +49,7 @@ from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
+from test_model import copy_norm as norm
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -136,11 +137,6 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
     return theirs
 
 
-def norm(theirs: torch.nn.LayerNorm, ours: torch.nn.Module, run: int) -> None:
-    theirs.weight.data.copy_(ours.weight[run, 0])
-    theirs.bias.data.copy_(ours.bias[run, 0])
-
-
 @pytest.mark.parametrize(
     ("input_width", "output"), [(12, 20), (20, 8), (12, 16), (16, None)], ids=str
 )
@@ -160,16 +156,6 @@ def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(input_width, output):
         real = ids != PAD
         for ours, state in zip(states[1:], found.hidden_states[1:], strict=True):
             torch.testing.assert_close(ours[run].view(2, 6, -1)[real], state[real])
-
-
-@pytest.mark.parametrize(("input_width", "output"), [(12, 20), (16, None)], ids=str)
-def test_parameters_are_counted_as_theirs_are(input_width, output):
-    """But for the two token types, which our models lack; fine-tuning has the encoder alone."""
-    theirs = theirs_of(masked_model(input_width, output), 0)
-    counts = count_parameters(spec_of(input_width, output), WORDS, LENGTH)
-    assert counts.pretraining == theirs.num_parameters() - 2 * input_width
-    body = theirs.base_model
-    assert counts.finetuning == sum(p.numel() for p in body.parameters()) - 2 * input_width
 
 
 @given(
@@ -266,17 +252,6 @@ def test_words_are_hidden_as_they_should_be(copies, batch, length, share, seed):
     assert torch.equal((labels != NOTHING).sum(dim=-1), wanted.long())
 
 
-def test_a_seed_hides_the_same_whoever_else_is_there():
-    ids = sentences(1, 5, 12, 0)
-    alone = mask_tokens(ids, WORDS, 0.3, [torch.Generator().manual_seed(7)])
-    both = mask_tokens(
-        ids.expand(2, -1, -1), WORDS, 0.3, [torch.Generator().manual_seed(n) for n in (3, 7)]
-    )
-    for one, two in zip(alone, both, strict=True):
-        assert torch.equal(one[0], two[1])
-    assert not torch.equal(both.seen[0], both.seen[1])
-
-
 def test_most_hidden_words_are_masked_few_replaced_or_left():
     """80, 10 and 10 % of 60,000; a random word is the right one in one of 1,000."""
     ids = torch.randint(MASK + 1, 1006, (1, 2000, 100))
@@ -287,25 +262,25 @@ def test_most_hidden_words_are_masked_few_replaced_or_left():
     assert float(left) == pytest.approx(0.1, abs=0.01)
 
 
-def test_the_rate_rises_then_falls():
-    rates = [lr_factor(step, 100, 0.1) for step in range(100)]
-    assert rates[:10] == sorted(rates[:10])
-    assert max(rates) == pytest.approx(1.0, abs=0.02)
-    assert rates[9:] == sorted(rates[9:], reverse=True)
-    assert 0 < rates[-1] < 0.05
-    assert all(0 < rate <= 1 for rate in rates)
-    assert lr_factor(0, 1, 0.1) > 0
+@given(steps=st.integers(1, 300), warm_up=st.floats(0, 0.99))
+def test_the_rate_rises_to_one_and_falls_to_zero(steps, warm_up):
+    """Along two straight lines, as numpy draws them."""
+    rates = [lr_factor(step, steps, warm_up) for step in range(steps)]
+    corners = (-1, warm_up * steps - 1, steps)
+    assert rates == pytest.approx(np.interp(range(steps), corners, (0, 1, 0)))
     with pytest.raises(InputError, match="0 to below 1"):
         lr_factor(0, 10, 1.0)
 
 
 @given(seed=st.integers(0, 50))
 def test_a_probe_is_ridge_regression(seed):
-    """Numpy's least squares over features standardised, with the penalty as further rows."""
+    """Numpy's least squares over features standardised, with the penalty as further rows.
+
+    A feature that never varies changes nothing, and a broken run no other.
+    """
     rng = np.random.default_rng(seed)
     train, test = rng.normal(3, 2, (40, 5)), rng.normal(3, 2, (30, 5))
-    labels = rng.integers(0, 3, 40)
-    answers = rng.integers(0, 3, 30)
+    labels, answers = rng.integers(0, 3, 40), rng.integers(0, 3, 30)
     mean, sigma = train.mean(axis=0), train.std(axis=0, ddof=1)
     scaled, asked = (train - mean) / sigma, (test - mean) / sigma
     wanted = np.eye(3)[labels]
@@ -313,29 +288,15 @@ def test_a_probe_is_ridge_regression(seed):
     outputs = np.vstack((wanted - wanted.mean(axis=0), np.zeros((5, 3))))
     weights = np.linalg.lstsq(rows, outputs, rcond=None)[0]
     right = (asked @ weights + wanted.mean(axis=0)).argmax(axis=1) == answers
-    found = probe_accuracy(
-        torch.tensor(train)[None, None],
-        torch.tensor(labels),
-        torch.tensor(test)[None, None],
-        torch.tensor(answers),
-        3,
+    x, y = (
+        torch.tensor(np.stack((np.insert(part, 5, 7, axis=1), np.full((len(part), 6), np.nan))))
+        for part in (train, test)
     )
-    assert found.shape == (1, 1)
-    assert float(found) == pytest.approx(100 * right.mean())
-
-
-def test_a_probe_reads_what_is_linear_and_spares_a_broken_run():
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(3, 200, 6, generator=generator)
-    labels = (x[0, :, 2] > 0).long()
-    x[1] = x[0] * torch.tensor([1e-3, 1, 1e3, 0, 1, 1]) + 5
-    x[2] = torch.nan
-    found = probe_accuracy(x[:, :150], labels[:150], x[:, 150:], labels[150:], 2)
-    assert float(found[0]) > 90
-    assert float(found[1]) > 90
-    assert float(found[2]) < 80
+    found = probe_accuracy(x[None], torch.tensor(labels), y[None], torch.tensor(answers), 3)
+    assert found.shape == (1, 2)
+    assert float(found[0, 0]) == pytest.approx(100 * right.mean())
     with pytest.raises(InputError, match="two classes"):
-        probe_accuracy(x, torch.zeros(200, dtype=torch.long), x, labels, 2)
+        probe_accuracy(x, torch.zeros(40, dtype=torch.long), y, torch.tensor(answers), 3)
 
 
 def test_translations_are_found_by_what_languages_share():
@@ -351,7 +312,6 @@ def test_translations_are_found_by_what_languages_share():
 
 def test_the_drop_is_from_the_best_layer_to_the_last():
     assert last_and_drop([3.0, 9.0, 4.0]) == (4.0, 5.0)
-    assert last_and_drop([3.0, 4.0, 9.0]) == (9.0, 0.0)
 
 
 TEXT = DataSpec(

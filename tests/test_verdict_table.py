@@ -38,7 +38,7 @@ def entry(name="mine/finding/a[one]", verdict="SUPPORTED", *comparisons, **chang
 def control(verdict, expects):
     return entry(
         "mine/finding/control", verdict, control=True, expects=expects,
-        as_expected=None if verdict == "NOT RUN" else verdict == expects,
+        as_expected=None if verdict in ("NOT RUN", "UNDECIDED") else verdict == expects,
     )  # fmt: skip
 
 
@@ -83,16 +83,19 @@ def test_one_line_a_claim_where_the_terminal_is_wide_enough():
 
 def test_controls_are_marked_and_what_misbehaves_stands_out():
     """A control's REFUTED is no bad news; its SUPPORTED may be."""
-    claims = [control(verdict, "REFUTED") for verdict in ("REFUTED", "SUPPORTED", "NOT RUN")]
+    verdicts = ("REFUTED", "SUPPORTED", "NOT RUN", "UNDECIDED")
+    claims = [control(verdict, "REFUTED") for verdict in verdicts]
     lines = verdict_lines(claims, [], None, True)
     told = [line for line in lines if "mine/finding/control" in line]
     assert "control, as expected" in told[0]
     assert "\x1b[31m" not in told[0]
-    assert "control, expects REFUTED" in told[1]
+    assert "control, not as expected, expects REFUTED" in told[1]
     assert "\x1b[1;31mSUPPORTED" in told[1]
+    assert "control, not run" in told[2]
+    assert "control, too weak" in told[3]
     assert COLOUR.sub("", lines[-1]) == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 0 NOT RUN; "
-        "controls 1 of 3 as expected, 1 not run"
+        "controls 1 of 4 as expected, 1 not run, 1 UNDECIDED"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from builders import set_apart
+from builders import set_apart, small_experiment
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES, ByLanguage
 from embinit.lab.data.sources.base import SourceEntry, Vectors
@@ -24,20 +24,13 @@ from embinit.lab.tables.positions import sinusoidal
 from embinit.lab.training.cohorts import CohortTraining
 from embinit.runs.kinds import Cohort
 from embinit_papers.kim2024 import scaled
-from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.experiments import probes
 
 SIDES = ("encoder", "decoder")
 
 
 def small():
-    [one] = experiments("micro", ("glove",), ("translation",))
-    one = one.changed()
-    return replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=1, batch_size=32),
-        data=replace(one.data, max_length=7, cut=Cut(96, 20, 20)),
-    )
+    return small_experiment("translation", Cut(96, 20, 20), epochs=1, batch_size=32)
 
 
 @pytest.mark.parametrize("side", SIDES)

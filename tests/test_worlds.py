@@ -149,14 +149,6 @@ def test_every_task_is_drawn_in_a_world_s_languages():
         }
 
 
-@pytest.mark.parametrize("name", ["micro-verb@1000", "micro-verb@1009", "micro-translation@3019"])
-def test_the_kept_digest_is_that_of_a_world_s_text(name):
-    """All worlds of a set have one, so that no session draws a text to know its runs' keys."""
-    kept = tasks._kept_fingerprints()
-    assert len(kept) == len(tasks.MICROCOSM_TASKS) * sum(map(len, SETS.values()))
-    assert kept[name] == tasks.drawn_fingerprint(TASKS[name])  # type: ignore[arg-type]
-
-
 def make(*names: str, world: int = FREE, effort: float = 0.02) -> None:
     arguments = ["--worlds", f"{world}", "--sentences", "400", "--effort", f"{effort}"]
     assert main(["make", *arguments, "--only", *names]) == Status.IN_ORDER

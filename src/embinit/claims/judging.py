@@ -22,7 +22,7 @@ from embinit.claims.looks import look
 from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults
 from embinit.errors import InputError, counted
-from embinit.runs.reasons import failure_reason
+from embinit.runs.results import failure_reason
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.interim import Look, schedule, seeds_of_looks

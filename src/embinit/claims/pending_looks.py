@@ -37,10 +37,9 @@ class PendingLook:
     """The look that an open claim would take next.
 
     ``costs`` has the runs that are not stored, with seconds of one core each, and their shares of
-    what is made before them. ``chance`` is that of
-    deciding the claim. ``expected`` has the runs of the first look that decides nine times in ten,
-    were means and spreads true, or else of its last. ``is_owed``: it is taken in any case, as a
-    first look or a control's.
+    what is made before them. ``chance`` is that of deciding the claim. ``expected`` has the runs of
+    the first look that decides nine times in ten, were means and spreads true, or else of its last.
+    ``is_owed``: it is taken in any case, as a first look or a control's.
     """
 
     case: Case
@@ -85,7 +84,8 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     if not lacking or any(map(session.problem, lacking)):
         return None
     still_open = [each for each in decisions if each.open and each.outcome is not None]
-    later = [each for each in looks if each.seeds > _taken(decisions)]
+    taken = max((each.outcome.n for each in still_open if each.outcome is not None), default=0)
+    later = [each for each in looks if each.seeds > taken]
     if not later:
         return None
     chances = [_chance(still_open, each, case.alpha) for each in later]
@@ -147,8 +147,3 @@ def _costs(
         + math.fsum(each.cost / SECOND / waiting[each] for each in session.lacks(run))
         for run in new
     }
-
-
-def _taken(decisions: Sequence[Decision]) -> int:
-    """How many seeds the open comparisons were looked at with."""
-    return max((d.outcome.n for d in decisions if d.open and d.outcome is not None), default=0)

@@ -8,6 +8,7 @@ lost.
 from __future__ import annotations
 
 import argparse
+import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,11 +98,13 @@ def _check(parsed: argparse.Namespace) -> int:
 
 def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
     """Refuses the document of a session that began before ``--since``, or at no time."""
-    from embinit.report.reading import started
-
-    when = started(parsed.verdicts, document)
-    if when.timestamp() < int(parsed.since):
+    text = document["session"]["started"]
+    try:
+        when = datetime.datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{parsed.verdicts}: its session started at {text!r}: {error}") from None
+    if when < int(parsed.since):
         raise InputError(
-            f"{parsed.verdicts} is of an earlier session, which started at {when.isoformat()}; the "
-            "one that was to be checked wrote none"
+            f"{parsed.verdicts} is of an earlier session, which started at {text}; the one that "
+            "was to be checked wrote none"
         )

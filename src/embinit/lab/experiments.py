@@ -32,7 +32,6 @@ class ModelExperiment(Experiment):
     table_rate: float = 1.0  # multiplies the learning rate for the tables
     worlds: range | None = None  # one a seed; None where all share text and vectors
     claims_from: int = 0  # the first seed, behind those whose results are known
-    learns: float | None = None  # what the baseline learns above guessing, in the metric's unit
 
     quantity = InitQuantity
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Generic
 from embinit.lab.draws import split_world
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
 from embinit.lab.tables.recipes import INITS
-from embinit.runs.kinds import MOST_RUNS, Kind, Making
-from embinit.runs.structure import structured
+from embinit.runs.kinds import MOST_RUNS, Kind, Making, structured
 from embinit.specs import RunSpec
 
 NARROW, FEW_RUNS, MANY_RUNS = 128, 5, 48

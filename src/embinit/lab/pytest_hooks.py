@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -91,14 +92,16 @@ def pytest_embinit_collected(
 
     A named source that is broken further down is a UsageError too, and not missing data (NOT RUN).
     """
-    drawn = (getattr(case.experiment, "worlds", None) for case in cases)
-    if _worlds(config) is not None and all(worlds is None for worlds in drawn):
+    drawn = any(getattr(case.experiment, "worlds", None) is not None for case in cases)
+    if _worlds(config) is not None and not drawn:
         raise pytest.UsageError(
             f"{WORLDS} {config.getini(WORLDS)}: no claim here has a "
             "data draw for each seed; leave it out"
         )
     if not config.getoption("embinit_no_train"):
         _make_tables(wanted)
+        if drawn:
+            _share_texts()
     if not (given := pytest_embinit_definitions(config)):
         return
     from embinit.lab.data.sources import is_named_here
@@ -126,3 +129,12 @@ def _make_tables(wanted: Iterable[RunSpec]) -> None:
     from embinit.lab.table_pretraining.making import SECONDS, make_table
 
     microcosm.make_missing(make_table, SECONDS)
+
+
+def _share_texts() -> None:
+    """Has trainers share the text of each data draw, which one of them makes."""
+    from embinit.lab.data.preparation import TEXTS
+    from embinit.lab.data.sources.microcosm import worlds_directory
+
+    with contextlib.suppress(OSError):  # then each makes its own
+        (worlds_directory() / TEXTS).mkdir(parents=True, exist_ok=True)

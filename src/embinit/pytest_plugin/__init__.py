@@ -33,14 +33,12 @@ SHORT_OPTIONS = "embinit_short_options"
 STRICT = "embinit_strict"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
-STARTED: pytest.StashKey[float] = pytest.StashKey()
-"""When the session began: claims may be met, and trained, long before all is loaded."""
 COLLECTED: pytest.StashKey[dict[str, tuple[pytest.Item | pytest.Collector, ...]]] = (
     pytest.StashKey()
 )
 """All that was found in each file and class, of which a test's id selects one."""
 BEGAN: pytest.StashKey[float] = pytest.StashKey()
-"""The same on the clock that never goes backwards, which times are measured on."""
+"""When the session began, by ``time.monotonic``: claims may be met long before all is loaded."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -72,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
-    config.stash[STARTED], config.stash[BEGAN] = time.time(), time.monotonic()
+    config.stash[BEGAN] = time.monotonic()
     config.addinivalue_line(
         "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
     )
@@ -171,7 +169,7 @@ def pytest_make_collect_report(
     report = yield
     option = collector.config.option
     if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
-        from embinit.pytest_plugin.unloadable import explain
+        from embinit.pytest_plugin.items import explain
 
         if explain(report, collector):
             claim_session(collector.config)

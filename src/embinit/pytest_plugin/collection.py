@@ -26,7 +26,6 @@ from embinit.pytest_plugin.items import (
     CASE,
     ITEM_RESULT,
     ItemResult,
-    Unreadable,
     argument,
     cannot_be_read,
     ends_session,
@@ -38,6 +37,11 @@ from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import Surroundings
 
+CONTROL_WITHOUT_ARMS = (
+    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, and "
+    "assert what must be found"
+)
+
 
 class Collection:
     """The collection of a session's claims."""
@@ -46,6 +50,7 @@ class Collection:
         """Collects claims, and plans the runs that ``training`` makes."""
         self._options, self._training = options, training
         self._without: set[object] = set()
+        self._unreadable: dict[object, BaseException] = {}
         self._absent = 0
 
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
@@ -56,23 +61,21 @@ class Collection:
         seeds = self._options.option("seeds")
         try:
             name = experiments_name(metafunc.function, metafunc.cls)
-        except InputError:
-            return  # reported when the claim is read
-        if any(name in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
-            return
-        try:
-            experiments: list[Experiment | Unreadable] = [
+            marks = metafunc.definition.iter_markers("parametrize")
+            if any(name in mark.args[0] for mark in marks):
+                return
+            experiments = [
                 self._fitting(replace(each, seeds=seeds or each.seeds))
                 for each in self._experiments(claim)
             ]
         except BaseException as error:
             if ends_session(error):
                 raise
-            experiments = [Unreadable(error)]
+            self._unreadable[metafunc.function] = error
+            return
         if not experiments:
             self._without.add(metafunc.function)
-        ids = ["unreadable" if isinstance(each, Unreadable) else each.name for each in experiments]
-        metafunc.parametrize(name, experiments, ids=ids)
+        metafunc.parametrize(name, experiments, ids=[each.name for each in experiments])
 
     def _fitting(self, experiment: Experiment) -> Experiment:
         """The experiment in the setting that the options ask for."""
@@ -117,11 +120,14 @@ class Collection:
             self._options.config.hook.pytest_deselected(items=absent)
             items[:] = [item for item in items if item not in absent]
         self._training.surroundings = Surroundings()
-        for item in items:
-            stated = Statement.of(getattr(item, "function", None))
-            if stated is not None and isinstance(item, pytest.Function):
+        tests = [item for item in items if isinstance(item, pytest.Function)]
+        on_seeds = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
+        for item in tests:
+            stated = Statement.of(item.function)
+            if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
+                stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
+            if stated is not None:
                 self._read(item, stated, folder)
-        _refuse_controls_without_arms(items)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
         if not (option.collectonly or option.embinit_debug or registers):
             self._know_noise(items, folder)
@@ -142,6 +148,8 @@ class Collection:
         self._let_it_train(item)
         _check(lambda: nearest_lock(item.path).document)
         try:
+            if item.function in self._unreadable:
+                raise self._unreadable[item.function]
             family = folder.family(stated, self._options.tier)
             case = read_item(item, family, self._options.most_seeds)
         except BaseException as error:
@@ -212,27 +220,6 @@ class Collection:
         if verbosity > 0 and self._options.config.option.collectonly:
             lines += power_summary.claim_lines(self._training.cases)
         return lines
-
-
-def _refuse_controls_without_arms(items: list[pytest.Item]) -> None:
-    """Fails a test that is marked as a control, in a file with ``seeds``, and trains nothing."""
-    tests = [item for item in items if isinstance(item, pytest.Function)]
-    files = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
-    for item in tests:
-        if (
-            item.path in files
-            and SeedsClaim.of(item.function) is None
-            and item.get_closest_marker(CONTROL)
-        ):
-            named = {"nodeid": argument(item), "id": argument(item)}
-            item.stash[ITEM_RESULT] = ItemResult((item.module.__name__, str(item.path)), named)
-            cannot_be_read(
-                item,
-                InputError(
-                    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture "
-                    f"{SEEDS}, and assert what must be found"
-                ),
-            )
 
 
 def _check(act: Callable[[], object], said: str = "") -> None:

@@ -34,8 +34,8 @@ class Conclusion:
         """Concludes what comes out of tests, in the end."""
         self._options, self._training = options, training
         self._results: dict[str, ItemResult] = {}
-        self._errors: list[dict[str, str]] = []  # claims without a verdict
-        self._skipped: list[dict[str, str]] = []
+        self._errors: dict[str, dict[str, str]] = {}  # tests of claims without a verdict
+        self._skipped: dict[str, dict[str, str]] = {}
         self._unfinished: str | None = None  # why the session ended before each had one
         self._unwritten = False  # a result or the report could not be written
         self._reported = self._at_fault = False
@@ -46,7 +46,7 @@ class Conclusion:
         self._reported |= result is not None or crashed
         if result is None:
             if crashed:
-                _tell(self._errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+                _note(self._errors, {"nodeid": report.nodeid}, reason_of(report))
             return
         module, file = result.home
         self._training.modules[module, file] = None
@@ -55,20 +55,19 @@ class Conclusion:
         decided = result.registered or result.verdict is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
-            reason = result.failure or reason_of(report)
-            _tell(self._errors, {**result.named, "reason": reason})
+            _note(self._errors, result.named, result.failure or reason_of(report))
         if report.skipped and not decided and not self._training.registering.is_asked_for:
-            _tell(self._skipped, {**result.named, "reason": skip_reason(report)})
+            _note(self._skipped, result.named, skip_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
         if report.failed:
             self._reported |= hasattr(report, RESULT)
-            _tell(self._errors, {"nodeid": report.nodeid, "reason": reason_of(report)})
+            _note(self._errors, {"nodeid": report.nodeid}, reason_of(report))
         blessed = self._options.blessed or {"claims": ()}
         if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
             self._reported = True
-            _tell(self._skipped, {"nodeid": report.nodeid, "reason": skip_reason(report)})
+            _note(self._skipped, {"nodeid": report.nodeid}, skip_reason(report))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keeps why the session was interrupted."""
@@ -113,10 +112,10 @@ class Conclusion:
         document = {
             "schema_version": SCHEMA_VERSION,
             "session": {"tier": options.tier, "asked_whole": options.asked_whole},
-            "claims": self._verdicts,
-            "audits": self._audits,
-            "errors": self._errors,
-            "skipped": self._skipped,
+            "claims": self._entries("verdict"),
+            "audits": self._entries("audit"),
+            "errors": [*self._errors.values()],
+            "skipped": [*self._skipped.values()],
         }
         return faults(document, options.blessed, FailOn(options.strict))
 
@@ -156,12 +155,12 @@ class Conclusion:
         except InputError:
             store = None  # nothing was trained
         document, results = make_document(
-            self._verdicts,
-            self._audits,
+            self._entries("verdict"),
+            self._entries("audit"),
             store,
             self._circumstances(),
-            errors=self._errors,
-            skipped=self._skipped,
+            errors=[*self._errors.values()],
+            skipped=[*self._skipped.values()],
         )
         self._print_verdicts(terminalreporter, document)
         page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
@@ -176,13 +175,9 @@ class Conclusion:
         )
         terminalreporter.write_line(printable(f"report: {page}"))
 
-    @property
-    def _verdicts(self) -> list[dict[str, Any]]:
-        return [each.verdict for each in self._results.values() if each.verdict is not None]
-
-    @property
-    def _audits(self) -> list[dict[str, Any]]:
-        return [each.audit for each in self._results.values() if each.audit is not None]
+    def _entries(self, of: str) -> list[dict[str, Any]]:
+        entries = (getattr(each, of) for each in self._results.values())
+        return [entry for entry in entries if entry is not None]
 
     def _circumstances(self) -> Circumstances:
         from embinit.report.document import Circumstances
@@ -251,7 +246,6 @@ class Conclusion:
         return f"{header}{self._options.too_many}" + (f", Ray at {cluster}" if cluster else "")
 
 
-def _tell(entries: list[dict[str, str]], entry: dict[str, str]) -> None:
+def _note(entries: dict[str, dict[str, str]], named: dict[str, str], reason: str) -> None:
     """Adds an entry, once for each test."""
-    if entry["nodeid"] not in [each["nodeid"] for each in entries]:
-        entries.append(entry)
+    entries.setdefault(named["nodeid"], {**named, "reason": reason})

@@ -20,6 +20,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.pytest_plugin import COLLECTED
+from embinit.pytest_plugin.claims_alone import text_of
 
 _DECORATED = re.compile(r"^[ \t]*@(?:\w+\.)?claim\b", re.MULTILINE)
 
@@ -124,15 +125,8 @@ def _beside(
         patterns = known.config.getini("python_files")
         for path in sorted(folder.glob("*.py")):
             fits = any(fnmatch.fnmatch(path.name, pattern) for pattern in patterns)
-            if path not in modules and path not in broken and fits and _may_have_claims(path):
+            if path not in modules and path not in broken and fits and "claim" in text_of(path):
                 yield from _collected(known.parent, path, broken)
-
-
-def _may_have_claims(path: Path) -> bool:
-    try:
-        return "claim" in path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
 
 
 def _collected(
@@ -143,7 +137,7 @@ def _collected(
         module = pytest.Module.from_parent(parent, path=path)
         return [each for each in module.collect() if isinstance(each, pytest.Function)]
     except Exception:
-        broken[path] = len(_DECORATED.findall(path.read_text(encoding="utf-8")))
+        broken[path] = len(_DECORATED.findall(text_of(path)))
         return []
     except pytest.skip.Exception:
         return []

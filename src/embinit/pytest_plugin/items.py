@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 import traceback
 import unittest
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.pytest_plugin import CONTROL, RESULT
+from embinit.pytest_plugin.claims_alone import text_of
 from embinit.runs.kinds import kind_of
 from embinit.runs.modules import Home
 from embinit.stats.statements import Verdict
@@ -64,23 +66,16 @@ ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 """What came of a test so far."""
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """Stands in for the experiments of a claim that could not name them."""
-
-    error: BaseException
-
-
 def id_of(item: pytest.Function, statement: Statement) -> str:
     """The id of a test's claim in its experiment, or of its audit."""
     given = parameter(item)
-    return f"{statement.id}[{given.name}]" if isinstance(given, Experiment) else statement.id
+    return statement.id if given is None else f"{statement.id}[{given.name}]"
 
 
-def parameter(item: pytest.Function) -> object:
+def parameter(item: pytest.Function) -> Experiment | None:
     """The experiment among a test's parameters, named after the others for ``seeds``; or None."""
     params = getattr(getattr(item, "callspec", None), "params", {})
-    known = next((e for e in params.values() if isinstance(e, Experiment | Unreadable)), None)
+    known = next((each for each in params.values() if isinstance(each, Experiment)), None)
     if isinstance(known, SeedsExperiment):
         others = [part for part in item.callspec.id.split("-") if part != known.name]
         return replace(known, name="-".join(others) or known.name)
@@ -129,12 +124,9 @@ def bound(item: pytest.Function) -> Callable[..., None]:
 
 def read_item(item: pytest.Function, family: Family, most_seeds: int | None = None) -> Case:
     """Reads the claim in its experiment, with ``most_seeds`` in place of the experiment's."""
-    name, given = experiments_name(item.function, item.cls), parameter(item)
-    if isinstance(given, Unreadable):
-        raise given.error
-    others = [each for each in item.callspec.params if each != name]
+    given = parameter(item)
     on_seeds = SeedsClaim.of(item.function) is not None
-    if not isinstance(given, Experiment) or (others and not on_seeds):
+    if given is None or (len(item.callspec.params) > 1 and not on_seeds):
         raise InputError(
             "a claim can't be parametrised: name several experiments, or write several claims"
         )
@@ -192,6 +184,33 @@ def one_line(node: pytest.Item | pytest.Collector, line: int, error: BaseExcepti
     except ValueError:
         path = node.path
     return f"{path}:{line}: {what}"
+
+
+def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
+    """Ends the report of a module of claims that can't be imported with where and what is wrong.
+
+    False for a module without claims.
+    """
+    call: pytest.CallInfo[object] | None = getattr(report, "call", None)
+    error = None if call is None or call.excinfo is None else call.excinfo.value
+    source = text_of(module.path)
+    if error is None or not re.search(r"\bembinit\b", source) or "claim" not in source:
+        return False
+    if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+        error = error.__cause__
+    line = one_line(module, line_in(module.path, error) or 1, error)
+    # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
+    whole = isinstance(error, InputError) or _ends_in(module.path, error)
+    report.longrepr = line if whole else f"{report.longreprtext}\n\n{line}"
+    return True
+
+
+def _ends_in(path: Path, error: BaseException) -> bool:
+    """Whether an error came about in a file itself, and not in what that calls."""
+    if isinstance(error, SyntaxError):
+        return error.filename == str(path)
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename) == path
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

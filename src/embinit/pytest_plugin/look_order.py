@@ -8,11 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from embinit.claims.judging import Case
-from embinit.claims.pending_looks import (
-    PendingLook,
-    by_decisions_per_second,
-    pending_look,
-)
+from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.errors import counted
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.specs import RunSpec
 
@@ -50,7 +47,6 @@ class LookOrder:
             self._find_next(case)
         order = by_decisions_per_second([*self._pending.values()])
         self._training.session.want(run for look in order for run in look.runs)
-        self._expect()
 
     def wait(self, case: Case) -> None:
         """Returns once nothing more is to be trained for a claim."""
@@ -98,7 +94,6 @@ class LookOrder:
             self._pending[case.id] = found
             for run in found.costs:
                 self._claims_of.setdefault(run, []).append(case.id)
-        self._training.progress.judged = len(self._begun) - len(self._pending), len(self._begun)
 
     def _hand_out(self) -> None:
         """Puts the runs of the most promising looks before all that wait."""
@@ -109,7 +104,6 @@ class LookOrder:
         on_gpu = self._options.option("device") != "cpu"
         ahead = order if on_gpu else order[: max(LOOKS_AHEAD, len(order) // STALE_SHARE)]
         self._training.session.want((run for look in ahead for run in look.costs), first=True)
-        self._expect()
 
     def longer_than_budget(self) -> list[str]:
         """A line where what is owed takes longer than the budget."""
@@ -128,9 +122,13 @@ class LookOrder:
             owed |= look.costs if look.is_owed else {}
         return math.fsum(owed.values()) / self._training.session.slots
 
-    def _expect(self) -> None:
-        """Tells progress which runs are expected."""
-        expected = dict.fromkeys(
-            run for look in self._pending.values() for run in look.expected or look.costs
-        )
-        self._training.progress.expect(expected)
+    def expected(self) -> list[RunSpec]:
+        """The runs that the looks which are pending are expected to take until they decide."""
+        return [run for look in [*self._pending.values()] for run in look.expected or look.costs]
+
+    @property
+    def judged(self) -> str:
+        """How many claims need no more runs, in words; "" before any is known."""
+        every = len(self._begun)
+        told = f"{every - len(self._pending)} of {counted(every, 'claim')} judged, "
+        return told if every else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -14,13 +15,12 @@ from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
 from embinit.options import REGISTER
 from embinit.papers import every_paper
-from embinit.pytest_plugin import BEGAN, STARTED, STRICT
+from embinit.pytest_plugin import BEGAN, STRICT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
-from embinit.stats.interim import seeds_of_looks
 
 SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
 """pytest's options that leave out some of the tests in the files that are named."""
@@ -39,7 +39,7 @@ class SessionOptions:
         """Checks the options; pytest.UsageError where one of them can't be used."""
         self.config = config
         self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
-        self.started = config.stash[STARTED]
+        self.started = time.time() - self.seconds
         self.blessed: Document | None = None
         self.tier, self.is_worker = str(self.option("tier")), bool(self._worker)
         self.strict = bool(config.getini(STRICT))
@@ -94,12 +94,6 @@ class SessionOptions:
         return (base / given).absolute()
 
     @property
-    def baseline_path(self) -> Path | None:
-        """The baseline's file; None without a baseline."""
-        named = self.option("baseline")
-        return None if named is None else self.path("baseline")
-
-    @property
     def asked_whole(self) -> list[str]:
         """The files, folders and modules all of whose tests were asked for, from pytest's root."""
         if any(getattr(self.config.option, name, None) for name in SELECTING):
@@ -120,14 +114,14 @@ class SessionOptions:
         return [each for some in told for each in some]
 
     @property
-    def ends(self) -> float | None:
-        """When the budget ends, by ``time.monotonic``; None without a budget."""
+    def ends(self) -> float:
+        """When the budget ends, by ``time.monotonic``; never without a budget."""
         budget = self.option("budget")
-        return None if budget is None else self.config.stash[BEGAN] + 60 * budget
+        return math.inf if budget is None else self.config.stash[BEGAN] + 60 * budget
 
     def in_time(self, owed: float) -> bool:
         """Whether a budget has time for more than what is owed, which takes so many seconds."""
-        return self.ends is None or time.monotonic() + owed < self.ends
+        return time.monotonic() + owed < self.ends
 
     @property
     def seconds(self) -> float:
@@ -145,11 +139,6 @@ class SessionOptions:
                     f"--embinit-{name} {count}: at most {SEEDS_OF_A_ROLE}, where the seeds of "
                     "controls begin"
                 )
-        if seeds is not None and most is not None:
-            try:
-                seeds_of_looks(seeds, most)
-            except InputError as error:
-                raise InputError(f"--embinit-max-seeds: {error}") from None
         if (budget := self.option("budget")) is not None and not budget >= 0:  # nor NaN
             raise InputError(f"--embinit-budget {budget:g}: give minutes, 0 or more")
         if (registered := self.registered_seeds) is not None and (
@@ -163,9 +152,9 @@ class SessionOptions:
             raise InputError(
                 f"--embinit-engine {self.option('engine')}: it is local, ray or ray:ADDRESS"
             )
-        if self.baseline_path is not None:
+        if self.option("baseline") is not None:
             try:
-                self.blessed = read(self.baseline_path, BY_BLESS)
+                self.blessed = read(self.path("baseline"), BY_BLESS)
                 require_same_tier({"session": {"tier": self.tier}}, self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None

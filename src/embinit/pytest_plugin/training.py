@@ -6,13 +6,13 @@ import contextlib
 import functools
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from embinit.claims.judging import Case
 from embinit.errors import InputError
-from embinit.pytest_plugin import progress_line
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions
@@ -23,6 +23,9 @@ from embinit.runs.modules import Home
 from embinit.runs.progress import Progress, ProgressSnapshot
 from embinit.runs.session import Session
 from embinit.runs.store import Store
+
+LINE_SECONDS, CI_SECONDS = 30.0, 300.0
+"""The seconds between lines on progress: few, but no job is taken for hung."""
 
 
 class Training:
@@ -43,13 +46,14 @@ class Training:
         self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
         self._open = contextlib.ExitStack()
-        if options.on_ray and not (options.config.option.collectonly or options.option("no-train")):
-            self._join_ray()
-        if options.is_worker:
+        idle = options.config.option.collectonly or options.option("no-train")
+        if options.is_worker:  # it trains by itself
             end_with(os.getppid())
+        elif options.on_ray and not idle:
+            self._join_ray()
 
     def _join_ray(self) -> None:
-        """Joins the Ray cluster before anything else; a worker joins its controller's."""
+        """Joins the Ray cluster before anything else."""
         from embinit.runs import ray_engine
 
         try:
@@ -57,7 +61,6 @@ class Training:
         except InputError as error:
             raise pytest.UsageError(str(error)) from None
         self._open.callback(ray_engine.disconnect)
-        self._options.config.option.embinit_engine = f"ray:{self.cluster}"  # for workers too
 
     @functools.cached_property
     def session(self) -> Session:
@@ -79,7 +82,7 @@ class Training:
     @functools.cached_property
     def progress(self) -> Progress:
         """How far the session came."""
-        return Progress(self.session, ends=self._options.ends)
+        return Progress(self.session, self.looks.expected, self._options.ends)
 
     @property
     def _is_open(self) -> bool:
@@ -110,9 +113,8 @@ class Training:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Iterator[None]:
         """Has trainers train, and shows progress, while the tests run."""
-        options = self._options.config
         if self._is_open and self.session.joined and not self._options.is_worker:
-            self._open.enter_context(progress_line.shown(options, self.progress))
+            self._open.enter_context(self._shown())
             if (engine := self._engine()) is not None:
                 self._open.enter_context(self.session.trained_by(engine))
             self._open.enter_context(_ended_by_sigterm())
@@ -121,6 +123,27 @@ class Training:
         finally:
             self.close()
 
+    @contextlib.contextmanager
+    def _shown(self) -> Iterator[None]:
+        """A context that writes how far the session came, now and then, through pytest."""
+        in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(CI_SECONDS if in_ci else LINE_SECONDS):
+                state = self.progress.look()
+                if state is not None and not state.ended:
+                    told = f"{self.looks.judged}{state.stored} stored, {state.estimate}"
+                    _write(self._options.config, f"embinit: {told}")
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
     def close(self) -> None:
         """Ends all training; how far it came is kept."""
         if self._is_open and self.reached is None:
@@ -128,6 +151,18 @@ class Training:
         self._open.close()
         if self._is_open:
             self.session.trainers.end()
+
+
+def _write(config: pytest.Config, line: str) -> None:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if reporter is None:
+        return
+    # The tests' output is captured, and this line is none of it.
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        reporter.ensure_newline()
+        reporter.line(line)
+        reporter.flush()  # into a file, lines would wait for the next test's end
 
 
 @contextlib.contextmanager

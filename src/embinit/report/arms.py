@@ -1,9 +1,8 @@
-"""Group runs into arms, and choose the learning curves that a claim's card shows."""
+"""Choose the learning curves that a claim's card shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from embinit.report.charts import Curves, curves
@@ -15,51 +14,29 @@ MOST_ARMS = 6
 """The most arms that a plot of curves can show: more lines look alike."""
 
 
-@dataclass(frozen=True)
-class Arm:
-    """An arm as the claim names it, and the results of its runs in the order of their seeds."""
-
-    label: str
-    results: tuple[RunResult, ...]
-
-
-def gather(
+def learning_curves(
     comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]
-) -> tuple[Arm, ...]:
-    """The arms of a claim's comparisons, in order of first appearance.
+) -> Curves | None:
+    """Draw the curve that most arms of a claim have, a score before a loss; None without one.
 
     ``results`` are the runs' by their keys in the store; those that it lacks are passed over.
     """
     arms: dict[tuple[str, RunSpec], dict[str, RunResult]] = {}
     for comparison in comparisons:
-        for key in comparison["runs"]:
+        for key in comparison["runs"]:  # a baseline has an empty list
             if (result := results.get(key)) is not None:
-                arm = (comparison["runs"][key], result.spec.without_seed())
+                arm = comparison["runs"][key], result.spec.without_seed()
                 arms.setdefault(arm, {})[key] = result
-    return tuple(
-        Arm(label, tuple(sorted(of_arm.values(), key=lambda result: result.spec.seed)))
-        for (label, _), of_arm in arms.items()
-    )
-
-
-def learning_curves(arms: Sequence[Arm]) -> Curves | None:
-    """Draw the curve that most arms have, a score before a loss; None without one."""
     if len(arms) > MOST_ARMS:
         return None
-    measures = sorted(
-        (MEASURES[name] for name in MEASURES),
-        key=lambda measure: (measure.better != "up", measure.name),
+    measures = sorted((MEASURES[name] for name in MEASURES), key=lambda each: each.better != "up")
+    names = [measure.curve for measure in measures if measure.curve is not None]
+    seen = [(label, [run.curves for run in runs.values()]) for (label, _), runs in arms.items()]
+
+    def having(name: str) -> int:
+        return sum(any(each.get(name) for each in of_arm) for _, of_arm in seen)
+
+    name = max(names, key=having)
+    return curves(
+        name, [(label, [each.get(name, ()) for each in of_arm]) for label, of_arm in seen]
     )
-    known = dict.fromkeys(each.curve for each in measures if each.curve is not None)
-    choices = [
-        (
-            name,
-            [
-                (arm.label, [result.curves.get(name) or () for result in arm.results])
-                for arm in arms
-            ],
-        )
-        for name in known
-    ]
-    name, series = max(choices, key=lambda choice: sum(any(runs) for _, runs in choice[1]))
-    return curves(name, series)

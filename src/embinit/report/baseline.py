@@ -7,15 +7,16 @@ seeds or with an effect that may still be what it was. Any other change has *mov
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.files.writing import without_nan
 from embinit.report.reading import Document
+from embinit.report.verdicts import difference
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
 """What a comparison states, by its field, and what each is called."""
@@ -62,10 +63,8 @@ class FailOn:
         """From the options: ``moved=2``, or ``moved`` for one margin; InputError for others."""
         if given is None:
             return cls(strict)
-        word, equals, size = given.partition("=")
-        with contextlib.suppress(ValueError):
-            if word == "moved" and (margins := float(size if equals else 1)) >= 0:
-                return cls(strict, margins)
+        if found := re.fullmatch(r"moved(?:=(\d+(?:\.\d*)?))?", given):
+            return cls(strict, float(found[1] or 1))
         raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
 
     def includes(self, change: Change) -> bool:
@@ -99,7 +98,7 @@ class Since:
 
 def require_same_tier(document: Document, baseline: Document) -> None:
     """Refuses two documents of different tiers, which can't be compared (InputError)."""
-    now, before = (each["session"]["tier"] for each in (document, baseline))
+    now, before = document["session"]["tier"], baseline["session"]["tier"]
     if now != before:
         raise InputError(f"tier {now} can't be compared with tier {before}")
 
@@ -274,13 +273,5 @@ def _moved(before: Document, after: Document) -> str:
 
 def _numbers(claim: Document) -> str:
     """A claim's verdict with its numbers, or with why it has none."""
-    effects = [
-        f"{_plain(one['difference'])} {one['unit']} "
-        f"[{', '.join(map(_plain, one['interval']))}], {one['n']} seeds"
-        for one in claim["comparisons"]
-    ]
+    effects = [f"{difference(one)}, {counted(one['n'], 'seed')}" for one in claim["comparisons"]]
     return "; ".join([claim["verdict"], *(effects or [claim["reason"]])])
-
-
-def _plain(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4g}"

@@ -72,35 +72,28 @@ def _with_kept(document: Document, old: Document) -> dict[str, Any]:
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
-
-    def kept(name: str) -> list[dict[str, Any]]:
-        return [entry for entry in old.get(name, ()) if entry["id"] not in have]
-
-    left = {"claims": [{"blessed": blessed, **each} for each in kept("claims")]}
-    left |= {"audits": kept("audits")}
-    merged = dict(document) | {
-        name: sorted([*document.get(name, ()), *entries], key=lambda entry: str(entry["paper"]))
-        for name, entries in left.items()
-        if entries
-    }
-    merged["session"] = {**document["session"], **_session_of_both(document, old, left["claims"])}
+    kept = [{"blessed": blessed, **each} for each in old["claims"] if each["id"] not in have]
+    audits = [each for each in old.get("audits", ()) if each["id"] not in have]
+    merged = {**document, "session": _session_of_both(document["session"], old["session"], kept)}
+    for name, entries in (("claims", kept), ("audits", audits)):
+        every = [*document.get(name, ()), *entries]
+        merged[name] = sorted(every, key=lambda entry: str(entry["paper"]))
     return merged | {"summary": summarise(merged)}
 
 
-def _session_of_both(
-    document: Document, old: Document, kept: Sequence[Document]
-) -> dict[str, list[Any]]:
-    """The locks, papers and notes of a session with those of the claims that were kept."""
-    new, before = document["session"], old["session"]
+def _session_of_both(new: Document, old: Document, kept: Sequence[Document]) -> dict[str, Any]:
+    """A session with the papers, locks and notes of the claims that were kept from another."""
     in_use = {(one.get("registration") or {}).get("lock") for one in kept}
-    locks = {one["lock"]: one for one in before.get("locks", ()) if one["lock"] in in_use}
+    locks = {one["lock"]: one for one in old.get("locks", ()) if one["lock"] in in_use}
     locks |= {one["lock"]: one for one in new.get("locks", ())}
-    papers = {one["key"]: one for each in (before, new) for one in each.get("papers", ())}
-    notes = [*new.get("notes", ())]
-    if kept:
-        notes += [f"before: {note.removeprefix('before: ')}" for note in before.get("notes", ())]
-    both = {"locks": [locks[name] for name in sorted(locks)], "papers": [*papers.values()]}
-    return {name: values for name, values in (both | {"notes": notes}).items() if values}
+    papers = {one["key"]: one for each in (old, new) for one in each.get("papers", ())}
+    notes = [f"before: {note.removeprefix('before: ')}" for note in old.get("notes", ()) if kept]
+    both = {
+        "locks": [locks[name] for name in sorted(locks)],
+        "papers": [*papers.values()],
+        "notes": [*new.get("notes", ()), *notes],
+    }
+    return {**new, **{name: values for name, values in both.items() if values}}
 
 
 def compact(document: Document) -> str:

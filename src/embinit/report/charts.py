@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.report.verdicts import effect_in_margins, in_margins
+from embinit.report.verdicts import in_margins
 from embinit.stats.statements import Relation, Verdict
 
 WIDTH, SIDE = 400.0, 14.0
@@ -31,6 +31,9 @@ REACH, HALF, LINE = 40.0, 110.0, 11.0
 
 LARGEST = 1e100
 """Beyond it a value is as good as infinite: axis arithmetic would overflow."""
+
+Point = tuple[float, float, float, float]
+"""An epoch with the mean, the least and the greatest value of its seeds."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Axis:
     end: float
 
     def at(self, value: float) -> float:
-        """The coordinate of ``value``, rounded to a tenth and clipped to the axis."""
+        """The coordinate of a value, which may be infinite: to a tenth, clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
         coordinate = self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
         return round(coordinate, 1) + 0.0
@@ -76,12 +79,12 @@ class Forest:
     floor: float
     ticks: tuple[Tick, ...]
     zero: float
-    shade: tuple[float, float]
+    shade: tuple[float, ...]
     margins: tuple[float, ...]
     dots: str
     mean: float | None
     mean_row: float
-    span: tuple[float, float] | None
+    span: tuple[float, ...] | None
 
 
 @dataclass(frozen=True)
@@ -93,21 +96,11 @@ class Line:
     mean: float
     low: float
     high: float
-    says: str
-
-
-@dataclass(frozen=True)
-class Series:
-    """One arm's curve: the SVG paths of the mean, and of the band around it."""
-
-    label: str
-    line: str
-    band: str
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves of several arms over epochs, with common axes."""
+    """Curves of several arms over epochs: each has its label and the coordinates of its points."""
 
     height: float
     floor: float
@@ -115,24 +108,23 @@ class Curves:
     name: str
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
-    series: tuple[Series, ...]
+    series: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...]
 
 
-def line_of(place: int, comparison: Mapping[str, Any], verdict: str, says: str) -> Line | None:
+def line_of(place: int, comparison: Mapping[str, Any], verdict: str) -> Line | None:
     """Draw a comparison as line number ``place`` of a finding's plot; None without a margin."""
-    effect, interval = effect_in_margins(comparison), comparison["interval"]
+    effect = in_margins(comparison, comparison["difference"])
     if effect is None:
         return None
-    mean = _at_margins(effect)
-    below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
-    ends = [in_margins(comparison, end) for end in (interval[::-1] if below else interval)]
-    low, high = (
-        _at_margins(open_end if end is None else end)
-        for end, open_end in zip(ends, (-REACH, REACH), strict=True)
-    )
-    if comparison["exact"] or not drawable(interval):
-        low = high = mean
-    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high, says)
+    low = high = mean = _at_margins(effect)
+    if drawable(comparison["interval"]) and not comparison["exact"]:
+        below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
+        ends = [
+            in_margins(comparison, end) for end in comparison["interval"][:: -1 if below else 1]
+        ]
+        low = _at_margins(-REACH if ends[0] is None else ends[0])
+        high = _at_margins(REACH if ends[1] is None else ends[1])
+    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high)
 
 
 def _at_margins(margins: float) -> float:
@@ -158,11 +150,11 @@ def nice_step(least: float) -> float:
     return next((power * unit for unit in (1, 2, 5) if power * unit >= least), power * 10)
 
 
-def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
-    """The range of ``values`` with a share of it as air on either side, never of length zero."""
+def padded(values: Sequence[float]) -> tuple[float, float]:
+    """The range of ``values`` with some air on either side, never of length zero."""
     low, high = min(values), max(values)
     size = max(abs(low), abs(high))
-    air = (high - low) * share
+    air = 0.06 * (high - low)
     if high - low <= max(1e-9 * size, 1e-90):
         air = 0.1 * size if size > 1e-90 else 1.0
     return low - air, high + air
@@ -181,31 +173,29 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
     tested = Relation.ALIKE if comparison["verdict"] == Verdict.NO_EFFECT else relation
     shown = tested.uses_margin and 0 < margin < LARGEST
     bounds = [one for one in tested.bounds(margin) if math.isfinite(one)] if shown else []
-    axis = _forest_axis([*seen, 0.0, *bounds], drawable(comparison["interval"]))
+    seen += [0.0, *bounds]
+    low, high = padded(seen)
+    # A much longer interval runs off the ends.
+    air = 1.5 * (high - low)
+    reach = [max(low - air, min(high + air, end)) for end in drawable(comparison["interval"])]
+    axis = Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
     places = enumerate(sorted(axis.at(value) for value in differences))
     dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
     mean_row = 24 + DOT_STEP * min(DOT_ROWS, len(differences))
-    low, high = (_end(axis, end) for end in comparison["interval"])
-    shade = relation.bounds(margin if shown else 0.0)
+    ends = zip(comparison["interval"], (-math.inf, math.inf), strict=True)
+    span = tuple(axis.at(out if finite(end) is None else end) for end, out in ends)
     return Forest(
         height=mean_row + 54,
         floor=mean_row + 17,
         ticks=axis.ticks(5),
         zero=axis.at(0.0),
-        shade=(axis.at(max(axis.low, shade[0])), axis.at(min(axis.high, shade[1]))),
+        shade=tuple(map(axis.at, relation.bounds(margin if shown else 0.0))),
         margins=tuple(map(axis.at, bounds)),
         dots=dots,
         mean=None if mean is None else axis.at(mean),
         mean_row=mean_row,
-        span=None
-        if low is None and high is None
-        else (axis.start if low is None else low, axis.end if high is None else high),
+        span=None if comparison["interval"] == [None, None] else span,
     )
-
-
-def _end(axis: Axis, end: object) -> float | None:
-    known = drawable([end])
-    return axis.at(known[0]) if known else None
 
 
 def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
@@ -225,7 +215,10 @@ def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) ->
         name=name.replace("_", " ").replace("bleu", "BLEU"),
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
-        series=tuple(_series(label, part, horizontal, vertical) for label, part in summaries),
+        series=tuple(
+            (label, tuple((horizontal.at(x), *map(vertical.at, values)) for x, *values in part))
+            for label, part in summaries
+        ),
     )
 
 
@@ -235,44 +228,15 @@ def _tick_text(value: float, places: int) -> str:
     return f"{value:.{places}f}".replace("-", MINUS)
 
 
-def _forest_axis(seen: Sequence[float], ends: Sequence[float]) -> Axis:
-    """An axis that holds all values seen; a much longer interval runs off its ends."""
-    low, high = padded(seen)
-    air = 1.5 * (high - low)
-    reach = [max(low - air, min(high + air, end)) for end in ends]
-    return Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
-
-
-def _over_seeds(
-    seeds: Sequence[Sequence[object]],
-) -> list[tuple[float, float, float, float]]:
+def _over_seeds(seeds: Sequence[Sequence[object]]) -> list[Point]:
     """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))
-    # The last epoch is kept whatever the step: it is the one that gets read off.
+    # From the last epoch backwards: it is the one that gets read off.
     summary = []
-    for epoch in sorted({*range(0, longest, step), longest - 1} - {-1}):
+    for epoch in reversed(range(longest - 1, -1, -step)):
         known = drawable(values[epoch] for values in seeds if epoch < len(values))
         if known:
             mean = math.fsum(known) / len(known)
             summary.append((epoch + 1.0, mean, min(known), max(known)))
     return summary
-
-
-def _series(
-    label: str,
-    summary: Sequence[tuple[float, float, float, float]],
-    horizontal: Axis,
-    vertical: Axis,
-) -> Series:
-    """A curve and its band; each point has x, y, and the least and the greatest y."""
-    if not summary:
-        return Series(label, "", "")
-
-    def path(points: Iterable[tuple[float, float]]) -> str:
-        return " ".join(f"{horizontal.at(x):g} {vertical.at(y):g}" for x, y in points)
-
-    line = path((x, mean) for x, mean, _, _ in summary)
-    there = path((x, greatest) for x, _, _, greatest in summary)
-    back = path((x, least) for x, _, least, _ in reversed(summary))
-    return Series(label, f"M{line}{'h0' if len(summary) == 1 else ''}", f"M{there} {back}z")

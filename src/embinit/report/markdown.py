@@ -14,17 +14,16 @@ from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.baseline import LOST_ALONE, FailOn, compare
 from embinit.report.faults import faults
-from embinit.report.summary import AS_CLAIMED, examples, in_words, tables, totals
+from embinit.report.summary import as_claimed, examples, in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
-    NOT_SENSITIVE,
     by_family,
     deciding,
     difference,
-    is_too_weak,
     labelled_means,
+    notes,
     p_in_words,
-    qualified,
+    tier_in_words,
     wanted,
 )
 from embinit.stats.statements import VERDICTS
@@ -60,12 +59,12 @@ def as_markdown(
         others = [str(each) for each in since.changes if not fail_on.includes(each)]
         title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
         lines += [*title, *_items(others), "", since.in_words, ""]
-    if any(each["named"] for each in document["summary"]["findings"]):
+    if tables([document]):
         lines += [findings_as_markdown([document], short=True), ""]
     lines += _claims(document["claims"])
     runs = session["runs"]
     trained = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
-    where = f"{session['tier']} tier, {session['device']}"
+    where = ", ".join(filter(None, [tier_in_words(session), session["device"]]))
     lines.append(_plain(f"{trained}; {where}; {numbers.duration(session['wall_seconds'])}."))
     for note in session.get("notes", ()):
         lines += ["", _plain(note)]
@@ -84,7 +83,7 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
     for table in tables(documents):
         columns = " | ".join(_plain(column) for _, column in table.columns)
         lines += [f"**{_plain(table.short if short else table.citation)}**", ""]
-        lines += [f"| {'finding' if table.named else 'claim'} | {columns} |"]
+        lines += [f"| finding | {columns} |"]
         lines += [f"|{'---|' * (len(table.columns) + 1)}"]
         for says, cells in table.rows:
             told = [
@@ -93,7 +92,9 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
             ]
             lines.append(f"| {' | '.join(map(_plain, [says, *told]))} |")
         lines.append("")
-    return "\n".join(lines or ["There are no claims in these verdicts."])
+    return "\n".join(
+        lines or ["No paper here names findings; name one verdicts.json to see its claims."]
+    )
 
 
 def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
@@ -103,8 +104,7 @@ def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, 
         if (shown := deciding(claim)) is not None:
             where = claim["experiment"] or claim["task"] or claim["place"]
             told.append(
-                f"{where}: {labelled_means(shown)}, {difference(shown)}, "
-                f"{AS_CLAIMED[claim['verdict']]}"
+                f"{where}: {labelled_means(shown)}, {difference(shown)}, {as_claimed(claim)}"
             )
     return "; ".join(told)
 
@@ -138,13 +138,8 @@ def _row(claim: Mapping[str, Any]) -> str:
     where = claim["experiment"] or claim["task"]
     if where:
         says += f" ({_plain(where)})"
-    if claim["control"]:
-        words = {True: "as expected", False: "**not as expected**", None: "says nothing"}
-        says += f"; control, {'too weak' if is_too_weak(claim) else words[claim['as_expected']]}"
     verdict = claim["verdict"]
-    says += f"; {qualified(claim)}" if qualified(claim) else ""
-    says += f"; {NOT_SENSITIVE}" if NOT_SENSITIVE in claim["reason"] else ""
-    cells = [f"{SIGNS.get(verdict, '')} {_plain(verdict)}", says]
+    cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([says, *map(_plain, notes(claim))])]
     shown = deciding(claim)
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable
-from datetime import datetime
 from itertools import pairwise
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
+DEFAULT_TIER = "micro"
+"""The tier that pytest takes where none is named."""
 
 ROUNDING = 1e-9
 """A number below this is taken for 0: it is a rounding error of adding floats."""
@@ -111,22 +112,11 @@ def duration(seconds: object) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def moment(text: str) -> str:
-    """An ISO 8601 time in words; any other text as it is."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return f"{time.day} {time:%B %Y, %H:%M} {time.tzname() or ''}".rstrip()
-
-
-def rerun(nodeid: str, tier: str) -> str:
-    """The command that runs one claim alone, quoted for a POSIX shell."""
-    plain = not set(nodeid) & set('"$`!\\\n')
-    quoted = f'"{nodeid}"' if plain else shlex.quote(nodeid)
-    if not nodeid.partition("::")[0].endswith(".py"):
-        quoted = f"--pyargs {quoted}"
-    return f"pytest {quoted} --embinit-tier {shlex.quote(tier)}"
+def rerun(place: str, tier: str) -> str:
+    """The command that runs a claim, a file, a folder (with its slash) or a module again."""
+    a_path = place.partition("::")[0].endswith((".py", "/"))
+    words = ["pytest", *([] if a_path else ["--pyargs"]), place]
+    return shlex.join([*words, *([] if tier == DEFAULT_TIER else ["--embinit-tier", tier])])
 
 
 def _magnitude(value: float) -> int:

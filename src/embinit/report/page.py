@@ -8,36 +8,25 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from embinit.claims.definitions import Origin
-from embinit.errors import InputError, OutputError, printable
+from embinit.errors import OutputError, printable
 from embinit.files.writing import without_nan, write_atomically
 from embinit.papers import Tier, papers_of
-from embinit.report import numbers, summary, verdicts
-from embinit.report.arms import gather, learning_curves
-from embinit.report.baseline import Since, compare
-from embinit.report.charts import (
-    HALF,
-    LINE,
-    Curves,
-    Forest,
-    Line,
-    forest,
-    line_of,
-    margin_ticks,
-)
+from embinit.report import charts, numbers, summary, verdicts
+from embinit.report.arms import learning_curves
+from embinit.report.baseline import Since, compare, file_of
 from embinit.report.methods import methods
-from embinit.report.reading import SCHEMA_VERSION, unfinished
+from embinit.report.reading import unfinished
 from embinit.runs.results import RunResult
 from embinit.stats.statements import Relation
 
@@ -47,13 +36,11 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim's entry with its anchor, a plot for each comparison, its curves and failed runs."""
+    """A claim's entry with its anchor and its curves."""
 
     claim: Mapping[str, Any]
     anchor: str
-    forests: tuple[Forest | None, ...]
-    curves: Curves | None
-    failures: tuple[str, ...]
+    curves: charts.Curves | None
 
 
 @dataclass(frozen=True)
@@ -62,15 +49,25 @@ class Session:
 
     document: Mapping[str, Any]
     cards: Mapping[str, Card]
-    tiers: tuple[Tier, ...]
     methods: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """The kind of data and the tier."""
-        tier = f"{self.document['session']['tier']} tier"
+        tier = verdicts.tier_in_words(self.document["session"])
         data = next((one["data"] for one in self.document["summary"]["findings"]), "")
-        return f"{data} ({tier})" if data else tier
+        return f"{data} ({tier})" if data and tier else data or tier
+
+    @property
+    def papers(self) -> dict[str, str]:
+        """The short names of its papers by key; tests of one's own belong to none."""
+        return {one["key"]: one["short"] for one in self.document["session"].get("papers", ())}
+
+    @property
+    def tiers(self) -> list[Tier]:
+        """What its papers say of its tier."""
+        name = self.document["session"]["tier"]
+        return [paper.tiers[name] for paper in papers_of(self.papers) if name in paper.tiers]
 
     @property
     def families(self) -> list[tuple[str, list[Card]]]:
@@ -87,21 +84,39 @@ class Session:
         controls = [card for card in self.cards.values() if card.claim["control"]]
         return sorted(controls, key=lambda card: card.claim["as_expected"] is not False)
 
-    def lines(self, finding: Mapping[str, Any]) -> list[tuple[str, Line]]:
-        """The comparisons of a finding for its plot, each with its card's anchor."""
-        shown: list[tuple[str, Line]] = []
+    def lines(self, finding: Mapping[str, Any]) -> list[tuple[str, charts.Line]]:
+        """The comparisons of a finding for its plot, each with its verdict and numbers."""
+        shown: list[tuple[str, charts.Line]] = []
         for name in finding["claims"]:
-            card = self.cards[name]
-            if (one := verdicts.deciding(card.claim)) is not None:
-                says = f"{name}: {verdicts.difference(one)}, {card.claim['verdict']}"
-                line = line_of(len(shown), one, card.claim["verdict"], says)
-                shown += [] if line is None else [(card.anchor, line)]
+            claim = self.cards[name].claim
+            if (one := verdicts.deciding(claim)) is not None:
+                line = charts.line_of(len(shown), one, claim["verdict"])
+                says = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
+                shown += [] if line is None else [(says, line)]
         return shown
 
     def examples(self, finding: Mapping[str, Any]) -> list[Card]:
         """The cards of the claims whose numbers a finding shows."""
         claims = {name: card.claim for name, card in self.cards.items()}
         return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The commands that train again: all claims, and those of the first finding's files."""
+        findings = self.document["summary"]["findings"]
+        asked = {"all claims": [*self.cards]}
+        if findings and findings[0]["named"]:
+            asked["one finding"] = findings[0]["claims"]
+        return {what: self._rerun(names) for what, names in asked.items() if names}
+
+    def _rerun(self, names: Sequence[str]) -> str:
+        files = [file_of(self.cards[name].claim) for name in names]
+        if files[0].endswith(".py"):
+            place = os.path.commonpath(files)
+            place += "" if place.endswith(".py") else "/" if place else "./"
+        else:  # modules
+            place = os.path.commonpath([each.replace(".", "/") for each in files]).replace("/", ".")
+        return numbers.rerun(place, self.document["session"]["tier"])
 
 
 def render(
@@ -113,23 +128,11 @@ def render(
     """The page as HTML text, with curves of the runs whose ``results`` are given by key.
 
     ``others`` are documents of other tiers, ``since`` what changed since a baseline (None without
-    one). InputError if a document has another schema version, or lacks a field.
+    one).
     """
     documents = [document, *others]
-    for each in documents:
-        if each.get("schema_version") != SCHEMA_VERSION:
-            raise InputError(
-                f"verdicts document: schema_version is {each.get('schema_version')!r}, this "
-                f"embinit reads {SCHEMA_VERSION}; run the claims again"
-            )
-    try:
-        page = _environment().get_template("template.html.j2")
-        return printable(page.render(_variables(documents, results, since)))
-    except (KeyError, jinja2.UndefinedError) as error:
-        raise InputError(
-            f"verdicts document: a required field is absent ({error}); "
-            "check it against embinit.report.load_schema()"
-        ) from error
+    page = _environment().get_template("template.html.j2")
+    return printable(page.render(_variables(documents, results), since=since))
 
 
 def write_report(
@@ -140,7 +143,7 @@ def write_report(
 ) -> Path:
     """Writes verdicts.json and index.html, and returns the page's path.
 
-    InputError if the document is none, OutputError if it can't be written.
+    OutputError if it can't be written.
     """
     document = without_nan(document)
     since = None if blessed is None else compare(document, blessed)
@@ -151,8 +154,6 @@ def write_report(
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", text)
         write_atomically(directory / "index.html", page)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise OutputError(f"{directory} is a file; move it, the report goes there") from error
     except OSError as error:
         raise OutputError(
             f"the report in {directory} can't be written ({error.strerror or error}); make room, "
@@ -162,22 +163,24 @@ def write_report(
 
 
 def _variables(
-    documents: Sequence[Mapping[str, Any]],
-    results: Mapping[str, RunResult],
-    since: Since | None,
+    documents: Sequence[Mapping[str, Any]], results: Mapping[str, RunResult]
 ) -> dict[str, Any]:
     """The template's variables."""
-    first, session = documents[0], documents[0]["session"]
-    compared = [each for entry in first["claims"] for each in entry["comparisons"]]
-    keys = dict.fromkeys(key for each in compared for key in each["runs"])
-    used = [results[key] for key in keys if key in results]
-    signatures = sorted({result.signature for result in used if result.signature})
+    keys = {
+        key
+        for entry in documents[0]["claims"]
+        for comparison in entry["comparisons"]
+        for key in comparison["runs"]
+    }
+    signatures = {results[key].signature for key in keys & results.keys()} - {""}
     sessions = [
         Session(
             document,
-            _cards(document["claims"], {} if number else results, number),
-            tuple(_tiers(document)),
-            tuple(methods(document, () if number else signatures)),
+            {
+                claim["id"]: _card(claim, number, {} if number else results)
+                for claim in document["claims"]
+            },
+            tuple(methods(document, () if number else sorted(signatures))),
         )
         for number, document in enumerate(documents)
     ]
@@ -185,71 +188,24 @@ def _variables(
     audits = {audit["id"]: audit for each in documents for audit in each.get("audits", ())}
     every = [card for one in sessions for card in one.cards.values()]
     return {
-        "session": session,
         "sessions": sessions,
         "several": len(sessions) > 1,
         "tables": tables,
         "lists": summary.lists(tables),
         "embeds": any(card.claim["source"] for card in every),
-        "synthetic": any(
-            summary.SYNTHETIC in name for table in tables for _, name in table.columns
-        ),
-        "ticks": margin_ticks(),
-        "since": since,
+        "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
         "lacking": [each for document in documents for each in unfinished(document)],
-        "notes": [
-            f"{one.name}: {note}" if len(sessions) > 1 else note
-            for one in sessions
-            for note in one.document["session"].get("notes", ())
-        ],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
-        "devices": sorted({str(d) for one in used if (d := one.provenance.get("device"))}),
-        "train_seconds": math.fsum(one.seconds for one in used),
-        "used": len(used),
     }
 
 
-def _tiers(document: Mapping[str, Any]) -> Iterable[Tier]:
-    """What a document's papers say of its tier."""
-    name = document["session"]["tier"]
-    keys = dict.fromkeys(entry["paper"] for entry in document["claims"])
-    return (paper.tiers[name] for paper in papers_of(keys) if name in paper.tiers)
-
-
-def _cards(
-    claims: Sequence[Mapping[str, Any]], results: Mapping[str, RunResult], session: int
-) -> dict[str, Card]:
-    anchors = _anchors([claim["id"] for claim in claims], session)
-    return {
-        claim["id"]: _card(claim, anchor, results)
-        for claim, anchor in zip(claims, anchors, strict=True)
-    }
-
-
-def _card(claim: Mapping[str, Any], anchor: str, results: Mapping[str, RunResult]) -> Card:
-    arms = gather(claim["comparisons"], results)
-    failures = (
-        f"{arm.label}, seed {result.spec.seed}: {result.failure}"
-        for arm in arms
-        for result in arm.results
-        if result.failure
-    )
-    plots = tuple(forest(comparison) for comparison in claim["comparisons"])
-    return Card(claim, anchor, plots, learning_curves(arms), tuple(failures))
-
-
-def _anchors(ids: Sequence[str], session: int) -> list[str]:
-    """An anchor for each id; readable, and the same in every session unless ids nearly agree."""
-    anchors: dict[str, None] = {}
-    for name in ids:
-        slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")
-        slug = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-        choices = chain([slug], (f"{slug}-{number}" for number in count(2)))
-        anchors[next(choice for choice in choices if choice not in anchors)] = None
-    return list(anchors)
+def _card(claim: Mapping[str, Any], session: int, results: Mapping[str, RunResult]) -> Card:
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim["id"]).strip("-")
+    anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
+    return Card(claim, anchor, learning_curves(claim["comparisons"], results))
 
 
 @cache
@@ -262,7 +218,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for module in (numbers, verdicts, summary):
+    for module in (charts, numbers, verdicts, summary):
         functions = inspect.getmembers(module, inspect.isfunction)
         environment.filters |= {name: one for name, one in functions if name[0] != "_"}
     environment.filters |= {
@@ -271,11 +227,8 @@ def _environment() -> jinja2.Environment:
         "registered": verdicts.WORDS_OF_STATE.__getitem__,
     }
     environment.globals |= {
-        "half": HALF,
-        "line": LINE,
-        "as_claimed": summary.AS_CLAIMED,
+        "half": charts.HALF,
+        "line": charts.LINE,
         "missing": numbers.MISSING,
-        "decimals": numbers.decimals,
-        "rerun": numbers.rerun,
     }
     return environment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -48,15 +47,6 @@ def load_schema() -> dict[str, Any]:
     text = resources.files("embinit.report").joinpath("verdicts.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
-
-
-def started(path: Path, document: Document) -> datetime.datetime:
-    """When a document's session started; InputError where it doesn't say."""
-    text = document["session"]["started"]
-    try:
-        return datetime.datetime.fromisoformat(text).astimezone(datetime.UTC)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{path}: its session started at {text!r}: {error}") from None
 
 
 def unfinished(document: Document) -> list[str]:

@@ -23,7 +23,7 @@ from embinit.report.verdicts import (
     WORDS_OF_STATE,
     allows_print,
     deciding,
-    effect_in_margins,
+    in_margins,
     is_too_weak,
     qualified,
 )
@@ -32,12 +32,8 @@ from embinit.stats.statements import VERDICTS, Relation, Verdict
 SYNTHETIC, REAL = "synthetic language", "real text"
 """The two kinds of data."""
 
-SYNTHETIC_TASK = "micro-"
-"""How the name of a task begins whose text code makes."""
-
 REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
 INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
-
 
 LISTS = {
     "Replicates": (REPLICATES,),
@@ -46,24 +42,12 @@ LISTS = {
 }
 """The lists that the report begins with, and the outcomes in each."""
 
-WORDS = {
-    Verdict.REFUTED: "refuted",
-    Verdict.NO_EFFECT: "no effect",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.NOT_RUN: "not run",
-}
-"""What a claim is called in a count, where it is not supported."""
-
-AS_CLAIMED = {
+DECIDED = {
     Verdict.SUPPORTED: "as claimed",
     Verdict.REFUTED: "the opposite of the claim",
     Verdict.NO_EFFECT: "smaller than the margin",
-    Verdict.UNDECIDED: "undecided",
-    Verdict.NOT_RUN: "not run",
 }
-"""What a claim's difference shows."""
-
-DECIDED = frozenset((Verdict.SUPPORTED, Verdict.REFUTED, Verdict.NO_EFFECT))
+"""The verdicts that decide a claim, and what its difference then is."""
 
 Entry = Mapping[str, Any]
 
@@ -106,7 +90,7 @@ def tally(finding: Entry) -> str:
     ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
     if not ran:
         return ""
-    others = [f"{verdicts[name]} {words}" for name, words in WORDS.items() if verdicts[name]]
+    others = [f"{verdicts[name]} {name.lower()}" for name in VERDICTS[1:] if verdicts[name]]
     return ", ".join([f"{verdicts[Verdict.SUPPORTED]} of {ran}", *others])
 
 
@@ -116,8 +100,13 @@ def examples(finding: Entry, claims: Mapping[str, Entry]) -> list[Entry]:
         return []
     middle = claims[finding["middle"]]
     others = (claims[name] for name in finding["claims"])
-    differs = (one for one in others if one["verdict"] in DECIDED - {middle["verdict"]})
+    differs = (one for one in others if one["verdict"] in DECIDED.keys() - {middle["verdict"]})
     return [middle, *islice(differs, finding["outcome"] == MIXED)]
+
+
+def as_claimed(claim: Entry) -> str:
+    """What a claim's difference shows, in words."""
+    return DECIDED.get(claim["verdict"], str(claim["verdict"]).lower())
 
 
 def in_words(finding: Entry | None) -> str:
@@ -166,19 +155,15 @@ def _controls(controls: Sequence[Entry]) -> dict[str, int]:
 
 def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     """The counts of claims by author of the statement, and by whether training decides them."""
-    for paper in sorted({entry["paper"] for entry in claims}):
-        for origin in Origin:
-            for trained in (True, False):
-                of_kind = [
-                    entry
-                    for entry in claims
-                    if (entry["paper"], entry["origin"], entry["trained"])
-                    == (paper, origin, trained)
-                ]
-                if of_kind:
-                    whose = f"{origin.in_words} statements"
-                    whose += "" if trained else ", by arithmetic on tables"
-                    yield {"paper": paper, "whose": whose, **_registered(of_kind)}
+    origins = [*Origin]
+    groups: dict[tuple[str, int, bool], list[Entry]] = {}
+    for entry in claims:
+        kind = (entry["paper"], origins.index(entry["origin"]), not entry["trained"])
+        groups.setdefault(kind, []).append(entry)
+    for (paper, origin, arithmetic), of_kind in sorted(groups.items(), key=lambda one: one[0]):
+        whose = f"{origins[origin].in_words} statements"
+        whose += ", by arithmetic on tables" if arithmetic else ""
+        yield {"paper": paper, "whose": whose, **_registered(of_kind)}
 
 
 def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
@@ -206,7 +191,7 @@ def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[
                     "paper": key,
                     "says": each["says"],
                     "named": bool(paper.get("findings")),
-                    "data": _data(document, paper, of_paper),
+                    "data": _data(document["session"]["tier"], paper),
                     "outcome": outcome(verdicts, sum(map(allows_print, counted))),
                     "verdicts": verdicts,
                     "claims": [entry["id"] for entry in counted],
@@ -226,12 +211,10 @@ def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
     return [{"says": text, "claims": [name]} for name, text in says.items()]
 
 
-def _data(document: Mapping[str, Any], paper: Entry, claims: Iterable[Entry]) -> str:
-    """The kind of data; "" where it is unknown."""
-    if paper.get("made"):
-        return SYNTHETIC if document["session"]["tier"] in paper["made"] else REAL
-    made = any(str(entry["task"] or "").startswith(SYNTHETIC_TASK) for entry in claims)
-    return SYNTHETIC if made else ""
+def _data(tier: str, paper: Entry) -> str:
+    """The kind of a paper's data on a tier; "" where it is unknown."""
+    made = paper.get("made")
+    return "" if not made else SYNTHETIC if tier in made else REAL
 
 
 def _middle(claims: Iterable[Entry]) -> Entry | None:
@@ -244,71 +227,64 @@ def _middle(claims: Iterable[Entry]) -> Entry | None:
     stated = [pair for pair in decided if not Relation(pair[1]["relation"]).uses_margin] or decided
     if not stated:
         return None
-    sizes = {id(entry): effect_in_margins(one) or 0.0 for entry, one in stated}
+    sizes = {id(entry): in_margins(one, one["difference"]) or 0.0 for entry, one in stated}
     median = statistics.median_high(sizes.values())
     return next(entry for entry, _ in stated if sizes[id(entry)] == median)
 
 
 @dataclass(frozen=True)
 class Table:
-    """The findings of one paper in several documents.
+    """The findings that one paper names, in several documents.
 
     A column has the number of its document and its kind of data, a row a finding's title and its
-    entry in each column. ``named`` is false where each claim is a finding.
+    entry in each column.
     """
 
     citation: str
     short: str
-    named: bool
     columns: tuple[tuple[int, str], ...]
     rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
 
 
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """The findings of all papers, merged by titles; a paper's name is the first document's."""
-    papers: dict[str, Entry] = {}
-    for document in documents:
-        for each in document["session"].get("papers", ()):
-            papers.setdefault(each["key"], each)
-    every = [document["summary"]["findings"] for document in documents]
+    """The findings of all papers that name some, merged by titles."""
+    named = [[one for one in each["summary"]["findings"] if one["named"]] for each in documents]
+    kinds = [findings[0]["data"] if findings else "" for findings in named]
+    tiers = [f"{document['session']['tier']} tier" for document in documents]
+    # The tier is named where the kind of data is unknown, or that of several documents.
+    names = [
+        kind if kind and kinds.count(kind) == 1 else ", ".join(filter(None, (kind, tier)))
+        for kind, tier in zip(kinds, tiers, strict=True)
+    ]
+    known = [one for document in documents for one in document["session"].get("papers", ())]
     found = []
-    for key in dict.fromkeys(one["paper"] for findings in every for one in findings):
-        of_paper = [[one for one in findings if one["paper"] == key] for findings in every]
-        titles = dict.fromkeys(one["says"] for findings in of_paper for one in findings)
-        columns = [number for number, findings in enumerate(of_paper) if findings]
-        by_title = [{one["says"]: one for one in of_paper[number]} for number in columns]
-        paper = papers.get(key, {})
-        found.append(
-            Table(
-                paper.get("citation", key),
-                paper.get("short", key),
-                any(one["named"] for findings in of_paper for one in findings),
-                tuple((number, _column(documents, of_paper, number)) for number in columns),
-                tuple((says, tuple(each.get(says) for each in by_title)) for says in titles),
-            )
+    for key in dict.fromkeys(one["paper"] for findings in named for one in findings):
+        cells = {
+            (one["says"], number): one
+            for number, findings in enumerate(named)
+            for one in findings
+            if one["paper"] == key
+        }
+        unknown = {"citation": key, "short": key}
+        paper = next((one for one in known if one["key"] == key), unknown)
+        columns = sorted({number for _, number in cells})
+        rows = (
+            (says, tuple(cells.get((says, number)) for number in columns))
+            for says in dict.fromkeys(says for says, _ in cells)
         )
+        headed = tuple((number, names[number]) for number in columns)
+        found.append(Table(paper["citation"], paper["short"], headed, tuple(rows)))
     return found
 
 
-def _column(
-    documents: Sequence[Mapping[str, Any]], findings: Sequence[Sequence[Entry]], number: int
-) -> str:
-    """A column's name: the kind of data, with the tier where it names none or several."""
-    data, tier = findings[number][0]["data"], documents[number]["session"]["tier"]
-    kinds = [each[0]["data"] for each in findings if each]
-    if not data:
-        return f"{tier} tier"
-    return data if kinds.count(data) == 1 else f"{data}, {tier} tier"
-
-
 def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
-    """The titles of the findings that papers name, by kind of data and then by outcome."""
+    """The titles of all findings by kind of data, real text first, and then by outcome."""
     told: dict[str, dict[str, list[str]]] = {}
     for table in every:
-        for says, cells in table.rows if table.named else ():
+        for says, cells in table.rows:
             for (_, column), cell in zip(table.columns, cells, strict=True):
                 if cell is not None:
                     groups = told.setdefault(column, {name: [] for name in LISTS})
                     name = next(name for name in LISTS if cell["outcome"] in LISTS[name])
                     groups[name].append(says)
-    return told
+    return dict(sorted(told.items(), key=lambda one: SYNTHETIC in one[0]))

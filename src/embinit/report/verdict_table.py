@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from embinit.report.numbers import MINUS, number, points
 from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import (
-    NOT_SENSITIVE,
-    bound,
-    by_family,
-    deciding,
-    is_too_weak,
-    means,
-    p_in_words,
-)
+from embinit.report.verdicts import by_family, deciding, means, notes, p_in_words
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -48,25 +40,30 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
     every = [(HEADINGS, ""), *(row for rows in groups.values() for row in rows)]
     widths = [max(len(cells[at]) for cells, _ in every) for at in range(len(HEADINGS))]
     fits = width is None or sum(widths) + 2 * (len(widths) - 1) <= width
-    lines = [_line(HEADINGS, widths, lambda text, _: styled(text, "bold"))] if fits else []
+    below = [0, *widths[1:5], widths[5] + 2, 0]
+
+    def line(cells: tuple[str, ...], style: str, places: Collection[int]) -> str:
+        padded = (
+            text.rjust(width) if at in TO_THE_RIGHT else text.ljust(width)
+            for at, (text, width) in enumerate(zip(cells, widths if fits else below, strict=True))
+        )
+        return "  ".join(
+            styled(text, style if at in places else "") for at, text in enumerate(padded)
+        )
+
+    lines = [line(HEADINGS, "bold", range(7))] if fits else []
     for title, rows in groups.items():
         lines += ["", styled(title, "bold")]
         for cells, style in rows:
-
-            def cell(text: str, at: int, style: str = style) -> str:
-                return styled(text, style) if at in (1, 6) else text
-
-            if fits:
-                lines.append(_line(cells, widths, cell))
-            else:
+            if not fits:
+                lines.append(cells[0])
                 p = f"p {cells[5]}" if cells[5][-1:].isdigit() else cells[5]
-                below = ("", *cells[1:5], p, cells[6])
-                lines += [cells[0], _line(below, [0, *widths[1:5], widths[5] + 2, 0], cell)]
+                cells = ("", *cells[1:5], p, cells[6])
+            lines.append(line(cells, style, (1, 6)))
     lines += _reasons(document, styled)
     for table in tables([document]):
-        if table.named:
-            lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
-            lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
+        lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
+        lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
     told = clean("; ".join(totals(document["summary"])))
     wrapped = textwrap.wrap(told, width) if width else [told]
@@ -78,14 +75,6 @@ def clean(text: object) -> str:
     """``text`` on one line, without control characters and other invisible ones."""
     seen = (" " if sign.isspace() else sign for sign in str(text))
     return "".join(sign for sign in seen if sign.isprintable())
-
-
-def _line(cells: tuple[str, ...], widths: list[int], styled: Callable[[str, int], str]) -> str:
-    padded = (
-        text.rjust(width) if at in TO_THE_RIGHT else text.ljust(width)
-        for at, (text, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join(styled(text, at) for at, text in enumerate(padded))
 
 
 def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
@@ -100,15 +89,11 @@ def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
 
 
 def _claim_row(claim: Mapping[str, Any]) -> Row:
-    verdict, style, notes = claim["verdict"], claim["verdict"], []
+    verdict = style = claim["verdict"]
     if claim["control"]:
-        wrong = claim["as_expected"] is False
         # A control's REFUTED is the right verdict, and so not red.
-        style = "wrong" if wrong else "dim"
-        right = "control, as expected" if claim["as_expected"] else "control"
-        right = "control, too weak" if is_too_weak(claim) else right
-        notes = [f"control, expects {claim['expects']}" if wrong else right]
-    numbers, shown = ("", "", "", ""), deciding(claim)
+        style = "wrong" if claim["as_expected"] is False else "dim"
+    numbers, shown, told = ("", "", "", ""), deciding(claim), notes(claim)
     if shown is not None:
         numbers = (
             f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
@@ -119,14 +104,10 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             p_in_words(shown),
         )
         several = len(claim["comparisons"])
-        notes += [f"the deciding one of {several}"] if several > 1 else []
-        notes += filter(None, [bound(claim)])
+        told += [f"the deciding one of {several}"] if several > 1 else []
         if shown["hangs_on"] is not None:
-            notes.append(f"not robust: changes without seed {shown['hangs_on']}")
-        notes += [clean(claim["reason"])] if verdict == "UNDECIDED" and claim["reason"] else []
-    if verdict == "NO EFFECT" and NOT_SENSITIVE in claim["reason"]:
-        notes.append(NOT_SENSITIVE)
-    return (clean(claim["id"]), verdict, *numbers, "; ".join(notes)), style
+            told.append(f"not robust: changes without seed {shown['hangs_on']}")
+    return (clean(claim["id"]), verdict, *numbers, "; ".join(told)), style
 
 
 def _reasons(document: Mapping[str, Any], styled: Callable[[str, str], str]) -> Iterator[str]:
@@ -136,6 +117,6 @@ def _reasons(document: Mapping[str, Any], styled: Callable[[str, str], str]) -> 
         for claim in document["claims"]
         if claim["verdict"] == "NOT RUN" and not claim["as_expected"]
     )
-    for number_of, (reason, count) in enumerate(reasons.items()):
-        yield from [""] if not number_of else []
+    yield from [""] if reasons else []
+    for reason, count in reasons.items():
         yield f"{styled(f'NOT RUN ({count}):', 'NOT RUN')} {reason}"

@@ -24,6 +24,12 @@ def by_family(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str
     return families
 
 
+def tier_in_words(session: Mapping[str, Any]) -> str:
+    """The tier; "" for tests of one's own, which have none unless they name one."""
+    named = session.get("papers") or session["tier"] != numbers.DEFAULT_TIER
+    return f"{session['tier']} tier" if named else ""
+
+
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The comparison that is shown for a claim: of those that decide it, the least certain."""
     same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
@@ -73,17 +79,6 @@ def difference(comparison: Mapping[str, Any]) -> str:
     return f"{told} {points(comparison['unit'])}".strip()
 
 
-def leaning(comparison: Mapping[str, Any]) -> str:
-    """The probable effect of more seeds on an undecided comparison; "" if it is unknown."""
-    p, against = finite(comparison["p"]), finite(comparison["p_against"])
-    if p is None or against is None:
-        return ""
-    within = finite(comparison["p_no_effect"])
-    if within is not None and within < min(p, against):
-        return "show no effect"
-    return "support it" if p <= against else "refute it"
-
-
 def wanted(comparison: Mapping[str, Any]) -> str:
     """What an undecided comparison needs to be decided, in a few words."""
     needed, hangs_on = comparison["seeds_needed"], comparison["hangs_on"]
@@ -96,13 +91,8 @@ def wanted(comparison: Mapping[str, Any]) -> str:
     return more if hangs_on is None else f"not robust: changes without seed {hangs_on}; {more}"
 
 
-def effect_in_margins(comparison: Mapping[str, Any]) -> float | None:
-    """A comparison's difference over its margin, above 0 in the claimed direction, or None."""
-    return in_margins(comparison, comparison["difference"])
-
-
 def in_margins(comparison: Mapping[str, Any], value: object) -> float | None:
-    """A difference over a comparison's margin, above 0 in the direction that is claimed."""
+    """A difference over a comparison's margin, above 0 in the claimed direction, or None."""
     margin, difference = finite(comparison["margin"]), finite(value)
     if not margin or difference is None:
         return None
@@ -160,6 +150,16 @@ def bound(entry: Mapping[str, Any]) -> str:
     return "estimate below the margin" if small else ""
 
 
+def notes(entry: Mapping[str, Any]) -> list[str]:
+    """What is printed next to a claim's verdict: a control's state, a margin, a lack of power."""
+    found = [bound(entry), NOT_SENSITIVE if NOT_SENSITIVE in entry["reason"] else ""]
+    if entry["control"]:
+        idle = "too weak" if is_too_weak(entry) else "not run"
+        words = {True: "as expected", False: f"not as expected, expects {entry['expects']}"}
+        found.insert(0, f"control, {words.get(entry['as_expected'], idle)}")
+    return [*filter(None, found)]
+
+
 def _qualified(comparison: Mapping[str, Any]) -> str:
     low, high = (finite(bound) or 0.0 for bound in comparison["interval"])
     above, below = low > 0, high < 0
@@ -199,12 +199,9 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The locks that claims were compared with: file and digest of each."""
-    known = {
-        (entry["registration"]["lock"], entry["registration"]["digest"])
-        for entry in claims
-        if "registration" in entry
-    }
-    return [{"lock": lock, "digest": digest} for lock, digest in sorted(known)]
+    known = (entry["registration"] for entry in claims if "registration" in entry)
+    pairs = {(each["lock"], each["digest"]) for each in known}
+    return [{"lock": lock, "digest": digest} for lock, digest in sorted(pairs)]
 
 
 def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:

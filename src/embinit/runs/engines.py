@@ -7,20 +7,18 @@ waits for it. Trainers plan, judge and store nothing.
 from __future__ import annotations
 
 import pickle
-import signal
+import platform
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
-from embinit.runs.machine import end_with, keep_freed_memory, limit_threads, sharers
+from embinit.runs.machine import keep_freed_memory, limit_threads, sharers
 from embinit.runs.modules import Home, load_modules
-from embinit.runs.reasons import failure_reason
-from embinit.runs.results import RunResult
+from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import key_of
 from embinit.runs.trainers.processes import Surroundings, Trainers
 
@@ -61,12 +59,14 @@ class Task:
         """Makes it in a process that knows nothing of its session, from the same data alone."""
         for define in self.definitions:
             define()
-        runs = self.what.runs if isinstance(self.what, Cohort) else ()
-        if [key_of(run, self.data_dir) for run in runs] != [*self.keys]:
-            raise InputError(
-                "it has other data, vectors or versions of packages than the session; have the "
-                "same at the same paths"
-            )
+        try:
+            if [key_of(run, self.data_dir) for run in self.what.runs] != [*self.keys]:
+                raise InputError(
+                    "it has other data, vectors or versions of packages than the session; have "
+                    "the same at the same paths"
+                )
+        except InputError as error:
+            raise InputError(f"{platform.node()}: {error} on every machine") from error
         return self.make(progress)
 
 
@@ -82,7 +82,7 @@ class Engine(Protocol):
         """How many tasks are made at once, at the most."""
 
     def trainer(self, number: int) -> Trainer:
-        """A trainer by its number, which makes one task after the other; or NotStarted."""
+        """A trainer by its number, which makes one task after the other."""
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""
@@ -118,25 +118,13 @@ class Processes:
             trainers.end()
 
 
-def task_of(modules: Sequence[Home], task: bytes) -> Task:
-    """The task that was sent, whose recipes may be of the modules."""
-    load_modules(modules)
-    made: Task = pickle.loads(task)
-    return made
-
-
-def serve(path: list[str], channel: int, parent: int) -> None:
-    """Makes the tasks that are sent to a process, until nobody sends any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
-    end_with(parent, group=True)
-    connection = Connection(channel)
-    while True:
-        try:
-            request = connection.recv()
-        except EOFError:
-            return
-        try:
-            made = task_of(*request).make_apart(lambda share: connection.send(("share", share)))
-            connection.send(("done", made))
-        except Exception as error:
-            connection.send(("failed", failure_reason(error), traceback.format_exc()))
+def answer(
+    modules: Sequence[Home], task: bytes, progress: Progress = lambda share: None
+) -> tuple[Any, ...]:
+    """What comes of a task that was sent, whose recipes may be of the modules: done or failed."""
+    try:
+        load_modules(modules)
+        sent: Task = pickle.loads(task)
+        return "done", sent.make_apart(progress)
+    except Exception as error:
+        return "failed", failure_reason(error), traceback.format_exc()

@@ -6,18 +6,20 @@ entry point ``embinit.kinds``.
 
 from __future__ import annotations
 
+import functools
+import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from cattrs import Converter
 from cattrs.errors import CattrsError
 
 from embinit.distributions import versions_of
 from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.results import RunResult
-from embinit.runs.structure import fields_of, structured
 from embinit.specs import R, RunSpec
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Making:
     name: str
     maker: Callable[[str], None]
     cost: float = SECOND
+    runs: ClassVar[tuple[RunSpec, ...]] = ()
 
     @property
     def cohort_key(self) -> object:
@@ -148,6 +151,39 @@ class Kind(Generic[R]):
     def holds(self, result: RunResult, session: StoreView) -> bool:
         """For a traced kind: whether what a stored result was made from is as it was."""
         raise NotImplementedError
+
+
+def structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> Any:
+    """A dataclass from its plain fields, less those that have a default.
+
+    ``types`` are those of fields, in place of their annotations. CattrsError, KeyError, TypeError
+    or ValueError if a field is unknown, missing or malformed.
+    """
+    return cls(**fields_of(cls, plain, **types))
+
+
+def fields_of(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
+    """The fields of a dataclass from plain data, typed; errors are those of ``structured``."""
+    structure, hints = _converter().structure, _hints(cls) | types
+    return {name: structure(content, hints[name]) for name, content in plain.items()}
+
+
+@functools.lru_cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@functools.cache
+def _converter() -> Converter:
+    # Its detailed errors are groups, which would hide a MemoryError among what is malformed.
+    converter = Converter(forbid_extra_keys=True, detailed_validation=False)
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[float]), lambda values, _: tuple(map(float, values))
+    )
+    converter.register_structure_hook_func(
+        lambda hint: bool(hint == Sequence[str]), lambda values, _: tuple(map(str, values))
+    )
+    return converter
 
 
 KINDS: Registry[Kind[Any]] = Registry("kind of run", "embinit.kinds")

@@ -73,11 +73,12 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
     """The value of a measure's curve after ``epoch`` epochs, counted from 1."""
     if epoch < 1:
         raise InputError(f"there is no epoch {epoch}; they count from 1")
-
-    def read(values: Sequence[float]) -> float | None:
-        return values[epoch - 1] if epoch <= len(values) else None
-
-    return _of_curve(curve, f"at {epoch}", "{} at epoch " + str(epoch), read)
+    return _of_curve(
+        curve,
+        f"at {epoch}",
+        f"{{}} at epoch {epoch}",
+        lambda values: values[epoch - 1] if epoch <= len(values) else None,
+    )
 
 
 def over_epochs(curve: Measure) -> Measure:
@@ -106,10 +107,9 @@ def peak(curve: Measure) -> Measure:
 def peak_epoch(curve: Measure) -> Measure:
     """The first epoch, from 1, at which a measure's curve is at its best value."""
     best = _best(curve)
-    made = _of_curve(
-        curve, "peak epoch", "epoch of the peak of {}", lambda values: 1.0 + best(values)
-    )
-    return replace(made, unit="epochs", better=None)
+    curve = replace(curve, unit="epochs", better=None)
+    says = "epoch of the peak of {}"
+    return _of_curve(curve, "peak epoch", says, lambda values: 1.0 + best(values))
 
 
 def _best(curve: Measure) -> Callable[[Sequence[float]], int]:
@@ -139,8 +139,8 @@ def epochs_to(curve: Measure, value: float) -> Measure:
         first = first_at(values, value, below=below)
         return None if first is None else 1.0 + first
 
-    made = _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
-    return replace(made, unit="epochs", better="down")
+    curve = replace(curve, unit="epochs", better="down")
+    return _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
 
 
 def _direction(curve: Measure) -> Literal["up", "down"]:
@@ -164,12 +164,8 @@ def _of_curve(
         values = result.curves.get(curve) or ()
         return read(values) if values else None
 
-    says = words.format(_in_words(curve))
+    says = words.format(curve.replace("_", " ").replace("bleu", "BLEU"))
     return replace(measure, name=f"{curve} {name}", says=says, read=of)
-
-
-def _in_words(curve: str) -> str:
-    return curve.replace("_", " ").replace("bleu", "BLEU")
 
 
 def area(values: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from embinit.runs.kinds import MOST_RUNS, Cohort, Making
 from embinit.specs import RunSpec
@@ -48,10 +48,8 @@ class Plan:
             if isinstance(first, Making):
                 del self._waiting[first.cohort_key]
                 return first
-            cohort: Cohort = Cohort((first,))
-            if (most := self._most(first)) > 1:
-                runs = [run for run in group if isinstance(run, RunSpec)]
-                cohort = next(each for each in plan(runs, lambda _: most) if first in each.runs)
+            runs = [run for run in group if isinstance(run, RunSpec)]
+            cohort = Cohort(_stack(first, runs, self._most(first)))
             for run in cohort.runs:
                 del group[run]
             if not group:
@@ -60,32 +58,23 @@ class Plan:
         return None
 
 
-def plan(
-    runs: Iterable[RunSpec], most: Callable[[RunSpec], int] = lambda _: MOST_RUNS
-) -> list[Cohort]:
-    """Groups runs into cohorts, those that are wanted first in front.
+def _stack(first: RunSpec, runs: Sequence[RunSpec], most: int) -> tuple[RunSpec, ...]:
+    """The runs that are trained with a run, of those that can be, itself among them.
 
-    A cohort has one seed and many arms where it can, since arms of a seed share batches and dropout
-    masks. Seeds with fewer than ``FEW_ARMS`` arms join up. ``most`` gives the most of a cohort.
+    They are of one seed where it has many arms, since arms of a seed share batches and dropout
+    masks. Seeds with fewer than ``FEW_ARMS`` arms join up, or with as many more as a stack has.
     """
-    wanted = {run: place for place, run in enumerate(dict.fromkeys(runs))}
-    groups: dict[tuple[object, ...], dict[int, list[RunSpec]]] = {}
-    for run in sorted(wanted, key=lambda run: (run.seed, run.digest())):
-        groups.setdefault(run.cohort_key, {}).setdefault(run.seed, []).append(run)
-    cohorts: list[Cohort] = []
-    for seeds in groups.values():
-        largest = most(next(iter(seeds.values()))[0])
-        fewest = max(FEW_ARMS, FEW_ARMS * largest // MOST_RUNS)
-        few = [run for group in seeds.values() if len(group) < fewest for run in group]
-        many = [group for group in seeds.values() if len(group) >= fewest]
-        for group in (*many, few):
-            if group:
-                cohorts += map(Cohort, _even_parts(group, largest))
-    return sorted(cohorts, key=lambda cohort: min(wanted[run] for run in cohort.runs))
-
-
-def _even_parts(runs: Sequence[RunSpec], most: int) -> list[tuple[RunSpec, ...]]:
-    """Cuts ``runs`` into as few parts as ``most`` allows, of nearly equal length."""
-    parts = -(-len(runs) // most)
-    bounds = [round(index * len(runs) / parts) for index in range(parts + 1)]
-    return [tuple(runs[low:high]) for low, high in itertools.pairwise(bounds)]
+    if most == 1:
+        return (first,)
+    seeds: dict[int, list[RunSpec]] = {}
+    for run in sorted(runs, key=lambda run: (run.seed, run.digest())):
+        seeds.setdefault(run.seed, []).append(run)
+    fewest = max(FEW_ARMS, FEW_ARMS * most // MOST_RUNS)
+    together = seeds[first.seed]
+    if len(together) < fewest:
+        together = [run for arms in seeds.values() if len(arms) < fewest for run in arms]
+    # As few parts as can be, of nearly equal length.
+    parts = -(-len(together) // most)
+    bounds = [round(index * len(together) / parts) for index in range(parts + 1)]
+    cuts = (tuple(together[low:high]) for low, high in itertools.pairwise(bounds))
+    return next(part for part in cuts if first in part)

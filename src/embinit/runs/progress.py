@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from embinit.errors import counted
@@ -56,24 +55,18 @@ class Progress:
     the seconds that a unit of the group's cost took in this session, over the number of trainers. A
     group of which nothing was trained yet is expected to take what the others took, and before
     anything was, a second for ``SECOND``. From ``ends`` on, by the clock, no run joins the plan.
-    ``judged`` is how many claims need no more runs, and of how many.
+    ``later`` gives the runs that are expected to join it.
     """
 
     def __init__(
         self,
         session: Session,
+        later: Callable[[], Iterable[RunSpec]] = tuple,
+        ends: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
-        ends: float | None = None,
     ) -> None:
         """Looks at the plan of ``session``."""
-        self._session, self._clock = session, clock
-        self._ends = math.inf if ends is None else ends
-        self._later: dict[RunSpec, None] = {}
-        self.judged: tuple[int, int] | None = None
-
-    def expect(self, runs: Iterable[RunSpec]) -> None:
-        """Takes over which runs are expected to join the plan, in place of those of before."""
-        self._later = dict.fromkeys(runs)
+        self._session, self._later, self._ends, self._clock = session, later, ends, clock
 
     def look(self) -> ProgressSnapshot | None:
         """The state of the plan now; None while there is no plan."""
@@ -85,50 +78,31 @@ class Progress:
             return None
         left = [each for each in joined if each not in over]
         tables = sum(isinstance(each, Making) for each in left)
-        done = sum(
-            not isinstance(each, Making) and session.failure(each) is None
-            for each in joined
-            if each in over
-        )
-        planned = _costs(map(cost_of, left))
+        done = sum(not (isinstance(each, Making) or session.failure(each)) for each in over)
+        bills = [*map(cost_of, left)]
         for work in works:
-            group, cost = work.bill
-            planned[group] -= work.share * cost
-            took, part = work.measured
-            before, costs = paces.get(group, (0.0, 0.0))
-            paces[group] = before + took, costs + part * cost
-        later = [run for run in self._later if run not in joined]
-        seconds = self._seconds(planned, paces)
-        more = self._seconds(_costs([*planned.items(), *map(cost_of, later)]), paces)
-        fits = 1.0
-        if seconds is not None and more is not None and more > seconds:
-            # Later runs begin only while there is time.
-            fits = min(1.0, max(0.0, (self._ends - now - seconds) / (more - seconds)))
-            seconds += fits * (more - seconds)
+            (group, cost), (took, part) = work.bill, work.measured
+            bills.append((group, -work.share * cost))
+            if part:
+                before, costs = paces.get(group, (0.0, 0.0))
+                paces[group] = before + took, costs + part * cost
+        later = [run for run in dict.fromkeys(self._later()) if run not in joined]
+        fits, seconds = 1.0, None
+        # Nobody knows what a user's function takes, until one was called.
+        if paces or not any(group.startswith(f"{FunctionRecipe.kind}/") for group, _ in bills):
+            seconds, more = self._seconds(bills, paces), self._seconds(map(cost_of, later), paces)
+            if more > 0:  # later runs begin only while there is time
+                fits = min(1.0, max(0.0, (self._ends - now - seconds) / more))
+                seconds += fits * more
         wanted = done + len(left) - tables
         return ProgressSnapshot(done, wanted, seconds, round(fits * len(later)), tables)
 
     def _seconds(
-        self, left: dict[str, float], paces: dict[str, tuple[float, float]]
-    ) -> float | None:
-        """The seconds that the costs ``left`` of each group will take."""
-        trained = math.fsum(cost for _, cost in paces.values())
-        if trained > 0:
-            usual = math.fsum(seconds for seconds, _ in paces.values()) / trained
-        elif any(group.startswith(f"{FunctionRecipe.kind}/") for group in left):
-            return None  # nobody knows what a user's function takes
-        else:
-            usual = 1 / SECOND
-        total = 0.0
-        for group, cost in left.items():
-            seconds, costs = paces.get(group, (0.0, 0.0))
-            total += cost * (seconds / costs if costs else usual)
+        self, bills: Iterable[tuple[str, float]], paces: Mapping[str, tuple[float, float]]
+    ) -> float:
+        """The seconds that costs of groups will take."""
+        took, trained = (math.fsum(each) for each in zip((0.0, 0.0), *paces.values(), strict=True))
+        usual = (took, trained) if trained else (1.0, SECOND)
+        paced = ((cost, *paces.get(group, usual)) for group, cost in bills)
+        total = math.fsum(cost * seconds / (costs or 1.0) for cost, seconds, costs in paced)
         return max(0.0, total) / self._session.slots
-
-
-def _costs(bills: Iterable[tuple[str, float]]) -> defaultdict[str, float]:
-    """The costs of groups, summed."""
-    costs: defaultdict[str, float] = defaultdict(float)
-    for group, cost in bills:
-        costs[group] += cost
-    return costs

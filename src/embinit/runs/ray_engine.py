@@ -12,23 +12,18 @@ import importlib
 import logging
 import os
 import pickle
-import platform
 import socket
 import threading
 import time
-import traceback
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Task, Trainer, task_of
+from embinit.runs.engines import Processes, Progress, Task, Trainer, answer
 from embinit.runs.kinds import Making
 from embinit.runs.machine import cores
-from embinit.runs.modules import Home
-from embinit.runs.reasons import failure_reason
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnded
 
@@ -113,23 +108,6 @@ def _unreachable(address: str | None, error: Exception) -> str:
     )
 
 
-def work(modules: Sequence[Home], task: bytes) -> list[RunResult] | InputError:
-    """The Ray task: trains a cohort on a node.
-
-    An error is returned, not raised, so that Ray does not wrap it.
-    """
-    try:
-        return task_of(modules, task).make_apart(lambda share: None)
-    except RunFailed as error:
-        return error
-    except InputError as error:
-        return InputError(f"node {platform.node()}: {error} on every node")
-    except Exception as error:
-        failed = RunFailed(failure_reason(error))
-        failed.add_note(traceback.format_exc())  # else it would stay on its node
-        return failed
-
-
 class RayEngine:
     """An engine of a cluster's nodes; a cohort takes a core, or a GPU of its own."""
 
@@ -138,7 +116,7 @@ class RayEngine:
         self._resources: dict[str, float] = {}
         self._answered = time.monotonic()
         self._closed = threading.Event()
-        self._here = Processes(["cpu"], Surroundings())
+        self._here, self._making = Processes(["cpu"], Surroundings()), threading.Lock()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
@@ -161,9 +139,9 @@ class RayEngine:
         return {**places, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
     @cached_property
-    def _work(self) -> Any:
-        """The task, which the head node gets once."""
-        return _ray().remote(**self.needs)(work)
+    def _answer(self) -> Any:
+        """What a task calls, which the head node gets once."""
+        return _ray().remote(**self.needs)(answer)
 
     def trainer(self, number: int) -> Trainer:
         """The cluster, which is one for all."""
@@ -172,15 +150,15 @@ class RayEngine:
     def _make(self, task: Task, progress: Progress) -> list[RunResult]:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
-            return self._here.trainer(0)(task, progress)
+            with self._making:
+                return self._here.trainer(0)(task, progress)
         if self._gpus:  # a task sees its own GPU alone
             task = replace(task, device="cuda", sharing=1)
         ray = _ray()
-        reference = self._work.remote(task.modules, pickle.dumps(task))
-        results = None
-        while results is None:
+        reference, answered = self._answer.remote(task.modules, pickle.dumps(task)), None
+        while answered is None:
             try:
-                results = ray.get(reference, timeout=1)
+                answered = ray.get(reference, timeout=1)
             except ray.exceptions.GetTimeoutError:
                 if self._closed.is_set():
                     ray.cancel(reference, force=True)
@@ -193,9 +171,11 @@ class RayEngine:
                 raise InputError(
                     f"a stack was lost {RETRIES + 1} times with its node: {reason}"
                 ) from error
-        if isinstance(results, InputError):
-            raise results
-        made: list[RunResult] = results
+        if answered[0] == "failed":
+            failed = RunFailed(answered[1])
+            failed.add_note(answered[2])
+            raise failed
+        made: list[RunResult] = answered[1]
         return made
 
     def _require_head(self) -> None:

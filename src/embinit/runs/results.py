@@ -8,11 +8,15 @@ import functools
 import math
 import platform
 import time
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from embinit.code import is_own_file
+from embinit.errors import InputError
 from embinit.specs import RunSpec
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
@@ -149,11 +153,17 @@ def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[st
     }
 
 
-_LAST_SECOND = 253_402_300_799.0
-"""The end of the year 9999, the last that a date can have."""
-
-
 def moment(seconds: float, timespec: str = "auto") -> str:
-    """A time since the epoch in ISO 8601, in UTC, as near as a date can be."""
-    possible = min(max(seconds, 0.0), _LAST_SECOND)
-    return datetime.datetime.fromtimestamp(possible, datetime.UTC).isoformat(timespec=timespec)
+    """A time since the epoch in ISO 8601, in UTC."""
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec=timespec)
+
+
+def failure_reason(error: Exception) -> str:
+    """Why a run failed, in one line: the error, and the line of the user's code that raised it."""
+    if isinstance(error, InputError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if is_own_file(frame.filename)] or frames
+    text = str(error).strip().splitlines() or [""]
+    told = f"{type(error).__name__}: {text[0]}".removesuffix(": ")
+    return f"{told} ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else told

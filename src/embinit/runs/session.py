@@ -19,11 +19,10 @@ from embinit.runs.engines import Engine, Progress, Task, Trainer
 from embinit.runs.kinds import Cohort, Making, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import Plan
-from embinit.runs.reasons import failure_reason
-from embinit.runs.results import RunResult
+from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import Store
 from embinit.runs.store_view import StoreView
-from embinit.runs.trainers.processes import NotStarted, TrainerEnded
+from embinit.runs.trainers.processes import TrainerEnded
 from embinit.specs import RunSpec
 
 Definition = Callable[[], None]
@@ -49,11 +48,6 @@ class Work:
     reported: float = 0.0  # when the share was reported
     ended: int = 0  # trainers that ended while they trained it
 
-    @property
-    def runs(self) -> tuple[RunSpec, ...]:
-        """The runs in training."""
-        return self.what.runs if isinstance(self.what, Cohort) else ()
-
     def progress(self, share: float) -> None:
         """Takes over the share that is done."""
         self.share, self.reported = share, time.monotonic()
@@ -66,9 +60,8 @@ class Work:
     @property
     def bill(self) -> tuple[str, float]:
         """The group whose pace it has, and its cost."""
-        if isinstance(self.what, Making):
-            return cost_of(self.what)
-        costs = [*map(cost_of, self.what.runs)]
+        parts = [self.what] if isinstance(self.what, Making) else self.what.runs
+        costs = [*map(cost_of, parts)]
         return costs[0][0], math.fsum(cost for _, cost in costs)
 
 
@@ -125,7 +118,7 @@ class Session(StoreView):
         with self.news:
             runs = list(dict.fromkeys(runs))
             self._choose_twice(run for run in runs if run not in self.joined)
-            begun = {each for work in self.at_work for each in (work.what, *work.runs)}
+            begun = {each for work in self.at_work for each in (work.what, *work.what.runs)}
             waiting: dict[RunSpec | Making, None] = {}
             for run in runs:
                 if run in begun or run in self._elsewhere or self.problem(run) is not None:
@@ -245,26 +238,16 @@ class Session(StoreView):
             self._elsewhere.clear()
 
     def train(self, work: Work, trainer: Trainer) -> None:
-        """Has work made by a trainer, and stores what comes out. A run that raises fails alone.
-
-        NotStarted: the trainer can't be had, and the work waits again.
-        """
+        """Has work made by a trainer, and stores what comes out. A run that raises fails alone."""
         try:
             self._make(work.what, work, trainer)
-        except NotStarted:
-            work.ended = -1
-            raise
         finally:
             work.locks.close()
             with self.news:
                 del self.at_work[work]
-                if work.ended < 0:
-                    what = work.what
-                    self._plan.add([what] if isinstance(what, Making) else what.runs, first=True)
-                else:
-                    for run in work.runs:
-                        self._end(run)
-                if not (self._closing or work.ended < 0):
+                for run in work.what.runs:
+                    self._end(run)
+                if not self._closing:
                     (group, cost), took = work.bill, time.monotonic() - work.began
                     seconds, costs = self.paces.get(group, (0.0, 0.0))
                     self.paces[group] = seconds + took, costs + cost
@@ -276,15 +259,14 @@ class Session(StoreView):
         return self.places if self._engine is None else self._engine.slots
 
     def _task(self, what: Cohort | Making) -> Task:
-        runs = what.runs if isinstance(what, Cohort) else ()
         return Task(
             what,
-            tuple(map(self.key, runs)),
+            tuple(map(self.key, what.runs)),
             self.data_dir,
             self.device,
             tuple(self.definitions),
             tuple(self.modules),
-            not set(runs).isdisjoint(self._twice.values()),
+            not set(what.runs).isdisjoint(self._twice.values()),
         )
 
     def _made(self, what: Cohort | Making, work: Work, trainer: Trainer) -> list[RunResult]:
@@ -303,8 +285,6 @@ class Session(StoreView):
         error, results = None, []
         try:
             results = self._made(what, work, trainer)
-        except NotStarted:
-            raise
         except Exception as failed:
             if self._closing:
                 return
@@ -372,11 +352,7 @@ class Session(StoreView):
     def _serve(self, engine: Engine, number: int) -> None:
         """Has one trainer train until the engine is closed."""
         while (work := self._next()) is not None:
-            try:
-                self.train(work, engine.trainer(number))
-            except NotStarted as error:  # others train, or the session's own process
-                self.troubles.append(str(error))
-                return
+            self.train(work, engine.trainer(number))
 
     def _next(self) -> Work | None:
         """The next work, once there is some; None at the engine's end."""

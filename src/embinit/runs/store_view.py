@@ -9,8 +9,7 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Making, kind_of
-from embinit.runs.reasons import failure_reason
-from embinit.runs.results import RunName, RunResult
+from embinit.runs.results import RunName, RunResult, failure_reason
 from embinit.runs.store import Store, key_of
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
@@ -31,9 +30,8 @@ class StoreView:
         self.trainers = Trainers()
         self.trained = 0
         self._keys: dict[RunSpec, str] = {}
-        self._names: dict[str, str] = {}
+        self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
-        self._results: dict[str, RunResult] = {}
         self._checked: dict[object, str | None] = {}
         self._failures: dict[RunSpec, str] = {}
         self._unmade: dict[Making, str] = {}
@@ -90,8 +88,7 @@ class StoreView:
 
     def name_of(self, run: RunSpec) -> str:
         """The name of the run's record: its key, with what it was made from if that was traced."""
-        key = self.key(run)
-        return self._names.get(key, key) if self.is_stored(run) else key
+        return self._stored[self.key(run)][0] if self.is_stored(run) else self.key(run)
 
     def is_stored(self, run: RunSpec) -> bool:
         """Whether the store has a record of the run, which holds."""
@@ -99,8 +96,8 @@ class StoreView:
 
     def result(self, run: RunSpec) -> RunResult | None:
         """The run's result, read from the store once; None while there is none that holds."""
-        if (known := self._results.get(self._keys.get(run, ""))) is not None:
-            return known
+        if (known := self._stored.get(self._keys.get(run, ""))) is not None:
+            return known[1]
         try:
             if run in self._failures or self.lacks(run):
                 return None
@@ -108,20 +105,21 @@ class StoreView:
         except InputError:
             return None  # ``problem`` says so
         try:
-            self._read(key, run)
+            return self._read(key, run)
         except InputError as error:
             self._failures[run] = str(error)
-        return self._results.get(key)
+            return None
 
-    def _read(self, key: str, run: RunSpec) -> None:
+    def _read(self, key: str, run: RunSpec) -> RunResult | None:
         """Reads the newest record that holds; one that doesn't is looked at once a session."""
         kind = kind_of(run)
         for name in self.store.names(key) if kind.traced else [key]:
             if name not in self._stale and (stored := self.store.get(name, run)) is not None:
                 if not kind.traced or kind.holds(stored, self):
-                    self._names[key], self._results[key] = name, stored
-                    return
+                    self._stored[key] = name, stored
+                    return stored
                 self._stale.add(name)
+        return None
 
     def keep(self, key: str, result: RunResult) -> None:
         """Stores a result, which holds in this session."""
@@ -129,8 +127,7 @@ class StoreView:
         if kind.traced:
             digest, result = kind.sealed(result, self)
             name = f"{key}.{digest}"
-        self._results[key] = self.store.put(name, result)
-        self._names[key] = name
+        self._stored[key] = name, self.store.put(name, result)
         self.trained += 1
 
     def is_missing(self, run: RunSpec) -> bool:

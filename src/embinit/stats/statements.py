@@ -7,20 +7,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 RULE = (
-    "Two arms are compared by a one-sided paired t-test of their differences over seeds; 'no "
-    "worse' allows a margin, and 'alike' and NO EFFECT take two one-sided tests.",
-    "The variance of the differences is pooled with the preregistered one, where there is one, by "
-    "degrees of freedom.",
-    "The t bound is moved outwards by g (1 + 2 t^2) / (6 sqrt n) where the differences have a "
-    "skewness g to its side (Johnson 1978).",
-    "From three seeds on a decision must hold without any one of its seeds.",
-    "A family's 5 % is shared evenly over its claims. Each claim spends its share over its interim "
-    "analyses (Lan and DeMets, Pocock's type).",
-    "SUPPORTED: the statement is shown. REFUTED: its opposite is shown. NO EFFECT (of < and >): "
-    "the difference is shown to lie within the margin.",
-    "A claim is SUPPORTED if all its k comparisons are; one shown false at 1/k of the level "
-    "refutes it.",
-    "All else is UNDECIDED, and so are differences that do not vary.",
+    "For each seed, the score of one arm is subtracted from the score of the other. A one-sided "
+    "t-test compares the mean of these differences with 0. A claim of 'no worse' is tested "
+    "against the margin instead of 0. Claims of 'alike' and the verdict NO EFFECT need two such "
+    "tests, against plus and minus the margin.",
+    "The t-test needs the variance of the differences. If a variance was preregistered, it is "
+    "averaged with the variance of the claim's own seeds, weighted by degrees of freedom.",
+    "Skewed differences make a t-test err too often. If their longer tail points towards the "
+    "tested value (0 or the margin), the critical value of t grows by g (1 + 2 t^2) / (6 sqrt "
+    "n). Here g is the size of the skewness and n the number of seeds (Johnson 1978).",
+    "With three or more seeds, a verdict must still hold after any single seed is removed.",
+    "The claims of a family share an error rate of 5 % equally. A claim is judged at several "
+    "planned numbers of seeds, its interim analyses. Alpha spending divides the claim's share "
+    "over its interim analyses (Lan and DeMets, Pocock's type).",
+    "SUPPORTED: the data show the statement. REFUTED: the data show the opposite. NO EFFECT: the "
+    "statement is < or >, and the data show that the difference is smaller than the margin.",
+    "A claim with k comparisons is SUPPORTED if all k are. A single comparison can make the "
+    "claim REFUTED or NO EFFECT, but only at 1/k of the claim's error rate.",
+    "In all other cases the claim is UNDECIDED. Differences that are the same for every seed "
+    "also give UNDECIDED.",
 )
 """The rule, which documents carry and ``docs/verdicts.md`` prints."""
 

@@ -5,7 +5,9 @@ It comes from the cache where the data directory is one (``embinit.lab.data.cach
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,11 +21,16 @@ from embinit.errors import InputError
 from embinit.files.reading import reading
 from embinit.lab.data import cache
 from embinit.lab.data.sources import SOURCES, Source
+from embinit.lab.data.sources.microcosm import worlds_directory
 from embinit.lab.data.tasks import TASKS, Example, Task
 from embinit.lab.data.tasks.base import Side, Splits
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
 from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
+from embinit.lab.draws import split_world
 from embinit.lab.specs import DataSpec
+
+TEXTS = "texts"
+"""The folder in ``worlds_directory`` where processes share texts of data draws, if it is there."""
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 _SPLITS = ("train", "validation", "test")
@@ -132,13 +139,39 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
 
 @functools.lru_cache(maxsize=64)
 def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
-    task, directory = TASKS[spec.task], cache.open_directory(data_dir)
-    cached = directory.text_fingerprint(spec.task) if directory else None
-    if directory and cached:
+    directory = cache.open_directory(data_dir)
+    if directory and (cached := directory.text_fingerprint(spec.task)):
         key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
-        content = directory.load("data", key, f"{spec.task} text")
-        with reading(f"{directory.root}, {spec.task} text", cache.PREPARE_AGAIN):
-            return _from_file(spec, *content)
+        return _loaded(directory, key, spec)
+    texts = worlds_directory() / TEXTS
+    if not split_world(spec.task)[1] or not texts.is_dir():
+        return _encoded(spec, data_dir)
+    key = cache.text_key(spec, f"{read}/{_code()}")
+    root = texts / key[:20]
+    with contextlib.suppress(InputError):  # what is damaged is made again
+        if directory := cache.open_directory(root):
+            return _loaded(directory, key, spec)
+    data = _encoded(spec, data_dir)
+    with contextlib.suppress(InputError):  # no room, say
+        cache.Writer(root).add("data", key, *_to_file(data))
+    return data
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of the code that makes texts and encodes them."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _loaded(directory: cache.Directory, key: str, spec: DataSpec) -> PreparedData:
+    content = directory.load("data", key, f"{spec.task} text")
+    with reading(f"{directory.root}, {spec.task} text", cache.PREPARE_AGAIN):
+        return _from_file(spec, *content)
+
+
+def _encoded(spec: DataSpec, data_dir: Path | None) -> PreparedData:
+    task = TASKS[spec.task]
     splits = task.load(data_dir, spec.cut)
     _check_sizes(spec, splits, data_dir)
     sides: tuple[Side, ...] = ("encoder",) if task.kind == "classification" else SIDES

@@ -1,10 +1,10 @@
 """Intrinsic evaluation of an initial table by word analogies (Table 4); nothing is trained.
 
 A run's seed draws the position of each word (the paper's footnote 6) and the rows of words that
-have no vector. The words are those of ``DataSpec.vocabulary``, of its last side, if it names one.
+have no vector.
 
 - ``analogies``: 3CosAdd over the questions of Mikolov et al. (2013) whose words all have vectors,
-  lower-cased for a vocabulary, since it is. Without one: the most frequent words of the vectors.
+  of the last side of ``DataSpec.vocabulary``; lower-cased where that is.
 - ``micro-neighbours``: the share of words whose nearest neighbour is a synonym. The synthetic
   language has no analogies, but it has classes of synonyms.
 """
@@ -25,7 +25,6 @@ from embinit.files.writing import digest, find
 from embinit.lab.data.microcosm import synonym_groups
 from embinit.lab.data.preparation import data_fingerprint, prepare, source
 from embinit.lab.data.sources.base import Vectors
-from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.data.vocabulary import SPECIAL_WORDS
 from embinit.lab.draws import NamedDraws, at_world
 from embinit.lab.evaluation import EvaluationRecipe
@@ -45,7 +44,6 @@ from embinit.randomness import stream
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
-MOST_WORDS = 50_000
 QUESTIONS = "analogies/questions-words.txt"
 
 
@@ -53,14 +51,14 @@ QUESTIONS = "analogies/questions-words.txt"
 class Evaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
-    ``words`` gives the words to look up where the data name no vocabulary, from a source's name and
-    the data directory; ``fingerprint`` a digest of the files that ``score`` reads, ``in_world`` the
-    same evaluation in another world. ``score`` gets a mask of the words that have a vector.
+    ``fingerprint`` gives a digest of the files that ``score`` reads, ``words`` the words to look up
+    if they aren't the data's vocabulary, ``in_world`` the same evaluation in another world.
+    ``score`` gets a mask of the words that have a vector.
     """
 
-    words: Callable[[str, Path | None], tuple[str, ...]]
     score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Bool[Tensor, "N"], Path | None], float]
     fingerprint: Callable[[Path | None], str]
+    words: Callable[[], tuple[str, ...]] | None = None
     in_world: Callable[[int], Evaluation] | None = None
 
 
@@ -129,21 +127,15 @@ def _source_of(run: RunSpec[EvaluationRecipe]) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _vectors(data: DataSpec, name: str, data_dir: Path | None) -> tuple[tuple[str, ...], Vectors]:
-    if data.vocabulary is None:
-        words = EVALUATIONS[data.task].words(name, data_dir)
+    if (own := EVALUATIONS[data.task].words) is not None:
+        words = own()
+    elif data.vocabulary is None:
+        raise InputError(f"{data.task} needs the words of a vocabulary; name one in the data")
     else:
         sides = prepare(data.vocabulary, data_dir).vocabularies
         ids = list(sides.values())[-1].words
         words = tuple(word for word in ids if word not in SPECIAL_WORDS)
     return words, source(name, data_dir).lookup(words)
-
-
-def _text_words(name: str, data_dir: Path | None) -> tuple[str, ...]:
-    """The most frequent words of a file of vectors, which come first."""
-    vectors = source(name, data_dir)
-    if not isinstance(vectors, WordVectors):
-        raise InputError(f"analogies need a file of word vectors, which source {name!r} is not")
-    return vectors.words(MOST_WORDS)
 
 
 def _questions(data_dir: Path | None) -> Path:
@@ -169,9 +161,9 @@ def _neighbours(world: int = 0) -> Evaluation:
         return neighbour_purity(table, torch.tensor([groups[word] for word in words]))
 
     return Evaluation(
-        words=lambda name, data_dir: tuple(synonym_groups(world)),
         score=score,
         fingerprint=lambda data_dir: at_world("microcosm", world),
+        words=lambda: tuple(synonym_groups(world)),
         in_world=_neighbours,
     )
 
@@ -180,7 +172,6 @@ EVALUATIONS = NamedDraws(
     "evaluation",
     {
         "analogies": Evaluation(
-            words=_text_words,
             score=_analogies,
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),

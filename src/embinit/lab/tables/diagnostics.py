@@ -159,9 +159,7 @@ def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int
     return nearest
 
 
-def neighbour_purity(
-    table: Table, groups: Int[Tensor, "rows"], special: Mask | None = None
-) -> float:
+def neighbour_purity(table: Table, groups: Int[Tensor, "rows"]) -> float:
     """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
 
     Rows of group -1 count neither as rows nor as neighbours. InputError if ``groups`` does not fit
@@ -169,9 +167,8 @@ def neighbour_purity(
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")
-    groups = ordinary_rows(groups.to(table.device), special)
     member = groups >= 0
-    nearest = nearest_neighbours(ordinary_rows(table, special)[member], 1).squeeze(1)
+    nearest = nearest_neighbours(table[member], 1).squeeze(1)
     groups = groups[member]
     return (groups[nearest] == groups).double().mean().item()
 

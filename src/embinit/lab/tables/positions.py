@@ -61,14 +61,12 @@ def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tens
     return pe[torch.randperm(len(pe), generator=generator)]
 
 
-def orthogonal(
-    length: int, rows: Float[Tensor, "N D"], directions: int = ORTHOGONAL_DIRECTIONS
-) -> Float[Tensor, "{length} D"]:
-    """Vaswani's PE of width ``directions``, rotated to where a table's ordinary rows vary least.
+def orthogonal(length: int, rows: Float[Tensor, "N D"]) -> Float[Tensor, "{length} D"]:
+    """Vaswani's PE of few columns, rotated to where a table's ordinary rows vary least.
 
-    InputError if the table has no more than ``directions`` columns.
+    InputError if the table has no more columns than these ``ORTHOGONAL_DIRECTIONS``.
     """
-    dim = rows.shape[1]
+    dim, directions = rows.shape[1], ORTHOGONAL_DIRECTIONS
     if dim <= directions:
         raise InputError(
             f"orthogonal positions take {directions} directions; the table has only {dim}"
@@ -80,11 +78,9 @@ def orthogonal(
     return waves.float()
 
 
-def faint(
-    length: int, dim: int, directions: int = ORTHOGONAL_DIRECTIONS
-) -> Float[Tensor, "{length} {dim}"]:
+def faint(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
     """The control for ``orthogonal``: Vaswani's PE at the same norm, in all directions."""
-    return sinusoidal(length, dim) * math.sqrt(directions / dim)
+    return sinusoidal(length, dim) * math.sqrt(ORTHOGONAL_DIRECTIONS / dim)
 
 
 def table(

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.kinds import Cohort, Kind, RunContext
+from embinit.runs.kinds import Cohort, Kind, RunContext, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
-from embinit.runs.structure import structured
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
 from embinit.runs.trainers.serving import NoNumber, Seeds, Told

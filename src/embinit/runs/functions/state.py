@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from embinit.runs.functions.calling import INPUTS
 from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.results import RunResult
-from embinit.runs.trainers.globals import described, differing
+from embinit.runs.trainers.globals import described
 from embinit.runs.trainers.inputs import seal
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def difference(results: Iterable[RunResult], session: Session) -> str | None:
             if seal(json.dumps(here, sort_keys=True), secret) != digest:
                 there = session.trainers.of(known.home).state(name)
                 file = Path(str(getattr(module, "__file__", name))).name
-                for each in differing(here, there):
-                    if not _is_volatile(session, known, name, each, there):
+                for each in sorted(here.keys() | there.keys()):
+                    if here.get(each) != there.get(each) and not _is_volatile(
+                        session, known, name, each, there
+                    ):
                         told = [_shown(where.get(each)) for where in (here, there)]
                         return (
                             f"{each} of {file} is {told[0]} in pytest's process (a fixture, a "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from embinit.code import digest_of, is_own_file
@@ -59,11 +59,6 @@ def _libraries(module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType
             and not is_own_file(getattr(value, "__file__", None) or "<built in>")
         ):
             yield name, value
-
-
-def differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """The names that two descriptions of a module differ in."""
-    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
 
 
 def _described(value: Any) -> str:

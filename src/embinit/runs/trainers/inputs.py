@@ -98,9 +98,9 @@ def digest_of_tree(folder: str, deep: bool = False) -> str:
     return digest_of("\n".join(lines))
 
 
-def digest_declared(path: Path) -> str | None:
+def digest_declared(path: str) -> str | None:
     """The digest of a file or a folder that ``training(inputs=…)`` names."""
-    return digest_of_tree(str(path), deep=True) if path.is_dir() else digest_of_file(str(path))
+    return digest_of_tree(path, deep=True) if os.path.isdir(path) else digest_of_file(path)
 
 
 def recorded(
@@ -136,7 +136,7 @@ def recorded(
         "directory": traced["directory"] and told(traced["directory"]),
         "variables": traced["variables"],
         "versions": dict(each.split(" ", 1) for each in versions),
-        "declared": {told(str(path)): digest_declared(path) for path in declared},
+        "declared": {told(path): digest_declared(path) for path in map(str, declared)},
         "untraced": [] if declared else traced["untraced"],
         "state": {
             name: json.dumps(each, sort_keys=True) for name, each in traced["states"].items()
@@ -200,18 +200,17 @@ def changes(
                 yield f"{path} has another size"
         elif digest_of_file(at(path)) != digest:
             yield f"{path} was changed"
-    for path, digest in inputs["lists"].items():
-        if digest_of_names(at(path)) != digest:
-            yield f"the list of {path} was changed"
-    for path, digest in inputs["folders"].items():
-        if digest_of_tree(at(path)) != digest:
-            yield f"files in {path} were changed"
+    for part, digest_at, said in (
+        ("lists", digest_of_names, "the list of {} was changed"),
+        ("folders", digest_of_tree, "files in {} were changed"),
+        ("declared", digest_declared, "{} was changed"),
+    ):
+        for path, digest in inputs[part].items():
+            if digest_at(at(path)) != digest:
+                yield said.format(path)
     for path, (raw, code) in inputs["modules"].items():
         if _other_code(at(path), raw, code, path != inputs["home"]):
             yield f"the code of {path} was changed"
-    for path, digest in inputs["declared"].items():
-        if digest_declared(Path(at(path))) != digest:
-            yield f"{path} was changed"
     for name, digest in inputs["variables"].items():
         if seal(environ.get(name), secret) != digest:
             yield f"the variable {name} was changed"

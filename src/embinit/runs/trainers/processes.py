@@ -21,10 +21,10 @@ from embinit.errors import InputError
 from embinit.runs.modules import Home
 
 CODE = """
-import ast, importlib, sys
-module, path, *told = ast.literal_eval(sys.argv[1])
-sys.path[:] = path
-importlib.import_module(module).serve(path, *told)
+import ast, sys
+sys.path[:], *told = ast.literal_eval(sys.argv[1])
+from embinit.runs.trainers.serving import serve
+serve(*told)
 """
 POLL_SECONDS = 0.5
 LAST_BYTES = 4000
@@ -39,10 +39,6 @@ class RunFailed(InputError):
 
 class TrainerEnded(RunFailed):
     """The process that trained a run ended, of itself or killed."""
-
-
-class NotStarted(OSError):
-    """No process can be started that trains."""
 
 
 Request = tuple[str, str, str, int, str, list[str]]
@@ -74,14 +70,12 @@ class Trainer:
     """
 
     def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
-        """Starts the process; NotStarted where it can't be."""
+        """Starts the process; TrainerEnded where it can't be."""
         self.states: dict[str, dict[str, str]] | None = None
         self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
-        module = "embinit.runs.trainers.serving" if home else "embinit.runs.engines"
-        more = (surroundings.argv, home) if home else ()
-        given = (module, surroundings.path, theirs.fileno(), os.getpid(), *more)
+        given = (surroundings.path, theirs.fileno(), os.getpid(), surroundings.argv, home)
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process
@@ -100,7 +94,7 @@ class Trainer:
         except OSError as error:
             self._connection.close()
             self._output.close()
-            raise NotStarted(f"no process can be started that trains: {error}") from error
+            raise TrainerEnded(f"no process can be started that trains: {error}") from error
 
     def ask(
         self,

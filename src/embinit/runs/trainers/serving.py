@@ -1,4 +1,4 @@
-"""The trainer's side: a process that imports a function's module and calls its functions."""
+"""The trainer's side: a process that calls the functions of a module, or makes tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from embinit.errors import InputError
 from embinit.runs.machine import end_with
-from embinit.runs.modules import load_module
+from embinit.runs.modules import Home, load_module
 from embinit.runs.trainers.tracing import Tracer
 
 TELL_SECONDS = 0.05
@@ -95,14 +95,28 @@ class Seeds:
             module.manual_seed(self.seed)
 
 
-def serve(
-    path: list[str], channel: int, parent: int, argv: list[str], home: tuple[str, str]
-) -> None:
-    """Loads a module and answers calls of its functions, until nobody asks any more."""
+def serve(channel: int, parent: int, argv: list[str], home: Home | None) -> None:
+    """Answers calls of a module's functions, or makes tasks, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
     end_with(parent, group=True)
+    sys.argv[:] = argv
     connection = Connection(channel)
-    sys.path[:], sys.argv[:] = path, argv
+    with contextlib.suppress(EOFError):
+        if home is None:
+            _make_tasks(connection)
+        else:
+            _answer_calls(connection, home)
+
+
+def _make_tasks(connection: Connection) -> None:
+    from embinit.runs.engines import answer
+
+    while True:
+        modules, task = connection.recv()
+        connection.send(answer(modules, task, lambda share: connection.send(("share", share))))
+
+
+def _answer_calls(connection: Connection, home: Home) -> None:
     tracer, seeds = Tracer(home), Seeds()
     tracer.loaded = seeds.loaded
     tracer.start()
@@ -115,12 +129,9 @@ def serve(
     connection.send(("ready", tracer.states))
     while True:
         tracer.active = False
-        try:
-            request = connection.recv()
-        except EOFError:
-            return
-        tracer.active = True
+        request = connection.recv()
         if isinstance(request, str):
+            tracer.active = True
             with contextlib.suppress(Exception):
                 importlib.import_module(request)
             connection.send(("ready", tracer.states))
@@ -133,6 +144,7 @@ def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: C
     told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
     passed = {"seed": seed, "tell": told, "device": device}
     kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
+    tracer.active = True
     try:
         function = _function(name, qualname, home)
         seeds.set(seed)
@@ -188,7 +200,7 @@ def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., 
 
 
 def _reason(name: str, error: BaseException) -> str:
-    from embinit.runs.reasons import failure_reason
+    from embinit.runs.results import failure_reason
 
     if isinstance(error, SystemExit):
         return f"{name} called sys.exit({error.code!r})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.machinery
 import os
 import stat
@@ -57,12 +58,6 @@ READS_DOCSTRINGS = (b"__doc__", b"getdoc", b"docopt")
 """Names by which code reads docstrings as data."""
 
 
-class _Local(threading.local):
-    """Whether a thread is within a hook, whose own reading is not noted."""
-
-    busy = False
-
-
 _STDLIB = str(Path(os.__file__).parent) + "/"
 _SITE = ("/site-packages/", "/dist-packages/")
 _stat, _lstat = os.stat, os.lstat
@@ -97,7 +92,7 @@ class Tracer:
         self._asked: set[str] = set()
         self._known = 0
         self._before_all: dict[str, None] | None = None
-        self._local = _Local()
+        self._local = threading.local()  # "busy" within a hook, whose own reading is not noted
 
     def start(self) -> None:
         """Begins to note, for as long as the process lives."""
@@ -140,12 +135,12 @@ class Tracer:
     @property
     def _sees(self) -> bool:
         """Whether what this thread reads is noted now."""
-        return self.active and not self._local.busy
+        return self.active and not getattr(self._local, "busy", False)
 
     @contextlib.contextmanager
     def _unseen(self) -> Iterator[None]:
         """A context in which nothing is noted of what this thread reads."""
-        busy, self._local.busy = self._local.busy, True
+        busy, self._local.busy = getattr(self._local, "busy", False), True
         try:
             yield
         finally:
@@ -518,8 +513,7 @@ class Tracer:
             files |= dict.fromkeys(self._absent(), None)
             if self._documented:
                 self._take_docstrings()
-            names = {name.partition(".")[0] for name in sys.modules}
-            for name in sorted((NATIVE & self._imports & names) | (READERS & sys.modules.keys())):
+            for name in sorted(((NATIVE & self._imports) | READERS) & sys.modules.keys()):
                 self._mark(f"loads {name}, which opens files by itself")
             return {
                 "files": files,
@@ -556,9 +550,12 @@ def _own_modules() -> list[tuple[str, types.ModuleType]]:
     return [(name, each) for name, each in modules if _file(each) and is_own_file(_file(each))]
 
 
+_absolute = functools.cache(os.path.abspath)  # a run asks for the file of every module
+
+
 def _file(module: types.ModuleType | None) -> str:
     file = getattr(module, "__file__", None)
-    return os.path.abspath(file) if isinstance(file, str) else ""
+    return _absolute(file) if isinstance(file, str) else ""
 
 
 def _caller() -> types.FrameType:

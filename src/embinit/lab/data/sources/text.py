@@ -70,11 +70,6 @@ class WordVectors(abc.ABC):
         """Reads the file's beginning, in little time; InputError if it is broken."""
         next(self._read(()), None)
 
-    def words(self, most: int) -> tuple[str, ...]:
-        """The words of the file's first ``most`` entries, each once; InputError if it is broken."""
-        first = itertools.islice(self._read(()), most)
-        return tuple(dict.fromkeys(word.decode() for word, _ in first))
-
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The vectors of ``words``, of one that is there twice the first.
 
