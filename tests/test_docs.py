@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from embinit.commands.main import _parser
+from embinit.commands.main import _parsers
 from embinit.options import OPTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -152,8 +152,7 @@ OF_OTHER_TOOLS = {
 
 def commands():
     """The parsers of the command line by name."""
-    [several] = [each for each in _parser("")._actions if isinstance(each.choices, dict)]
-    return several.choices
+    return _parsers("")[1]
 
 
 def code_of(page):

@@ -151,10 +151,10 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     result.stdout.fnmatch_lines(head)
     result.stdout.fnmatch_lines(
         [
-            "mine/finding/holds[[]glove-micro-translation[]]: 6, then 12, then 20 seeds "
-            f"detect (power 90 %) {first}, then {second}, then {last} BLEU; "
-            f"the margin, {MARGIN}, takes 12 seeds",
-            "mine/finding/open[[]*: *; the margin, 0.01, takes over 20 seeds",
+            "mine/finding/holds[[]glove-micro-translation[]]: differences found with 90 % power, "
+            f"in BLEU: {first} with 6 seeds, {second} with 12 seeds, {last} with 20 seeds; "
+            f"the margin, {MARGIN} BLEU, needs 12 seeds",
+            "mine/finding/open[[]*: *; the margin, 0.01 BLEU, needs more than 20 seeds",
         ]
     )
     result = suite.runpytest_inprocess(*argued, "-k", "holds")

@@ -129,7 +129,7 @@ class Collection:
             if stated is not None:
                 self._read(item, stated, folder)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
-        if not (option.collectonly or option.embinit_debug or registers):
+        if not (option.collectonly or self._options.debugs or registers):
             self._know_noise(items, folder)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
@@ -169,7 +169,7 @@ class Collection:
             wanted=[run for runs in wanted for run in runs],
             problem=lambda run: self._training.session.problem(run),
         )
-        if not any(wanted) or options.option("debug"):
+        if not any(wanted) or options.debugs:
             return
         if registering.is_asked_for:
             session = self._training.session

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
+from embinit.options import DEBUG
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
@@ -107,7 +108,7 @@ class Conclusion:
         options = self._options
         if self._training.registering.is_asked_for or options.config.option.collectonly:
             return []
-        if options.option("debug"):
+        if options.debugs:
             return ["nothing is judged"]
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -129,8 +130,8 @@ class Conclusion:
             try:
                 if self._training.registering.is_asked_for:
                     self._training.registering.write(terminalreporter)
-                elif self._options.option("debug"):
-                    terminalreporter.write_line("--embinit-debug: nothing is judged or stored")
+                elif self._options.debugs:
+                    terminalreporter.write_line(f"{DEBUG}: nothing is judged or stored")
                 elif self._reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:

@@ -69,20 +69,23 @@ def of_claim(case: Case) -> str:
     seen = dict.fromkeys(_seen(each, case) for each in random_comparisons(case))
     if not seen:
         return "nothing is random, so no seeds are needed"
-    return f"{_schedule(case.seeds_of_looks())} seeds {'; '.join(seen)}"
+    return "; ".join(seen)
 
 
 def _seen(comparison: Comparison, case: Case) -> str:
     looks, margin = case.looks(), comparison.left.margin
     effects = smallest_effects(comparison, looks, case.alpha)
     if effects is None:
-        return "have no registered standard deviation"
-    numbers = ", then ".join(f"{each:.3g}" for each in effects)
-    text = f"detect (power 90 %) {numbers} {comparison.left.unit}".rstrip()
+        return f"{_schedule(case.seeds_of_looks())} seeds, no registered standard deviation"
+    pairs = zip(effects, looks, strict=True)
+    found = ", ".join(f"{effect:.3g} with {look.seeds} seeds" for effect, look in pairs)
+    unit = comparison.left.unit
+    text = f"differences found with 90 % power{f', in {unit}' if unit else ''}: {found}"
     if not margin:
         return text
-    expected = expected_seeds(comparison, looks, case.alpha) or f"over {looks[-1].seeds}"
-    return f"{text}; the margin, {margin:g}, takes {expected} seeds"
+    expected = expected_seeds(comparison, looks, case.alpha)
+    needed = f"{expected} seeds" if expected else f"more than {looks[-1].seeds} seeds"
+    return f"{text}; the margin, {f'{margin:g} {unit}'.rstrip()}, needs {needed}"
 
 
 def _schedule(seeds: Sequence[int]) -> str:
