@@ -200,7 +200,7 @@ def test_register_passes_arguments_on(monkeypatch, tmp_path, capsys, given, clai
 
 
 def test_there_are_at_most_thirteen_options():
-    assert len(OPTIONS) <= 13
+    assert len(OPTIONS) <= 12
 
 
 @pytest.fixture

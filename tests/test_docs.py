@@ -152,8 +152,7 @@ OF_OTHER_TOOLS = {
 
 def commands():
     """The parsers of the command line by name."""
-    _, several = _parsers("")
-    return several
+    return _parsers("")[1]
 
 
 def code_of(page):

@@ -19,7 +19,6 @@ from builders import (
 )
 from embinit.errors import InputError
 from embinit.lab.data.sources import Coverage
-from embinit.lab.kinds import RETIRED
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS, result_of
 from embinit.runs.results import RunResult
@@ -101,17 +100,3 @@ def test_what_is_no_record_is_one_clear_error(kind):
         change(record := record_of(kind))
         with pytest.raises(InputError):
             print(what, result_of(record))
-
-
-def test_a_field_that_left_is_read_at_its_default_alone():
-    """A record of an earlier version has it; where it said something else, the run is another."""
-    record = record_of("transfer")
-    places = {"norm": "model", "gated": "model", "bias": "model", "learned_multiplier": "positions"}
-    for name, part in places.items():
-        record["spec"][part][name] = RETIRED[name]
-    for task in record["spec"]["training"]["tasks"]:
-        task["training"]["optimizer"] = RETIRED["optimizer"]
-    assert result_of(record).spec == RUNS["transfer"]
-    record["spec"]["model"]["norm"] = "rms"
-    with pytest.raises(InputError, match="no run record"):
-        result_of(record)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 REGISTER, WORLDS = "embinit_register", "embinit_worlds"
+STRICT, DEBUG = "embinit_strict", "embinit_debug"
 
 SETTINGS = {
     REGISTER: "judge nothing: embinit register sets it, to the number of seeds that it trains",
@@ -15,6 +16,13 @@ SETTINGS = {
     "ones, FIRST or FIRST-LAST, such as 9000-9019; their tables are trained first",
 }
 """The settings that are no options."""
+
+SWITCHES = {
+    STRICT: "a claim that is UNDECIDED or NOT RUN fails",
+    DEBUG: "call the first run of each arm in this process, where breakpoint() and -s work; store "
+    "and judge nothing",
+}
+"""Those that are true or false, false by default."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {
@@ -71,12 +79,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "default": False,
         "help": "judge the stored runs and train nothing (default: train what is missing)",
-    },
-    "debug": {
-        "action": "store_true",
-        "default": False,
-        "help": "call the first run of each arm in this process, where breakpoint() and -s work; "
-        "store and judge nothing (default: train in separate processes)",
     },
     "report-dir": {
         "default": "reports/latest",

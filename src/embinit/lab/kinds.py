@@ -22,26 +22,6 @@ cohort records its graphs anew, stacks ``MANY_RUNS``.
 WHOLE_SPLIT = 30_000
 """The assumed size of a training split that nothing cuts, in examples."""
 
-RETIRED: Mapping[str, object] = {
-    "norm": "layer",
-    "gated": False,
-    "bias": True,
-    "optimizer": "adam",
-    "learned_multiplier": False,
-}
-"""Fields of specs that left, and their defaults, which records of earlier versions have."""
-
-
-def without_retired(plain: Any) -> Any:
-    """A record's plain data without retired fields; one of another value stays, and isn't read."""
-    if isinstance(plain, Mapping):
-        return {
-            name: without_retired(value)
-            for name, value in plain.items()
-            if name not in RETIRED or value != RETIRED[name]
-        }
-    return [without_retired(value) for value in plain] if isinstance(plain, list) else plain
-
 
 class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
     """A kind of run that starts from an embedding table."""
@@ -53,10 +33,9 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
 
     def recipe_of(self, layout: Mapping[str, Any]) -> ModelRecipe[P]:
         """The recipe of a record's layout, whose ``training`` is of this kind's procedure."""
-        known = without_retired(layout)
-        training = {} if known["training"] is None else known["training"]
+        training = {} if layout["training"] is None else layout["training"]
         recipe: ModelRecipe[P] = structured(
-            ModelRecipe, {**known, "training": training}, training=self.procedure
+            ModelRecipe, {**layout, "training": training}, training=self.procedure
         )
         return recipe
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import OPTIONS, SETTINGS
+from embinit.options import OPTIONS, SETTINGS, SWITCHES
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -30,7 +30,6 @@ RESULT = "embinit_result"
 CONTROL = "control"
 """The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
-STRICT = "embinit_strict"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
 COLLECTED: pytest.StashKey[dict[str, tuple[pytest.Item | pytest.Collector, ...]]] = (
@@ -49,15 +48,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         type="args",
         default=[],
     )
-    parser.addini(STRICT, "a claim that is UNDECIDED or NOT RUN fails", type="bool", default=False)
+    for name, text in SWITCHES.items():
+        parser.addini(name, text, type="bool", default=False)
     for name, text in SETTINGS.items():
         parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: claims that train models")
     for name, settings in OPTIONS.items():
-        # pytest has a --debug of its own.
-        short = [f"--{name}"] if name in wanted or ("all" in wanted and name != "debug") else []
+        short = [f"--{name}"] if name in wanted or "all" in wanted else []
         dest = f"embinit_{name.replace('-', '_')}"
         try:
             group.addoption(f"--embinit-{name}", *short, dest=dest, **settings)

@@ -129,7 +129,7 @@ class Collection:
             if stated is not None:
                 self._read(item, stated, folder)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
-        if not (option.collectonly or option.embinit_debug or registers):
+        if not (option.collectonly or self._options.debugs or registers):
             self._know_noise(items, folder)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
@@ -169,7 +169,7 @@ class Collection:
             wanted=[run for runs in wanted for run in runs],
             problem=lambda run: self._training.session.problem(run),
         )
-        if not any(wanted) or options.option("debug"):
+        if not any(wanted) or options.debugs:
             return
         if registering.is_asked_for:
             session = self._training.session
@@ -218,7 +218,8 @@ class Collection:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
-            lines += power_summary.claim_lines(self._training.cases)
+            cases = self._training.cases
+            lines += [f"{case.id}: {power_summary.of_claim(case)}" for case in cases]
         return lines
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
+from embinit.options import DEBUG
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.report.baseline import FailOn, Since, compare, file_of
+from embinit.report.baseline import FailOn, compare, file_of
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
@@ -107,7 +108,7 @@ class Conclusion:
         options = self._options
         if self._training.registering.is_asked_for or options.config.option.collectonly:
             return []
-        if options.option("debug"):
+        if options.debugs:
             return ["nothing is judged"]
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -129,8 +130,8 @@ class Conclusion:
             try:
                 if self._training.registering.is_asked_for:
                     self._training.registering.write(terminalreporter)
-                elif self._options.option("debug"):
-                    terminalreporter.write_line("--embinit-debug: nothing is judged or stored")
+                elif self._options.debugs:
+                    terminalreporter.write_line(f"{DEBUG}: nothing is judged or stored")
                 elif self._reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:
@@ -214,8 +215,14 @@ class Conclusion:
             tell(line)
         for each in session.get("locks", ()):
             tell(f"{each['lock']} {each['digest']}")
-        if self._options.blessed is not None:
-            self._print_changes(terminalreporter, compare(document, self._options.blessed))
+        if (blessed := self._options.blessed) is not None:
+            terminalreporter.section("against the baseline")
+            since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            for change in since.changes:
+                for line in str(change).splitlines():
+                    tell(line, red=fail_on.includes(change))
+            if since.in_words:
+                tell(since.in_words)
         for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
             for entry in document.get(name, ()):
                 tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
@@ -227,17 +234,6 @@ class Conclusion:
             tell(f"unfinished: {self._unfinished}", red=True)
             if (reached := self._training.reached) is not None:
                 tell(f"{reached.stored} are stored; run again")
-
-    def _print_changes(self, terminalreporter: Any, since: Since) -> None:
-        from embinit.report.verdict_table import clean
-
-        terminalreporter.section("against the baseline")
-        fail_on = FailOn(self._options.strict)
-        for change in since.changes:
-            for line in str(change).splitlines():
-                terminalreporter.write_line(clean(line), red=fail_on.includes(change))
-        if since.in_words:
-            terminalreporter.write_line(since.in_words)
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""

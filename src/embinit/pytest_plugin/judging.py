@@ -12,6 +12,7 @@ from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
 from embinit.claims.judging import Case, Judgement, broken, judge
 from embinit.errors import InputError, OutputError, lacking_models, printable
+from embinit.options import DEBUG
 from embinit.papers import printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
@@ -44,7 +45,7 @@ class Judging:
                 pyfuncitem, pyfuncitem.stash[CASE], self._training.session
             )
             return True
-        if self._options.option("debug"):
+        if self._options.debugs:
             pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
         entry = claim_entry(
@@ -74,7 +75,7 @@ class Judging:
                 first.setdefault(run.without_seed(), run)
         device = self._options.option("device")
         scores = [f"{run.recipe.arm}: {call_here(run, device)}" for run in first.values()]
-        return printable(f"--embinit-debug judges and stores nothing; {'; '.join(scores)}")
+        return printable(f"{DEBUG} judges and stores nothing; {'; '.join(scores)}")
 
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""

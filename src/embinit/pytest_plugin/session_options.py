@@ -13,9 +13,9 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, lacking_models
-from embinit.options import REGISTER
+from embinit.options import DEBUG, REGISTER, STRICT
 from embinit.papers import every_paper
-from embinit.pytest_plugin import BEGAN, STRICT
+from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
@@ -42,7 +42,7 @@ class SessionOptions:
         self.started = time.time() - self.seconds
         self.blessed: Document | None = None
         self.tier, self.is_worker = str(self.option("tier")), bool(self._worker)
-        self.strict = bool(config.getini(STRICT))
+        self.strict, self.debugs = (bool(config.getini(name)) for name in (STRICT, DEBUG))
         engine, _, address = str(self.option("engine")).partition(":")
         self.on_ray, self.cluster = engine == "ray", address or None
         registered = config.getini(REGISTER)
