@@ -321,10 +321,13 @@ def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
     """One that read others would make other runs than those of the keys."""
     set_apart(monkeypatch, SOURCES)
     (tmp_path / "analogies").mkdir()
-    (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
-    (tmp_path / "mine.txt").write_text("a 1 0 0\nb 1 1 0\nc 1 0 1\nd 1 1 1\n")
+    [small] = experiments("micro", ("glove",), ("sentiment",))
+    words = initial_tables.prepare(small.data, None).vocabularies["encoder"].words[10:14]
+    rows = zip(words, ("1 0 0", "1 1 0", "1 0 1", "1 1 1"), strict=True)
+    (tmp_path / "analogies/questions-words.txt").write_text(f": one\n{' '.join(words)}\n")
+    (tmp_path / "mine.txt").write_text("".join(f"{word} {row}\n" for word, row in rows))
     [one] = probes("sample")
-    one = replace(one, data=replace(one.data, vocabulary=None))
+    one = replace(one, data=replace(one.data, vocabulary=small.data))
     runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
     sources = [NamedSource("glove", tmp_path / "mine.txt")]
     session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
