@@ -11,12 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from builders import set_apart
+from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
@@ -29,8 +28,6 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
 from embinit.runs.trainers.processes import Surroundings
-from embinit_papers.kim2024.experiments import experiments, probes
-from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -71,13 +68,7 @@ RUNS = 3 * (2 + 2 + 1 + 1)
 
 
 def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
-    [one] = experiments("micro", ("glove",), ("sentiment",))
-    one = replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=1),
-        data=replace(one.data, cut=Cut(train=200, validation=50)),
-    )
+    one = small_experiment("sentiment", Cut(train=200, validation=50), epochs=1)
     return [one.run(arm, seed) for seed in seeds for arm in arms]
 
 
@@ -158,14 +149,6 @@ def test_progress_is_told_while_models_train(suite):
     judged = [int(line[0]) for line in lines]
     assert judged == sorted(judged)
     assert (judged[0], {line[1] for line in lines}) == (0, {"2"})
-
-
-def test_collecting_trains_nothing(suite):
-    """--collect-only is for reading."""
-    done = suite.runpytest_inprocess("claims", "--collect-only", "-q")
-    assert done.ret == 0
-    assert "test_a[glove-micro-sentiment-plain]" in done.stdout.str()
-    assert not (suite.path / ".embinit").exists()
 
 
 def records(root: Path) -> list[Path]:
@@ -317,22 +300,6 @@ def test_a_run_says_that_no_process_can_be_started(tmp_path, monkeypatch):
     assert session.failure(run).startswith("no process can be started that trains: [Errno 11]")
 
 
-def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
-    """One that read others would make other runs than those of the keys."""
-    set_apart(monkeypatch, SOURCES)
-    (tmp_path / "analogies").mkdir()
-    (tmp_path / "analogies/questions-words.txt").write_text(": one\na b c d\n")
-    (tmp_path / "mine.txt").write_text("a 1 0 0\nb 1 1 0\nc 1 0 1\nd 1 1 1\n")
-    [one] = probes("sample")
-    one = replace(one, data=replace(one.data, vocabulary=None))
-    runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
-    sources = [NamedSource("glove", tmp_path / "mine.txt")]
-    session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
-    with session.trained_by(two_processes()):
-        session.ensure(runs)
-    assert [session.failure(run) for run in runs] == [None] * len(runs)
-
-
 def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     """Neither a run that was never there nor one that was damaged meanwhile."""
     runs = small_runs(seeds=(0,))
@@ -361,23 +328,6 @@ def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     for work in (mine, rest):
         work.locks.close()
     assert other.take().what.runs == (runs[1],)
-
-
-def test_a_pretraining_is_a_run_like_others(tmp_path):
-    """Planned, made once, stored, and found again."""
-    runs = [
-        replace(one, data=replace(one.data, cut=Cut(train=200)))
-        .with_training(steps=2)
-        .run("pretrained", 0)
-        for one in pretrainings("micro")
-    ]
-    for trained in (2, 0):
-        session = Session(Store(tmp_path), None, "cpu")
-        session.want(runs)
-        session.ensure(runs)
-        assert session.trained == trained
-        narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
-        assert narrow < 0.1 < 0.9 < wide
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
