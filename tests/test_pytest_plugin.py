@@ -157,6 +157,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
             "mine/finding/open[[]*: *; the margin, 0.01 BLEU, needs more than 20 seeds",
         ]
     )
+    assert not (suite.path / ".embinit").exists()
     result = suite.runpytest_inprocess(*argued, "-k", "holds")
     collected = next(n for n, line in enumerate(result.outlines) if line.startswith("collected"))
     assert result.outlines[collected + 1].startswith("embinit: ")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
 from embinit.runs.trainers.processes import Surroundings
+from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -35,7 +37,6 @@ from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
-from embinit_studies.table_pretraining import pretrainings
 
 MINE = Family("mine/finding", {"micro": 4})
 
@@ -328,6 +329,23 @@ def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     for work in (mine, rest):
         work.locks.close()
     assert other.take().what.runs == (runs[1],)
+
+
+def test_a_pretraining_is_a_run_like_others(tmp_path):
+    """Planned, made once, stored, and found again."""
+    runs = [
+        replace(one, data=replace(one.data, cut=Cut(train=200)))
+        .with_training(steps=2)
+        .run("pretrained", 0)
+        for one in pretrainings("micro")
+    ]
+    for trained in (2, 0):
+        session = Session(Store(tmp_path), None, "cpu")
+        session.want(runs)
+        session.ensure(runs)
+        assert session.trained == trained
+        narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
+        assert narrow < 0.1 < 0.9 < wide
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
