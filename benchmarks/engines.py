@@ -37,7 +37,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -64,13 +64,21 @@ SEEDS = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What an engine made of the work: seconds of one run, and its quality, one value a seed."""
+class Work:
+    """What an engine does with one seed: the experiment, its data, and the runs of a cohort."""
+
+    one: ModelExperiment
+    data_dir: Path | None
+    runs: int
+    device: str
+
+
+class Outcome(NamedTuple):
+    """What an engine made of one seed: the seconds of a run, and its quality."""
 
     seconds: float
-    loss: list[float]
-    bleu: list[float]
-    runs_at_once: int = 1
+    loss: float
+    bleu: float
 
 
 def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment:
@@ -94,34 +102,28 @@ def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment
     return one
 
 
-def stacked(
-    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
-) -> Outcome:
+def stacked(work: Work, seed: int) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
     keep_freed_memory()
-    groups = [[one.run("xavier", seed)] for seed in seeds]
+    one = work.one
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
-    for seed, group in zip(seeds, groups, strict=True):
-        group += [
-            one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
-            for number in range(runs - 1)
-        ]
-    seconds, results = 0.0, []
-    for group in groups:
-        with own_stream(device):
-            training = CohortTraining(Cohort(tuple(group)), data_dir, device)
-            started = time.perf_counter()
-            for epoch in range(one.training.epochs):
-                training.train_epoch(epoch)
-                training.validate()
-            seconds += time.perf_counter() - started
-            training.restore_best()
-            outputs = training._translate(training.data.test)
-        scores, _ = bleu_of(outputs, training.data.test.references)
-        losses = torch.stack(training.curves.validation_loss).min(dim=0).values.tolist()
-        results.append((losses[0], scores[0]))
-    trained = sum(map(len, groups))
-    return Outcome(seconds / trained, [a for a, _ in results], [b for _, b in results], runs)
+    others = [
+        one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
+        for number in range(work.runs - 1)
+    ]
+    cohort = Cohort((one.run("xavier", seed), *others))
+    with own_stream(work.device):
+        training = CohortTraining(cohort, work.data_dir, work.device)
+        started = time.perf_counter()
+        for epoch in range(one.training.epochs):
+            training.train_epoch(epoch)
+            training.validate()
+        seconds = time.perf_counter() - started
+        training.restore_best()
+        outputs = training._translate(training.data.test)
+    scores, _ = bleu_of(outputs, training.data.test.references)
+    loss = torch.stack(training.curves.validation_loss)[:, 0].min().item()
+    return Outcome(seconds / work.runs, loss, scores[0])
 
 
 class Plain(nn.Module):
@@ -192,40 +194,31 @@ class Plain(nn.Module):
         return total, (following != PAD).sum()
 
 
-def plain(
-    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
-) -> Outcome:
+def plain(work: Work, seed: int) -> Outcome:
     """A loop over batches of similar length."""
-    seconds, losses, scores = 0.0, [], []
-    data = prepare(one.data, data_dir).to(device)
-    for seed in seeds:
-        model = Plain(one, data, seed).to(device)
-        setup = one.training
-        optimizer = torch.optim.Adam(
-            model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
-        )
-        buckets = Buckets(data.train.lengths, data.train.target_lengths, setup.batch_size)
-        order, best, kept = stream(seed, "order"), math.inf, {}
-        started = time.perf_counter()
-        for epoch in range(setup.epochs):
-            model.train()
-            shuffled = buckets.shuffle(order)
-            for batch in buckets.schedule(epoch):
-                total, words = model.losses(
-                    data.train, shuffled[batch.group][batch.low : batch.high]
-                )
-                optimizer.zero_grad(set_to_none=True)
-                (total / words).backward()
-                optimizer.step()
-            loss = _validation_loss(model, data.validation)
-            if loss < best:
-                best = loss
-                kept = {name: value.clone() for name, value in model.state_dict().items()}
-        seconds += time.perf_counter() - started
-        model.load_state_dict(kept)
-        losses.append(best)
-        scores.append(_bleu(data, lambda source, m=model: _greedy(m, source, data)))
-    return Outcome(seconds / len(seeds), losses, scores)
+    data = prepare(work.one.data, work.data_dir).to(work.device)
+    model, setup = Plain(work.one, data, seed).to(work.device), work.one.training
+    optimizer = torch.optim.Adam(
+        model.parameters(), lr=setup.lr, betas=setup.betas, eps=setup.eps, fused=True
+    )
+    buckets = Buckets(data.train.lengths, data.train.target_lengths, setup.batch_size)
+    order, best, kept = stream(seed, "order"), math.inf, {}
+    started = time.perf_counter()
+    for epoch in range(setup.epochs):
+        model.train()
+        shuffled = buckets.shuffle(order)
+        for batch in buckets.schedule(epoch):
+            total, words = model.losses(data.train, shuffled[batch.group][batch.low : batch.high])
+            optimizer.zero_grad(set_to_none=True)
+            (total / words).backward()
+            optimizer.step()
+        loss = _validation_loss(model, data.validation)
+        if loss < best:
+            best = loss
+            kept = {name: value.clone() for name, value in model.state_dict().items()}
+    seconds = time.perf_counter() - started
+    model.load_state_dict(kept)
+    return Outcome(seconds, best, _bleu(data, lambda source: _greedy(model, source, data)))
 
 
 @torch.inference_mode()
@@ -267,101 +260,96 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return float(metric.corpus_score(outputs, [list(split.references)]).score)
 
 
-def huggingface(
-    one: ModelExperiment, data_dir: Path | None, runs: int, seeds: range, device: str = "cpu"
-) -> Outcome:
+def huggingface(work: Work, seed: int) -> Outcome:
     """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
     import transformers
     from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     transformers.logging.set_verbosity_error()
-    data, seconds, losses, scores = prepare(one.data, data_dir), 0.0, [], []
+    data = prepare(work.one.data, work.data_dir)
     words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
-    shape, setup = one.model, one.training
-    for seed in seeds:
-        torch.manual_seed(seed)
-        config = MarianConfig(
-            vocab_size=words["encoder"],
-            decoder_vocab_size=words["decoder"],
-            share_encoder_decoder_embeddings=False,
-            tie_word_embeddings=False,
-            d_model=shape.dim,
-            encoder_layers=shape.layers,
-            decoder_layers=shape.layers,
-            encoder_attention_heads=shape.heads,
-            decoder_attention_heads=shape.heads,
-            encoder_ffn_dim=shape.feed_forward,
-            decoder_ffn_dim=shape.feed_forward,
-            activation_function="relu",
-            dropout=shape.dropout,
-            attention_dropout=0.0,
-            activation_dropout=0.0,
-            scale_embedding=True,
-            max_position_embeddings=256,
-            pad_token_id=PAD,
-            eos_token_id=EOS,
-            bos_token_id=BOS,
-            decoder_start_token_id=BOS,
-            forced_eos_token_id=None,
+    shape, setup = work.one.model, work.one.training
+    torch.manual_seed(seed)
+    config = MarianConfig(
+        vocab_size=words["encoder"],
+        decoder_vocab_size=words["decoder"],
+        share_encoder_decoder_embeddings=False,
+        tie_word_embeddings=False,
+        d_model=shape.dim,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.feed_forward,
+        decoder_ffn_dim=shape.feed_forward,
+        activation_function="relu",
+        dropout=shape.dropout,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        scale_embedding=True,
+        max_position_embeddings=256,
+        pad_token_id=PAD,
+        eos_token_id=EOS,
+        bos_token_id=BOS,
+        decoder_start_token_id=BOS,
+        forced_eos_token_id=None,
+    )
+    model = MarianMTModel(config)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1 and "embed_positions" not in name:
+            # embinit and the plain loop draw queries, keys and values as one matrix, (3D, D).
+            of_three = any(part in name for part in ("q_proj", "k_proj", "v_proj"))
+            nn.init.xavier_uniform_(parameter, gain=0.5**0.5 if of_three else 1.0)
+    with tempfile.TemporaryDirectory() as directory:
+        trainer = Seq2SeqTrainer(
+            model=model,
+            args=Seq2SeqTrainingArguments(
+                output_dir=directory,
+                per_device_train_batch_size=setup.batch_size,
+                per_device_eval_batch_size=EVALUATION_BATCH[torch.device(work.device).type],
+                num_train_epochs=setup.epochs,
+                learning_rate=setup.lr,
+                lr_scheduler_type="constant",
+                adam_beta1=setup.betas[0],
+                adam_beta2=setup.betas[1],
+                adam_epsilon=setup.eps,
+                max_grad_norm=0.0,
+                weight_decay=0.0,
+                eval_strategy="epoch",
+                prediction_loss_only=True,
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+                use_cpu=work.device == "cpu",
+                seed=seed,
+                train_sampling_strategy="group_by_length",
+                length_column_name="length",
+                remove_unused_columns=False,
+                dataloader_num_workers=0,
+            ),
+            train_dataset=_Rows(data.train),
+            eval_dataset=_Rows(data.validation),
+            data_collator=_collate,
         )
-        model = MarianMTModel(config)
-        for name, parameter in model.named_parameters():
-            if parameter.dim() > 1 and "embed_positions" not in name:
-                # embinit and the plain loop draw queries, keys and values as one matrix, (3D, D).
-                of_three = any(part in name for part in ("q_proj", "k_proj", "v_proj"))
-                nn.init.xavier_uniform_(parameter, gain=0.5**0.5 if of_three else 1.0)
-        with tempfile.TemporaryDirectory() as directory:
-            trainer = Seq2SeqTrainer(
-                model=model,
-                args=Seq2SeqTrainingArguments(
-                    output_dir=directory,
-                    per_device_train_batch_size=setup.batch_size,
-                    per_device_eval_batch_size=EVALUATION_BATCH[torch.device(device).type],
-                    num_train_epochs=setup.epochs,
-                    learning_rate=setup.lr,
-                    lr_scheduler_type="constant",
-                    adam_beta1=setup.betas[0],
-                    adam_beta2=setup.betas[1],
-                    adam_epsilon=setup.eps,
-                    max_grad_norm=0.0,
-                    weight_decay=0.0,
-                    eval_strategy="epoch",
-                    prediction_loss_only=True,
-                    save_strategy="no",
-                    logging_strategy="no",
-                    report_to=[],
-                    disable_tqdm=True,
-                    use_cpu=device == "cpu",
-                    seed=seed,
-                    train_sampling_strategy="group_by_length",
-                    length_column_name="length",
-                    remove_unused_columns=False,
-                    dataloader_num_workers=0,
-                ),
-                train_dataset=_Rows(data.train),
-                eval_dataset=_Rows(data.validation),
-                data_collator=_collate,
+        started = time.perf_counter()
+        trainer.train()
+        seconds = time.perf_counter() - started
+    seen = [row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row]
+    model.eval()
+
+    def translate(source: Tensor) -> Tensor:
+        with torch.inference_mode():
+            found = model.generate(
+                input_ids=source,
+                attention_mask=(source != PAD).long(),
+                num_beams=1,
+                do_sample=False,
+                max_new_tokens=data.test.targets.shape[1],
             )
-            started = time.perf_counter()
-            trainer.train()
-            seconds += time.perf_counter() - started
-        seen = [row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row]
-        losses.append(min(seen))
-        model.eval()
+        return found[:, 1:]
 
-        def translate(source: Tensor, model: Any = model) -> Tensor:
-            with torch.inference_mode():
-                found = model.generate(
-                    input_ids=source,
-                    attention_mask=(source != PAD).long(),
-                    num_beams=1,
-                    do_sample=False,
-                    max_new_tokens=data.test.targets.shape[1],
-                )
-            return found[:, 1:]
-
-        scores.append(_bleu(data.to(device), translate))
-    return Outcome(seconds / len(seeds), losses, scores)
+    return Outcome(seconds, min(seen), _bleu(data.to(work.device), translate))
 
 
 class _Rows(torch.utils.data.Dataset):
@@ -391,24 +379,16 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
     return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
 
 
-ENGINES: dict[str, Callable[[ModelExperiment, Path | None, int, range, str], Outcome]] = {
+ENGINES: dict[str, Callable[[Work, int], Outcome]] = {
     "stacked": stacked,
-    "single": lambda one, data_dir, runs, *more: stacked(one, data_dir, 1, *more),
+    "single": lambda work, seed: stacked(replace(work, runs=1), seed),
     "plain": plain,
     "huggingface": huggingface,
 }
 
 
-def taking_turns(
-    names: Sequence[str],
-    work: tuple[ModelExperiment, Path | None, int],
-    seeds: range,
-    device: str = "cpu",
-) -> dict[str, Outcome]:
-    """What each engine made of all seeds: each in a process of its own, one seed after the other.
-
-    ``work`` is the experiment, where its data is, and how many runs a cohort has.
-    """
+def taking_turns(names: Sequence[str], work: Work, seeds: range) -> dict[str, list[Outcome]]:
+    """What each engine made of each seed, in a process of its own, one seed after the other."""
     of_engines: dict[str, list[Outcome]] = {name: [] for name in names}
     with contextlib.ExitStack() as stack:
         spawned = multiprocessing.get_context("spawn")
@@ -418,34 +398,15 @@ def taking_turns(
         }
         for number, seed in enumerate(seeds):
             for name in names if number % 2 == 0 else reversed(names):
-                started = processes[name].submit(train, name, *work, seed, device)
-                of_engines[name].append(started.result())
-                print(
-                    f"{name}, seed {seed}: {of_engines[name][-1].seconds:.2f} s a run", flush=True
-                )
-    return {name: together(outcomes) for name, outcomes in of_engines.items()}
+                outcome = processes[name].submit(train, name, work, seed).result()
+                of_engines[name].append(outcome)
+                print(f"{name}, seed {seed}: {outcome.seconds:.2f} s a run", flush=True)
+    return of_engines
 
 
-def train(
-    name: str,
-    one: ModelExperiment,
-    data_dir: Path | None,
-    runs: int,
-    seed: int,
-    device: str = "cpu",
-) -> Outcome:
+def train(name: str, work: Work, seed: int) -> Outcome:
     """What an engine makes of one seed."""
-    return ENGINES[name](one, data_dir, runs, range(seed, seed + 1), device)
-
-
-def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """One outcome of several seeds' outcomes."""
-    return replace(
-        outcomes[0],
-        seconds=statistics.fmean(outcome.seconds for outcome in outcomes),
-        loss=[loss for outcome in outcomes for loss in outcome.loss],
-        bleu=[bleu for outcome in outcomes for bleu in outcome.bleu],
-    )
+    return ENGINES[name](work, seed)
 
 
 def tokens(data: PreparedData) -> int:
@@ -473,20 +434,22 @@ def main() -> None:
     read = tokens(data) * one.training.epochs
     rows = {}
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    work = (one, arguments.data_dir, arguments.cohort)
-    for name, outcome in taking_turns(names, work, seeds, arguments.device).items():
+    work = Work(one, arguments.data_dir, arguments.cohort, arguments.device)
+    for name, outcomes in taking_turns(names, work, seeds).items():
+        seconds, losses, scores = map(list, zip(*outcomes, strict=True))
+        second = statistics.fmean(seconds)
         rows[name] = {
-            "runs_at_once": outcome.runs_at_once,
-            "seconds_a_run": round(outcome.seconds, 2),
-            "runs_an_hour": round(3600 / outcome.seconds),
-            "tokens_a_second": round(read / outcome.seconds),
-            "validation_loss": [round(value, 4) for value in outcome.loss],
-            "bleu": [round(value, 2) for value in outcome.bleu],
+            "runs_at_once": arguments.cohort if name == "stacked" else 1,
+            "seconds_a_run": round(second, 2),
+            "runs_an_hour": round(3600 / second),
+            "tokens_a_second": round(read / second),
+            "validation_loss": [round(value, 4) for value in losses],
+            "bleu": [round(value, 2) for value in scores],
         }
         print(
-            f"{name:<12} {outcome.seconds:7.2f} s a run, {3600 / outcome.seconds:7.0f} an hour, "
-            f"{read / outcome.seconds:8.0f} tokens/s, loss {statistics.fmean(outcome.loss):.3f}, "
-            f"BLEU {statistics.fmean(outcome.bleu):.1f}",
+            f"{name:<12} {second:7.2f} s a run, {3600 / second:7.0f} an hour, "
+            f"{read / second:8.0f} tokens/s, loss {statistics.fmean(losses):.3f}, "
+            f"BLEU {statistics.fmean(scores):.1f}",
             flush=True,
         )
     if arguments.json:

@@ -267,12 +267,19 @@ def documents_of() -> list[Document]:
     return found
 
 
+def _decided(counts: re.Match[str]) -> str:
+    """Of the settings that are decided, those that support a finding, such as ``, 3/4``."""
+    undecided = re.search(r"(\d+) undecided", counts[4])
+    decided = int(counts[3]) - (int(undecided[1]) if undecided else 0)
+    return counts[1] or f", {counts[2]}/{decided}"
+
+
 def readme(documents: Sequence[Document], text: str) -> str:
-    """The README with its table of findings written anew, each cell in short, such as ``3/4``."""
+    """The README with its table of findings written anew, each cell in short."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = findings_as_markdown(documents, short=True)
-    table = re.sub(r"(\d+) of (\d+)(, \d+ [a-z]+( run)?)*", r"\1/\2", table)
+    table = re.sub(r"(inconclusive)?, (\d+) of (\d+)((?:, \d+ [a-z]+(?: run)?)*)", _decided, table)
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

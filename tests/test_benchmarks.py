@@ -48,12 +48,13 @@ def small(engines):
 def test_a_cohort_learns_what_its_runs_learn_alone(engines):
     """Runs that fill a cohort up change nothing of those that are compared."""
     one = small(engines)
-    together = engines.stacked(one, None, 4, range(2))
-    alone = engines.stacked(one, None, 1, range(2))
+    together, alone, plain = (
+        engine(engines.Work(one, None, runs, "cpu"), 1)
+        for engine, runs in ((engines.stacked, 4), (engines.stacked, 1), (engines.plain, 1))
+    )
     assert together.loss == pytest.approx(alone.loss, rel=2e-3)
-    assert (together.runs_at_once, alone.runs_at_once) == (4, 1)
-    plain = engines.plain(one, None, 1, range(1))
-    assert (len(together.bleu), len(alone.bleu), len(plain.loss), len(plain.bleu)) == (2, 2, 1, 1)
+    assert 0 < plain.loss < 20
+    assert 0 <= plain.bleu <= 100
 
 
 def take_weights(plain, ours):

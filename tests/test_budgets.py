@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embinit.claims.budgets import TOLERANCE, unequal
+from embinit.claims.run_checks import TOLERANCE, unequal
 from embinit.lab.models.sizes import parameters_of
 from embinit_papers.chung2021 import (
     SETTINGS,

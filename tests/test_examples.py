@@ -35,7 +35,6 @@ WITHOUT_TORCH = ("scikit_learn", "subprocess")
 SMALL = {
     "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
-    "sick": ("--embinit-seeds=2",),
     "third_paper": ("--embinit-seeds=2",),
 }
 """What makes seconds of an example. Two seeds decide too little for its controls to be asked."""

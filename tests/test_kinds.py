@@ -177,7 +177,7 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
 
 def test_a_third_partys_runs_count_what_its_kind_counts(registry):
     """Budgets are the kind's, and unequal ones are caught."""
-    from embinit.claims.budgets import unequal
+    from embinit.claims.run_checks import unequal
 
     registry.register(DiceRecipe.kind, Dice())
     few, many = (dice(throws=count)["loaded"] for count in (100, 150))

@@ -12,6 +12,7 @@ import pytest
 from builders import set_apart
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
+from embinit.lab.tables import initial_tables
 from embinit.pytest_plugin import look_order
 from embinit.report import load_schema
 from embinit.report.summary import summarise
@@ -475,19 +476,21 @@ PROBE = """
 from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit_papers.kim2024 import scaled, table4
+from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/table", {"sample": 1})
+[SMALL] = experiments("micro", ("glove",), ("sentiment",))
 
 
-def all_words(tier):
-    return [replace(one, data=replace(one.data, vocabulary=None)) for one in table4(tier)]
+def of_few_words(tier):
+    return [replace(one, data=replace(one.data, vocabulary=SMALL.data)) for one in table4(tier)]
 
 
-@claim("mine/table/a", says="a", family=MINE, experiments=all_words)
+@claim("mine/table/a", says="a", family=MINE, experiments=of_few_words)
 def test_a(experiment):
     assert scaled(experiment, "sqrt(D)")["pretrained"].alike(experiment["pretrained"])
 """
-VECTORS = "man 1 0 0\nwoman 1 1 0\nking 1 0 1\nqueen {} 1\n"
+VECTORS = "{0} 1 0 0\n{1} 1 1 0\n{2} 1 0 1\n{3} {at} 1\n"
 
 
 @pytest.fixture
@@ -495,9 +498,12 @@ def probed(pytester):
     """Judges a claim on analogies with vectors of a file."""
     (pytester.mkdir("claims") / "test_mine.py").write_text(PROBE)
     questions = pytester.mkdir("analogies") / "questions-words.txt"
-    questions.write_text(": family\nman woman king queen\n")
+    [small] = experiments("micro", ("glove",), ("sentiment",))
+    words = initial_tables.prepare(small.data, None).vocabularies["encoder"].words[10:14]
+    questions.write_text(f": family\n{' '.join(words)}\n")
 
-    def run(path, *arguments):
+    def run(path, text, at, *arguments):
+        (pytester.path / path).write_text(text.format(*words, at=at))
         given = ("--embinit-data-dir", ".", "--embinit-source", f"glove={path}")
         return pytester.runpytest_subprocess(
             "claims", "--embinit-tier", "sample", *given, *arguments
@@ -508,20 +514,20 @@ def probed(pytester):
 
 def test_a_source_may_be_read_from_anywhere(pytester, probed):
     """--source reaches every worker, and other vectors under the name are other runs."""
-    (pytester.path / "right.txt").write_text(VECTORS.format("1 1"))
-    (pytester.path / "wrong.vec").write_text("5 3\n" + VECTORS.format("-1 -1") + "prince 1 1 1\n")
-    for path, workers, percent in (("right.txt", "0", 100), ("wrong.vec", "1", 0)):
-        done = probed(path, "-n", workers)
+    other = f"5 3\n{VECTORS}prince 1 1 1\n"
+    for path, text, at, workers in (
+        ("mine.txt", VECTORS, "1 1", "0"),
+        ("other.vec", other, "-1 -1", "1"),
+    ):
+        done = probed(path, text, at, "-n", workers)
         done.assert_outcomes(passed=1)
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-        [comparison] = document["claims"][0]["comparisons"]
-        assert comparison["left_values"] == comparison["right_values"] == [percent] * 5
+        assert document["session"]["runs"] == {"wanted": 10, "trained": 10, "stored": 0}
 
 
 def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
     """It was NOT RUN with status 0, like data that is missing."""
-    (pytester.path / "broken.txt").write_text(VECTORS.format("1 1") + "prince 1 x 1\n")
-    done = probed("broken.txt")
+    done = probed("broken.txt", f"{VECTORS}prince 1 x 1\n", "1 1")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*--embinit-source glove=*broken.txt: *broken.txt:5: *"])
     assert not (pytester.path / "reports").exists()

@@ -218,7 +218,7 @@ CASES = [
      [], REFUSED, "r.jsonl:1: broken or cut short (ValueError: 'm.loss' is there twice"),
     ("two columns", "r.csv", "arm,loss,loss\na,1,2\n", [], REFUSED, "2 columns are called 'loss'"),
     ("a column that is the same", "r.csv", rows("arm,optimizer,loss", "gpt,{arm},{score}"), [],
-     KEEP, "arms by optimizer"),
+     KEEP, "arms: optimizer"),
     ("two settings", "r.csv", rows("model,method,loss", "m{seed},{arm},{score}"), [], AGAIN,
      "m0, b"),
     ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED, "there are loss, val_loss"),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.claims.budgets import unequal
 from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
@@ -20,7 +19,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import look
 from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
-from embinit.claims.run_checks import seed_faults
+from embinit.claims.run_checks import seed_faults, unequal
 from embinit.errors import InputError, counted
 from embinit.runs.results import failure_reason
 from embinit.runs.session import Session

@@ -1,4 +1,4 @@
-"""Check a claim's runs for arms with equal results and for ignored seeds.
+"""Check a claim's runs for unequal budgets, arms with equal results, and ignored seeds.
 
 A setting that never reaches the training gives two arms one result, whose difference of 0 says
 nothing of the setting. ``decided`` makes an error of it, whatever the claim states but equality. A
@@ -10,15 +10,19 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, Term
+from embinit.errors import InputError
 from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
 from embinit.runs.results import AGAIN, RunResult
 from embinit.specs import FunctionRecipe, RunSpec
 from embinit.stats.statements import Relation, Verdict
+
+TOLERANCE = 0.01
+"""Largest allowed relative difference of parameter counts. Integer widths cannot match exactly."""
 
 
 def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
@@ -119,3 +123,28 @@ def repeated_otherwise(results: Iterable[RunResult], on_cpu: bool) -> list[str]:
     about = [each.provenance for each in results if each.provenance.get(AGAIN)]
     places = [(str(each[AGAIN]), str(each.get("device", "cpu"))) for each in about]
     return [*{told: None for told, place in places if place.startswith("cpu") == on_cpu}]
+
+
+def unequal(comparisons: Sequence[Comparison], phase: str) -> str | None:
+    """Says how the arms' budgets differ at a phase, such as ``finetuning``; None where equal."""
+    problems = []
+    for comparison in comparisons:
+        counts = [_count(run, phase) for run in comparison.arms()]
+        apart = max(counts) / min(counts) - 1
+        if apart > TOLERANCE:
+            problems.append(
+                f"unequal budgets: {comparison.left.label} and {comparison.right.label} have "
+                f"{min(counts):,} to {max(counts):,} parameters at {phase}, {apart:.1%} apart, "
+                f"more than {TOLERANCE:.0%}"
+            )
+    return "; ".join(problems) or None
+
+
+def _count(run: RunSpec, phase: str) -> int:
+    counts = kind_of(run).parameters(run)
+    if phase not in counts:
+        raise InputError(
+            f"a run of the kind {run.kind!r} counts no parameters at {phase!r}; "
+            f"it does at: {', '.join(counts) or 'no phase'}"
+        )
+    return counts[phase]

@@ -97,11 +97,7 @@ def stated_by(
     return SeedsClaim(
         f"{home}/{NAME}/{'.'.join([*classes, words.replace(' ', '-')])}",
         says.rstrip("."),
-        family=_family(home),
+        family=Family(f"{home}/{NAME}", says=f"Claims of {home}"),
         experiments=on_seeds,
         expects=expects,
     )
-
-
-def _family(home: str) -> Family:
-    return Family(f"{home}/{NAME}", says=f"Claims of {home}")

@@ -96,7 +96,7 @@ def _judge(parsed: argparse.Namespace) -> int:
     judged = judge(arms, plan, parsed.baseline, earlier)
     notes = printing.remarks(judged, arms, earlier, parsed.baseline)
     if parsed.lower is None and not lower:
-        notes.append("higher is taken to be better; --lower says otherwise")
+        notes.append("higher is assumed to be better; if lower is, give --lower")
     form = printing.markdown if parsed.markdown else printing.lines
     print((printing.as_json if parsed.json else form)(judged, plan, notes))
     if any(each.verdict is Verdict.SUPPORTED for each in judged):

@@ -100,7 +100,7 @@ def pytest_embinit_collected(
         )
     if not config.getoption("embinit_no_train"):
         _make_tables(wanted)
-        if drawn:
+        if drawn and wanted:
             _share_texts()
     if not (given := pytest_embinit_definitions(config)):
         return

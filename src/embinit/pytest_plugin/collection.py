@@ -218,7 +218,8 @@ class Collection:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
-            lines += power_summary.claim_lines(self._training.cases)
+            cases = self._training.cases
+            lines += [f"{case.id}: {power_summary.of_claim(case)}" for case in cases]
         return lines
 
 

@@ -16,7 +16,7 @@ from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.report.baseline import FailOn, Since, compare, file_of
+from embinit.report.baseline import FailOn, compare, file_of
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
@@ -215,8 +215,14 @@ class Conclusion:
             tell(line)
         for each in session.get("locks", ()):
             tell(f"{each['lock']} {each['digest']}")
-        if self._options.blessed is not None:
-            self._print_changes(terminalreporter, compare(document, self._options.blessed))
+        if (blessed := self._options.blessed) is not None:
+            terminalreporter.section("against the baseline")
+            since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            for change in since.changes:
+                for line in str(change).splitlines():
+                    tell(line, red=fail_on.includes(change))
+            if since.in_words:
+                tell(since.in_words)
         for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
             for entry in document.get(name, ()):
                 tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
@@ -228,17 +234,6 @@ class Conclusion:
             tell(f"unfinished: {self._unfinished}", red=True)
             if (reached := self._training.reached) is not None:
                 tell(f"{reached.stored} are stored; run again")
-
-    def _print_changes(self, terminalreporter: Any, since: Since) -> None:
-        from embinit.report.verdict_table import clean
-
-        terminalreporter.section("against the baseline")
-        fail_on = FailOn(self._options.strict)
-        for change in since.changes:
-            for line in str(change).splitlines():
-                terminalreporter.write_line(clean(line), red=fail_on.includes(change))
-        if since.in_words:
-            terminalreporter.write_line(since.in_words)
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from embinit.claims.comparisons import Comparison
-from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
 from embinit.claims.power import expected_seeds, random_comparisons, smallest_effects
@@ -38,7 +37,11 @@ def doubts(cases: Sequence[Case]) -> list[str]:
         ),
         (
             "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)",
-            [case for case in claims if _has_no_margin(case.experiment)],
+            [  # papers fix theirs, at 0 too
+                case
+                for case in claims
+                if isinstance(case.experiment, FunctionExperiment) and case.experiment.margin == 0
+            ],
         ),
         (
             "compared with less than 1 on a scale of percent, where a half is 50",
@@ -52,11 +55,6 @@ def doubts(cases: Sequence[Case]) -> list[str]:
     return lines
 
 
-def _has_no_margin(experiment: Experiment) -> bool:
-    """Whether a user's experiment was given no margin; papers fix theirs, at 0 too."""
-    return isinstance(experiment, FunctionExperiment) and experiment.margin == 0
-
-
 def _is_share_of_percent(comparison: Comparison) -> bool:
     sides = (comparison.left, comparison.right)
     return "%" in comparison.left.unit and any(
@@ -64,12 +62,8 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
     )
 
 
-def claim_lines(cases: Iterable[Case]) -> list[str]:
-    """A line for each claim: its looks, and the smallest differences that they see."""
-    return [f"{case.id}: {_claim(case)}" for case in cases]
-
-
-def _claim(case: Case) -> str:
+def of_claim(case: Case) -> str:
+    """A claim's looks, and the smallest differences that they see."""
     if case.obstacle:
         return f"not run, {case.obstacle}"
     seen = dict.fromkeys(_seen(each, case) for each in random_comparisons(case))

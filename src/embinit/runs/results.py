@@ -23,7 +23,6 @@ RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy",
 AGAIN = "again"
 """Where a run's provenance has what to tell of its second making; None where it came out alike."""
 
-
 PERCENTILES = (5, 25, 50, 75, 95)
 """The percentiles of the rows' norms that ``TableStatistics`` holds."""
 

@@ -70,7 +70,7 @@ class Arms:
     def pairs(self, arm: str, other: str) -> tuple[Key, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
         ours, theirs = self.by_seed[arm], self.by_seed[other]
-        common = tuple(seed for seed in ours if seed is not None and seed in theirs)
+        common = tuple(filter(None, filter(theirs.__contains__, ours)))
         return () if None in ours or None in theirs or len(common) < 2 else common
 
     def settled(self, crashed: str | None, lower: bool) -> Arms:

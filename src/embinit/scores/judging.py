@@ -145,8 +145,8 @@ def judge(
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
         if pairs := arms.pairs(arm, base) if noise is None else ():
-            met = set(pairs)
-            alone = tuple(run.place for side in sides for run in side if run.seed not in met)
+            met, longer = {*pairs}, [side for side in sides if len(side) > len(pairs)]
+            alone = tuple(run.place for side in longer for run in side if run.seed not in met)
             sides = [[arms.by_seed[name][seed] for seed in pairs] for name in (arm, base)]
         spread, source = known(pairs).spread(arm, base)
         values = [tuple(run.value for run in side) for side in sides]

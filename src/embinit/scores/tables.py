@@ -84,7 +84,7 @@ def read(
     pairs = table.keys(seeds)
     seed_of = {pair: _seed(pair) for pair in {*pairs}}
     rows = _Rows(table, score, table.keys(arms), [seed_of[pair] for pair in pairs], free)
-    notes = [f"arms by {', '.join(arms) or 'nothing'}; judged is {score}"] if rest else []
+    notes = [f"arms: {', '.join(arms) or 'one'}; scores: {score}"] if rest else []
     named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(rows)
     step = next(iter(called(free, "step")), "")
     runs_of_steps = _of_steps(rows, step, reading) if step and not named else []

@@ -20,7 +20,7 @@ MOST_ODD = 0.25
 BEFORE = "runs made before: "
 """How the name of an arm begins whose runs were made before those that are judged."""
 
-OWN = "estimated from these runs alone"
+OWN = "estimated from these runs"
 
 
 class Noise(NamedTuple):

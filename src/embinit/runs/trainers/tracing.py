@@ -53,10 +53,8 @@ READERS = frozenset({"safetensors", "h5py", "netCDF4", "tensorflow"}) | {
 TERMINAL = frozenset({"COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"})
 """Variables that decide no number where a library reads them."""
 
-
 READS_DOCSTRINGS = (b"__doc__", b"getdoc", b"docopt")
 """Names by which code reads docstrings as data."""
-
 
 _STDLIB = str(Path(os.__file__).parent) + "/"
 _SITE = ("/site-packages/", "/dist-packages/")
