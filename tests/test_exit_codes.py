@@ -359,29 +359,6 @@ def test_a_session_from_elsewhere_writes_below_pytests_root(pytester, monkeypatc
     assert SessionOptions.path(options, "report-dir") == Path("/here")
 
 
-@pytest.mark.parametrize(
-    ("changed", "strict", "status"),
-    [
-        ({"difference": 0.5, "interval": [-1.0, 2.0]}, (), 1),
-        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, (), 0),
-        ({"difference": 0.5, "interval": [-1.0, 2.0], "n": 5}, ("--strict",), 1),
-        ({"difference": 5.0, "interval": [-1.0, 11.0]}, (), 0),
-        ({"difference": 5.0, "interval": [-1.0, 11.0]}, ("--strict",), 1),
-    ],
-)
-def test_a_finding_that_is_undecided_again_is_lost_or_weakened(
-    session, pytester, capsys, changed, strict, status
-):
-    """It was green whatever its effect was; the effect before was 8."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
-    whole["claims"][2]["verdict"] = "UNDECIDED"
-    whole["claims"][2]["comparisons"][0] |= {"verdict": "UNDECIDED", **changed}
-    (pytester.path / "now.json").write_text(json.dumps(whole))
-    assert main(["check", "now.json", "--baseline", "blessed.json", *strict]) == status
-    assert "other[scores] was SUPPORTED and is UNDECIDED" in capsys.readouterr().out
-
-
 def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     """An effect of 8 margins that is 4 now is SUPPORTED all the same."""
     _, whole = session()
