@@ -16,7 +16,7 @@ import pytest
 from embinit import Session, Store, judge
 from embinit.claims.entries import claim_entry
 from embinit.errors import InputError
-from embinit.options import OPTIONS, SETTINGS
+from embinit.options import OPTIONS, SETTINGS, SWITCHES
 from embinit.papers import printed_for
 from embinit.report import load_schema
 from embinit_papers.kim2024.experiments import experiments
@@ -190,7 +190,7 @@ def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers)
     added = {name: ours[name] - without[name] for name in ours}
     assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
-    assert added["inis"] == {"embinit_short_options", "embinit_strict", *SETTINGS}
+    assert added["inis"] == {"embinit_short_options", *SETTINGS, *SWITCHES}
     assert workers or "tmp_path" in ours["fixtures"]
     assert (added["fixtures"], added["markers"]) == (set(), {"control"})
     plugin = "embinit.pytest_plugin"
