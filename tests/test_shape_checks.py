@@ -9,7 +9,6 @@ from jaxtyping import TypeCheckError
 from embinit.lab.data.sources import Vectors
 from embinit.lab.table_pretraining.encoder import padding_mask
 from embinit.lab.tables.diagnostics import encoder_input
-from embinit.lab.tables.inits import Init
 from embinit.lab.tables.positions import KINDS, table
 
 
@@ -36,8 +35,3 @@ def test_fields_of_dataclasses_are_checked() -> None:
     """So is what a source answers, whoever wrote the source."""
     with pytest.raises(TypeCheckError, match="found"):
         Vectors(torch.zeros(3, 2), torch.zeros(2, dtype=torch.bool))
-
-
-def test_annotations_without_a_tensor_are_left_alone() -> None:
-    """Stand-ins for other objects are a test's right; mypy checks the code itself."""
-    assert Init(name=3, label=None, needs_source=0, make=str).name == 3  # type: ignore[arg-type]

@@ -257,8 +257,9 @@ def judge(
     else:
         raise InputError("judge takes the experiment that the claim is tested in")
     looks = case.looks()
-    problems = [case.obstacle] if case.obstacle else sorted(_problems(case, session))
     noise, first = case.noise_runs(), case.first_runs()
+    found = {problem for run in first if (problem := session.problem(run)) is not None}
+    problems = [case.obstacle] if case.obstacle else sorted(found)
     twice = [run for run in session.made_twice(first) if session.problem(run) is None]
 
     def faults(runs: Sequence[RunSpec]) -> list[str]:
@@ -295,7 +296,3 @@ def broken(case: Case, error: Exception) -> Judgement:
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
     reason = "; ".join(reasons)
     return [Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons]
-
-
-def _problems(case: Case, session: Session) -> set[str]:
-    return {problem for run in case.first_runs() if (problem := session.problem(run)) is not None}

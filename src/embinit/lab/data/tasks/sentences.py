@@ -51,7 +51,7 @@ class HeldOutSentences:
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """The task's text, held-out sentences after its validation split; InputError if too few."""
         splits = TASKS[self.of].load(data_dir, Cut())
-        texts = [_spaced(example.text) for example in splits.train]
+        texts = [" ".join(example.text.split()) for example in splits.train]
         parts = sentences(set(texts))
         if len(parts) <= self.held_out:
             raise InputError(
@@ -80,10 +80,6 @@ def sentences(phrases: Collection[str]) -> dict[str, set[str]]:
             found[phrase] = parts = {part for part in _parts(phrase.split()) if part in known}
             seen |= parts
     return found
-
-
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _parts(words: list[str]) -> Iterator[str]:

@@ -64,10 +64,9 @@ class Paragraphs:
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """Loads a sample of both languages' paragraphs; InputError if a file is missing."""
         examples = [
-            example
+            Example(text, target="") if side == "encoder" else Example("", target=text)
             for side in self.hubs
-            for paragraph in islice(self._paragraphs(data_dir, side), self.most)
-            for example in [_in(side, paragraph)]
+            for text in islice(self._paragraphs(data_dir, side), self.most)
         ]
         return Splits(sample(examples, cut.train), (), ())
 
@@ -81,10 +80,6 @@ class Paragraphs:
         else:
             texts = (line for _, line in text_lines(self._file(data_dir, side)))
         return (line for text in texts for line in text.splitlines() if line.strip())
-
-
-def _in(side: Side, text: str) -> Example:
-    return Example(text, target="") if side == "encoder" else Example("", target=text)
 
 
 TASKS.register(
