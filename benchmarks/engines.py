@@ -13,8 +13,8 @@ slow for all.
 - ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
   ``benchmarks``).
 
-Told are seconds a run (training, and validation loss after each epoch), runs an hour, tokens a
-second (source and target, padding left out), and validation loss and BLEU over the seeds, which
+Told are seconds a run (training, and validation loss after each epoch), tokens a second (source and
+target, padding left out), and validation loss and BLEU over the seeds, which
 must agree within noise: an engine that is fast because it learns less is no faster.
 
     python benchmarks/engines.py --size micro [--engines stacked,plain] [--json FILE]
@@ -328,8 +328,8 @@ def huggingface(work: Work, seed: int) -> Outcome:
                 remove_unused_columns=False,
                 dataloader_num_workers=0,
             ),
-            train_dataset=_Rows(data.train),
-            eval_dataset=_Rows(data.validation),
+            train_dataset=_rows(data.train),
+            eval_dataset=_rows(data.validation),
             data_collator=_collate,
         )
         started = time.perf_counter()
@@ -352,24 +352,16 @@ def huggingface(work: Work, seed: int) -> Outcome:
     return Outcome(seconds, min(seen), _bleu(data.to(work.device), translate))
 
 
-class _Rows(torch.utils.data.Dataset):
+def _rows(split: Split) -> list[dict[str, Any]]:
     """A split as the trainer reads it, one dictionary an example."""
-
-    def __init__(self, split: Split) -> None:
-        self.rows = [
-            {
-                "input_ids": split.inputs[i, : split.lengths[i]].long(),
-                "labels": split.targets[i, 1 : split.target_lengths[i]].long(),
-                "length": int(split.lengths[i]),
-            }
-            for i in range(len(split))
-        ]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return self.rows[index]
+    return [
+        {
+            "input_ids": split.inputs[i, : split.lengths[i]].long(),
+            "labels": split.targets[i, 1 : split.target_lengths[i]].long(),
+            "length": int(split.lengths[i]),
+        }
+        for i in range(len(split))
+    ]
 
 
 def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
@@ -421,7 +413,6 @@ def main() -> None:
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, help="default: the size's own")
     parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
@@ -433,23 +424,20 @@ def main() -> None:
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs
     rows = {}
-    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     work = Work(one, arguments.data_dir, arguments.cohort, arguments.device)
-    for name, outcomes in taking_turns(names, work, seeds).items():
+    for name, outcomes in taking_turns(names, work, range(arguments.seeds)).items():
         seconds, losses, scores = map(list, zip(*outcomes, strict=True))
         second = statistics.fmean(seconds)
         rows[name] = {
             "runs_at_once": arguments.cohort if name == "stacked" else 1,
             "seconds_a_run": round(second, 2),
-            "runs_an_hour": round(3600 / second),
             "tokens_a_second": round(read / second),
             "validation_loss": [round(value, 4) for value in losses],
             "bleu": [round(value, 2) for value in scores],
         }
         print(
-            f"{name:<12} {second:7.2f} s a run, {3600 / second:7.0f} an hour, "
-            f"{read / second:8.0f} tokens/s, loss {statistics.fmean(losses):.3f}, "
-            f"BLEU {statistics.fmean(scores):.1f}",
+            f"{name:<12} {second:7.2f} s a run, {read / second:8.0f} tokens/s, "
+            f"loss {statistics.fmean(losses):.3f}, BLEU {statistics.fmean(scores):.1f}",
             flush=True,
         )
     if arguments.json:

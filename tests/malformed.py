@@ -59,16 +59,16 @@ def spoil(content: bytes, mutation: Mutation) -> bytes:
     return content[:start] + new + content[end:]
 
 
-def text(header: bool) -> bytes:
-    rows = zip(WORDS, TABLE.tolist(), strict=True)
+def text(header: bool, words: Sequence[str] = WORDS, table: torch.Tensor = TABLE) -> bytes:
+    rows = zip(words, table.tolist(), strict=True)
     lines = "".join(f"{word} {' '.join(map(repr, row))}\n" for word, row in rows)
-    return ((f"{len(WORDS)} {DIM}\n" if header else "") + lines).encode()
+    return ((f"{len(words)} {table.shape[1]}\n" if header else "") + lines).encode()
 
 
-def binary() -> bytes:
-    rows = (struct.pack(f"<{DIM}f", *row) for row in TABLE.tolist())
-    body = (word.encode() + b" " + row + b"\n" for word, row in zip(WORDS, rows, strict=True))
-    return f"{len(WORDS)} {DIM}\n".encode() + b"".join(body)
+def binary(words: Sequence[str] = WORDS, table: torch.Tensor = TABLE, end: bytes = b"\n") -> bytes:
+    rows = (struct.pack(f"<{len(row)}f", *row) for row in table.tolist())
+    body = (word.encode() + b" " + row + end for word, row in zip(words, rows, strict=True))
+    return b"%d %d\n" % tuple(table.shape) + b"".join(body)
 
 
 def zipped() -> bytes:

@@ -50,16 +50,6 @@ def test_compacting_loses_nothing_but_the_keys_of_runs(document):
     assert compact(again) == text
 
 
-def test_a_claim_is_a_line(document):
-    """So that a blessing's diff has a line for each claim that moved, and no other."""
-    moved = json.loads(json.dumps(document))
-    moved["claims"][7]["verdict"] = "SUPPORTED?"
-    before, after = (compact(one).splitlines() for one in (document, moved))
-    assert len(before) == len(after)
-    [changed] = [new for old, new in zip(before, after, strict=True) if old != new]
-    assert json.loads(changed.rstrip(","))["id"] == document["claims"][7]["id"]
-
-
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.name)
 def test_the_committed_reference_is_compact_and_has_no_page(reference):
     """The page is rendered anew by ``make claims``; git keeps what guards and what is compared."""
@@ -85,39 +75,6 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     assert blessed["claims"] == without_keys(told)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
     assert compare(told, blessed).in_words == "No changes since the baseline."
-
-
-def test_a_claim_that_stays_says_since_when_it_has_been_blessed(tmp_path):
-    """Of its paper, where an earlier blessing had kept that; it stays so in the next one."""
-    told = without_idle_controls(read(ROOT / "reports/reference/micro/verdicts.json"))
-    of_paper = {paper: [] for paper in ("kim2024", "chung2021")}
-    told["claims"] = [claim for claim in told["claims"] if claim["paper"] in of_paper]
-    for claim in told["claims"]:
-        of_paper[claim["paper"]].append(claim)
-    one, other = (
-        next(c for c in each if c["verdict"] != "NOT RUN" and not c["control"])
-        for each in of_paper.values()
-    )
-    report, to = tmp_path / "latest", tmp_path / "reference"
-    for each in (report, to):
-        each.mkdir()
-    first, second = ({"when": f"2026-01-0{day}T00:00:00+00:00", "revision": None} for day in (1, 2))
-    for claim in of_paper["chung2021"]:
-        claim["blessed"] = first
-    old = told | {"blessed": second}
-    (to / "verdicts.json").write_text(json.dumps(old), encoding="utf-8")
-    for ours in ([one], [one, other]):
-        now = [{name: c[name] for name in c if name != "blessed"} for c in ours]
-        (report / "verdicts.json").write_text(json.dumps(told | {"claims": now}))
-        bless(report, to, keep=True)
-        found = read(to / "verdicts.json")
-        jsonschema.validate(found, load_schema())
-        assert found["summary"] == summarise(found)
-        assert sorted(c["id"] for c in found["claims"]) == sorted(c["id"] for c in told["claims"])
-        since = {c["id"]: c["blessed"] for c in found["claims"] if "blessed" in c}
-        assert all(since[c["id"]] == second for c in of_paper["kim2024"] if c is not one)
-        assert one["id"] not in since
-    assert all(since[c["id"]] == first for c in of_paper["chung2021"] if c is not other)
 
 
 def without_idle_controls(document):

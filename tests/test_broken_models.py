@@ -14,7 +14,7 @@ from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.inspection import inspect
-from tiny_models import change, model_directory, sharded
+from tiny_models import as_bin, change, model_directory, sharded
 
 TABLE = "model.embed_tokens.weight"
 
@@ -28,26 +28,18 @@ def without(name):
     return lambda directory: (directory / name).unlink()
 
 
-def setting(name, value):
-    return lambda directory: change(directory, config={name: value})
+def no_factor(directory):
+    change(directory, config={"embedding_multiplier": 0})
 
 
-def index(files):
-    def spoil(directory):
-        (directory / "model.safetensors").unlink()
-        content = json.dumps({"weight_map": {TABLE: files}})
-        (directory / "model.safetensors.index.json").write_text(content)
-
-    return spoil
+def shard_elsewhere(directory):
+    (directory / "model.safetensors").unlink()
+    content = json.dumps({"weight_map": {TABLE: "../model.safetensors"}})
+    (directory / "model.safetensors.index.json").write_text(content)
 
 
-def torchs(**tensors):
-    def spoil(directory):
-        weights = load_file(directory / "model.safetensors")
-        (directory / "model.safetensors").unlink()
-        torch.save({**weights, **tensors}, directory / "pytorch_model.bin")
-
-    return spoil
+def pickled_object(directory):
+    as_bin(directory, **{TABLE: Path("x")})
 
 
 def half(directory):
@@ -88,9 +80,9 @@ def unknown(directory):
         (without_shards, r"no model-0000\d-of-00003.safetensors"),
         (quantised, "quantised or no plain table; name the checkpoint"),
         (unknown, r"no tensor is named like an input table.*--tensor"),
-        (torchs(**{TABLE: Path("x")}), "could run code.*convert it to safetensors"),
-        (index("../model.safetensors"), "names no file of the model's own directory"),
-        (setting("embedding_multiplier", 0), "which is no factor; mend it"),
+        (pickled_object, "could run code.*convert it to safetensors"),
+        (shard_elsewhere, "names no file of the model's own directory"),
+        (no_factor, "which is no factor; mend it"),
     ],
 )
 def test_a_broken_model_is_refused_in_one_line(spoil, message, tmp_path, capsys):

@@ -20,7 +20,6 @@ from embinit.commands import new, register
 from embinit.commands.main import main
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import Status
-from embinit.options import OPTIONS
 from embinit.runs.store import Store
 from embinit.runs.trainers.inputs import digest_of_file
 from test_exit_codes import CLAIMS
@@ -197,10 +196,6 @@ def test_register_passes_arguments_on(monkeypatch, tmp_path, capsys, given, clai
     assert main(["register", *given]) == 0
     seeds = 3 if "--seeds" in given else 10
     assert passed == ["-o", f"embinit_register={seeds}", claims, *more]
-
-
-def test_there_are_at_most_thirteen_options():
-    assert len(OPTIONS) <= 12
 
 
 @pytest.fixture

@@ -9,15 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
-from embinit.report import load_schema, write_report
-from embinit.report.bless import bless
+from embinit.report import load_schema
 from embinit.report.reading import read
 from embinit.report.summary import summarise
 
@@ -62,15 +60,6 @@ def test_a_document_is_checked_where_it_is_read_alone():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("content", ["[" * 99_999, '{"a": NaN}', "null", "\0", '{"session": null}'])
-def test_what_is_no_document_is_one_error(tmp_path, content, capsys):
-    """Status 4, which means unusable input."""
-    path = tmp_path / "verdicts.json"
-    path.write_text(content)
-    assert main(["check", str(path)]) == 4
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_what_a_merge_doubled_is_refused_by_name(tmp_path):
     """The last of two keys or claims won, and nobody was told."""
     path, text = tmp_path / "verdicts.json", json.dumps(SMALL)
@@ -106,37 +95,3 @@ def test_what_makes_a_missing_document_is_said(tmp_path, monkeypatch, capsys):
     ):
         assert main(arguments) == Status.UNUSABLE
         assert f".json can't be read: No such file or directory; {mend}" in capsys.readouterr().err
-
-
-def test_bless_says_what_the_new_baseline_has_lost(tmp_path, capsys):
-    """Whether it is in the report or not."""
-    one, other = copy.deepcopy(SMALL["claims"])
-    write_report(SMALL, {}, tmp_path)
-    bless(tmp_path, tmp_path / "to")
-    one["comparisons"][0]["margin"] = 99.0
-    now = {**SMALL, "claims": [one]}
-    write_report(now | {"summary": summarise(now)}, {}, tmp_path)
-    arguments = ["bless", str(tmp_path), "--to", str(tmp_path / "to")]
-    assert main(arguments) == Status.UNUSABLE
-    assert "1 claims of" in capsys.readouterr().err
-    assert main([*arguments, "--anyway"]) == Status.IN_ORDER
-    out = capsys.readouterr().out
-    assert f"LOST: {one['id']} states something else: margin 99.0" in out
-    assert f"LOST: {other['id']} " in out
-
-
-def test_an_unfinished_session_is_not_in_order(tmp_path, capsys):
-    """It says so, and it can't be blessed."""
-    part = copy.deepcopy(SMALL)
-    part["session"]["unfinished"] = "interrupted by the keyboard"
-    broke = {**copy.deepcopy(SMALL), "errors": [{"nodeid": "claims/test_a.py::b", "reason": "no"}]}
-    for document, status, said in (
-        (part, Status.INTERRUPTED, "the session is unfinished: interrupted by the keyboard"),
-        (broke, Status.BROKEN, "claims/test_a.py::b broke: no"),
-    ):
-        jsonschema.validate(document, load_schema())
-        assert write_report(document, {}, tmp_path) == tmp_path / "index.html"
-        assert main(["check", str(tmp_path / "verdicts.json")]) == status
-        assert said in capsys.readouterr().out
-        with pytest.raises(InputError, match=f"not blessed: {said}"):
-            bless(tmp_path, tmp_path / "to")

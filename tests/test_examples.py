@@ -157,18 +157,6 @@ def test_a_claim_is_judged_without_pytest(tmp_path):
     assert re.search(r", (2|4|8|16) seeds", ran.stdout)
 
 
-def test_tables_are_described_without_training():
-    """Xavier's sigma is that of its formula, and standardising gives GloVe's table the same."""
-    ran = run(EXAMPLES / "tables.py")
-    assert ran.returncode == 0, ran.stderr
-    first, *inits, nearest = ran.stdout.splitlines()
-    sigma = float(first.split()[-1])
-    measured = {line.split()[0]: float(line.split()[2].rstrip(",")) for line in inits}
-    assert sigma == pytest.approx((2 / (500 + 64)) ** 0.5, abs=5e-4)
-    assert measured["pretrained_xavier"] == sigma < measured["pretrained"]
-    assert nearest.startswith("nearest to ")
-
-
 def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
     """A trial of nothing, and one of what nobody could miss."""
     path = str(ROOT / "src")

@@ -58,7 +58,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
         "arm   mean           difference                       verdict",
         "base  3.27820 (n=3)                                   baseline",
         "new   3.27597 (n=3)  −0.00223 (−0.00428 to −0.00016)  UNDECIDED, 3 runs more",
-        "lower is better; Welch's t, unpaired; level 5 %; planned analyses at 6, 12, 24 runs; margin 0.002",
+        "lower is better; Welch's t, unpaired; level 5 %; analyses at 6, 12, 24 runs; margin 0.002",
         "noise: estimated from these runs",
     ]
 

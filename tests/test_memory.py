@@ -86,9 +86,12 @@ def test_torch_says_so_when_memory_runs_out():
     assert not ran_out(RuntimeError("another"))
 
 
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, most):
-    """The estimate lets six train at once; only ``most`` have room."""
+@pytest.mark.parametrize(
+    ("estimated", "most", "tried"),
+    [(6, 1, [6, 3, 2, 1]), (6, 2, [6, 3, 2]), (6, 3, [6, 3]), (2, 6, [2, 2, 2])],
+)
+def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, most, tried):
+    """The estimate lets so many of six train at once; only ``most`` have room."""
     runs = cohort("sentiment")
     whole = train(Cohort(tuple(runs)))
     sizes, shares = [], []
@@ -101,26 +104,14 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, most):
         return honest(self, progress)
 
     monkeypatch.setattr(CohortTraining, "run", tight)
+    monkeypatch.setattr(training, "runs_that_fit", lambda *_: estimated)
     results = train(Cohort(tuple(runs)), progress=shares.append)
     assert [result.spec for result in results] == [result.spec for result in whole]
     for one, other in zip(results, whole, strict=True):
         assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)
     assert shares == sorted(shares)
     assert shares[-1] == 1
-    assert {1: [6, 3, 2, 1], 2: [6, 3, 2], 3: [6, 3]}[most] == sizes[: 5 - most]
-
-
-def test_the_estimate_cuts_before_memory_runs_out(monkeypatch):
-    sizes = []
-
-    def run(self, progress):
-        sizes.append(len(self.initial.specs))
-        return [None] * sizes[-1]
-
-    monkeypatch.setattr(training, "runs_that_fit", lambda *_: 2)
-    monkeypatch.setattr(CohortTraining, "run", run)
-    train(Cohort(tuple(cohort("sentiment"))))
-    assert sizes == [2, 2, 2]
+    assert sizes[: len(tried)] == tried
 
 
 @pytest.mark.parametrize(

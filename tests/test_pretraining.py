@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import synonym_groups, unlabelled
-from embinit.lab.data.sources.assets import TrainedTable, load_table, save_table
 from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining.corpus import Corpus
@@ -337,21 +336,6 @@ def test_corpus_orders_words_and_pads_behind():
     assert corpus.ids.tolist() == [[0, 1, 0], [2, 3, 3]]
     with pytest.raises(InputError, match="no words"):
         Corpus.read([" "])
-
-
-def test_tables_come_back_as_saved(tmp_path):
-    path = tmp_path / "t.safetensors"
-    table = TrainedTable(("x", "y"), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), {"seed": "7"})
-    save_table(table, path)
-    again = load_table(path)
-    assert again.words == table.words
-    assert torch.equal(again.values, table.values)
-    assert (again.record["seed"], float(again.record["sigma"])) == ("7", pytest.approx(1.11803))
-    with pytest.raises(InputError, match="no such table"):
-        load_table(tmp_path / "missing.safetensors")
-    path.write_bytes(b"no table")
-    with pytest.raises(InputError, match="make it with"):
-        load_table(path)
 
 
 @pytest.mark.parametrize("name", SOURCE_NAMES)

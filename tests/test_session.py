@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import set_apart
+from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES, NamedSource
@@ -29,7 +29,6 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
 from embinit.runs.trainers.processes import Surroundings
-from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
@@ -38,7 +37,6 @@ from dataclasses import replace
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
-from embinit_studies.table_pretraining import pretrainings
 
 MINE = Family("mine/finding", {"micro": 4})
 
@@ -71,13 +69,7 @@ RUNS = 3 * (2 + 2 + 1 + 1)
 
 
 def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
-    [one] = experiments("micro", ("glove",), ("sentiment",))
-    one = replace(
-        one,
-        model=replace(one.model, layers=1, feed_forward=16),
-        training=replace(one.training, epochs=1),
-        data=replace(one.data, cut=Cut(train=200, validation=50)),
-    )
+    one = small_experiment("sentiment", Cut(train=200, validation=50), epochs=1)
     return [one.run(arm, seed) for seed in seeds for arm in arms]
 
 
@@ -158,14 +150,6 @@ def test_progress_is_told_while_models_train(suite):
     judged = [int(line[0]) for line in lines]
     assert judged == sorted(judged)
     assert (judged[0], {line[1] for line in lines}) == (0, {"2"})
-
-
-def test_collecting_trains_nothing(suite):
-    """--collect-only is for reading."""
-    done = suite.runpytest_inprocess("claims", "--collect-only", "-q")
-    assert done.ret == 0
-    assert "test_a[glove-micro-sentiment-plain]" in done.stdout.str()
-    assert not (suite.path / ".embinit").exists()
 
 
 def records(root: Path) -> list[Path]:
@@ -315,25 +299,6 @@ def test_a_run_says_that_no_process_can_be_started(tmp_path, monkeypatch):
     with session.trained_by(two_processes()):
         session.ensure([run])
     assert session.failure(run).startswith("no process can be started that trains: [Errno 11]")
-
-
-def test_trainers_read_the_same_sources(tmp_path, monkeypatch, seeds_apart):
-    """One that read others would make other runs than those of the keys."""
-    set_apart(monkeypatch, SOURCES)
-    (tmp_path / "analogies").mkdir()
-    [small] = experiments("micro", ("glove",), ("sentiment",))
-    words = initial_tables.prepare(small.data, None).vocabularies["encoder"].words[10:14]
-    rows = zip(words, ("1 0 0", "1 1 0", "1 0 1", "1 1 1"), strict=True)
-    (tmp_path / "analogies/questions-words.txt").write_text(f": one\n{' '.join(words)}\n")
-    (tmp_path / "mine.txt").write_text("".join(f"{word} {row}\n" for word, row in rows))
-    [one] = probes("sample")
-    one = replace(one, data=replace(one.data, vocabulary=small.data))
-    runs = [one.run(arm, seed) for arm in ("pretrained", "pretrained_xavier") for seed in (0, 1)]
-    sources = [NamedSource("glove", tmp_path / "mine.txt")]
-    session = Session(Store(tmp_path / "store"), tmp_path, "cpu", sources)
-    with session.trained_by(two_processes()):
-        session.ensure(runs)
-    assert [session.failure(run) for run in runs] == [None] * len(runs)
 
 
 def test_no_train_trains_nothing_whatever_is_lost(tmp_path):

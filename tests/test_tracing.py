@@ -16,7 +16,6 @@ from builders import make_experiment, set_apart
 from embinit.code import code_of, digest_of_source
 from embinit.lab.data.tasks import TASKS
 from embinit.runs.functions import TRAININGS, Surroundings, Trainers, plain_training, training
-from embinit.runs.functions.calling import changed
 from embinit.runs.kinds import own_code
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -321,16 +320,6 @@ def test_code_that_changes_meanwhile_fails_the_run(project):
     run = project.module("", "open(H / 'mine.py', 'a').write('X = 1\\n')\nv = 1.0")
     assert project.train(run) is None
     assert project.failure == "mine.py was changed while the session ran: run again"
-
-
-def test_a_store_says_what_changed(project, monkeypatch):
-    monkeypatch.chdir(project.root)
-    project.write(d_dot_txt="1")
-    run = project.module("", "v = float(open('d.txt').read())")
-    result = project.train(run)
-    assert changed(result, project.store) == ""
-    project.write(d_dot_txt="2")
-    assert changed(result, project.store) == "d.txt was changed"
 
 
 def test_a_function_that_ends_its_process_costs_one_run(project):

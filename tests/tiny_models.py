@@ -131,8 +131,9 @@ def sharded(directory: Path) -> Path:
     return directory
 
 
-def as_bin(directory: Path) -> Path:
-    """Puts a model's tensors into a file of PyTorch's own."""
-    torch.save(load_file(directory / "model.safetensors"), directory / "pytorch_model.bin")
+def as_bin(directory: Path, **more: object) -> Path:
+    """Puts a model's tensors, and ``more``, into a file of PyTorch's own."""
+    weights = load_file(directory / "model.safetensors")
+    torch.save({**weights, **more}, directory / "pytorch_model.bin")
     (directory / "model.safetensors").unlink()
     return directory

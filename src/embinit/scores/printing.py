@@ -93,7 +93,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     several = f", of {trials} that share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     rules = " or ".join(dict.fromkeys(each.rule for each in judged))
     counts = {", ".join(str(look.seeds) for look in each.looks) for each in judged} - {""}
-    looks = f"; planned analyses at {' or '.join(sorted(counts))} runs" if counts else ""
+    looks = f"; analyses at {' or '.join(sorted(counts))} runs" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     way = "lower" if plan.lower else "higher"
     noise, *others = dict.fromkeys(each.noise for each in judged)
