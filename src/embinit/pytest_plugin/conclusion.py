@@ -172,7 +172,7 @@ class Conclusion:
         # Those that only measured a margin are of no comparison.
         runs = document["session"]["runs"]
         terminalreporter.write_line(
-            f"compared runs: {runs['trained']} trained, {runs['stored']} read, {failed} failed"
+            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
         )
         terminalreporter.write_line(printable(f"report: {page}"))
 
