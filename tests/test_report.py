@@ -374,7 +374,8 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     document = make_document(claims, tier="sample", papers=[paper])
     text = " ".join(check(render(document, {})).text.split())
     told = text[text.index("To run") : text.index("; one claim")]
-    assert told.startswith(f"To run all claims: {command} --embinit-tier sample (100 runs in ")
+    command = f"{command} --embinit-tier sample (100 runs in "
+    assert told.startswith(f"To run all claims, sample tier: {command}")
     assert files[0] in told.partition("one finding: pytest ")[2]
 
 
