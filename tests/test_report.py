@@ -345,9 +345,7 @@ def test_own_tests_are_claims_without_a_paper_and_a_tier():
     ]
     text = " ".join(check(render(make_document(claims), {})).text.split())
     assert "Which claims hold" in text
-    assert (
-        "To run all claims: pytest tests/test_mine.py (100 runs in 5 min 12 s); one claim" in text
-    )
+    assert "To run all claims: pytest tests/test_mine.py, 100 runs in 5 min 12 s; one claim" in text
     assert "pytest tests/test_mine.py::test_b" in text
     for foreign in ("replicate", "tier", "Paper", "our own", "random init", "finding"):
         assert foreign not in re.sub(r"SUPPORTED, REFUTED.*", "", text), foreign
@@ -374,8 +372,8 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     document = make_document(claims, tier="sample", papers=[paper])
     text = " ".join(check(render(document, {})).text.split())
     told = text[text.index("To run") : text.index("; one claim")]
-    command = f"{command} --embinit-tier sample (100 runs in "
-    assert told.startswith(f"To run all claims, sample tier: {command}")
+    command = f"{command} --embinit-tier sample for sample tier, 100 runs in "
+    assert told.startswith(f"To run all claims: {command}")
     assert files[0] in told.partition("one finding: pytest ")[2]
 
 

@@ -278,7 +278,10 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 
 def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
-    """The titles of all findings by kind of data, real text first, and then by outcome."""
+    """The titles of all findings by kind of data, real text first, and then by outcome.
+
+    A title whose list has two outcomes has the rarer one behind it.
+    """
     told: dict[str, dict[str, list[str]]] = {}
     for table in every:
         for says, cells in table.rows:
@@ -286,5 +289,6 @@ def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
                 if cell is not None:
                     groups = told.setdefault(column, {name: [] for name in LISTS})
                     name = next(name for name in LISTS if cell["outcome"] in LISTS[name])
-                    groups[name].append(says)
+                    said = f" ({cell['outcome']})" if cell["outcome"] in (MIXED, NOT_RUN) else ""
+                    groups[name].append(says + said)
     return dict(sorted(told.items(), key=lambda one: SYNTHETIC in one[0]))
