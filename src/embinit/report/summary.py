@@ -278,10 +278,7 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
 
 
 def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
-    """The titles of all findings by kind of data, real text first, and then by outcome.
-
-    A title whose list has two outcomes has the rarer one behind it.
-    """
+    """The titles of all findings by kind of data, real text first, and outcome; *mixed* is said."""
     told: dict[str, dict[str, list[str]]] = {}
     for table in every:
         for says, cells in table.rows:
