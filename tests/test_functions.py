@@ -171,6 +171,17 @@ def test_a_process_of_its_own_needs_no_session():
     assert apart.measures["a"] == random.Random(5).random()
 
 
+def test_each_run_with_process_has_a_process_of_its_own(session):
+    """The one that other runs of the module share is neither used nor ended."""
+    context, ids = RunContext(None, trainers=session.trainers), []
+    for own in (False, True, True, False):
+        run = arms_of(trained.process, process=own).run("high", len(ids))
+        [result] = KINDS["function"].make(Cohort((run,)), context)
+        ids.append(result.measures["score"])
+    assert ids[0] == ids[3]
+    assert len(set(ids)) == 3
+
+
 def test_arms_are_names_settings_or_a_grid():
     """Equal arguments are one run, whatever the arm is called; a default told is no other run."""
     each = arms_of(

@@ -79,6 +79,10 @@ def by_the_clock(seed, arm):
     return {"score": time.perf_counter()}
 
 
+def process(seed, arm):
+    return {"score": float(os.getpid())}
+
+
 def without_seed(seed, arm):
     return {"score": {"low": 1.0, "high": 9.0}[arm]}
 

@@ -75,7 +75,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
 
 def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
     trainers: Trainers = context.trainers or _trainers()
-    trainer = trainers.of(known.home, context.device, alone=False)
+    trainer = trainers.of(known.home, context.device, alone=known.process)
     try:
         qualname = inspect.unwrap(known.function).__qualname__
         taken, arguments = [*known.told()], run.recipe.arguments
