@@ -164,19 +164,12 @@ def test_progress_and_curves_are_told(session):
     assert each["high"].at_epoch(2).measure.of(result) == 1.0
 
 
-def test_a_process_of_its_own_needs_no_session():
-    """It gives the numbers that a call here gives: its draws hang on the seed alone."""
-    run = arms_of(trained.drawn, measures=("a", "b", "c"), process=True).run("high", 5)
-    [apart] = KINDS["function"].make(Cohort((run,)), RunContext(None))
-    assert apart.measures["a"] == random.Random(5).random()
-
-
-def test_each_run_with_process_has_a_process_of_its_own(session):
-    """The one that other runs of the module share is neither used nor ended."""
-    context, ids = RunContext(None, trainers=session.trainers), []
+def test_each_run_with_process_has_a_process_of_its_own():
+    """The one that the module's other runs share is neither used nor ended. It needs no session."""
+    ids = []
     for own in (False, True, True, False):
-        run = arms_of(trained.process, process=own).run("high", len(ids))
-        [result] = KINDS["function"].make(Cohort((run,)), context)
+        run = answering("its process", process=own).run("high", len(ids))
+        [result] = KINDS["function"].make(Cohort((run,)), RunContext(None))
         ids.append(result.measures["score"])
     assert ids[0] == ids[3]
     assert len(set(ids)) == 3

@@ -33,6 +33,7 @@ ANSWERS = {
     "sys.exit": lambda: sys.exit("done"),
     "pytest.skip": lambda: __import__("pytest").skip("not here"),
     "os._exit": lambda: os._exit(0),
+    "its process": lambda: float(os.getpid()),
     "hangs": lambda: time.sleep(60),
 }
 
@@ -77,10 +78,6 @@ def with_numpy(seed, arm):
 
 def by_the_clock(seed, arm):
     return {"score": time.perf_counter()}
-
-
-def process(seed, arm):
-    return {"score": float(os.getpid())}
 
 
 def without_seed(seed, arm):
