@@ -2,8 +2,7 @@
 
 The same model, data, batch size, epochs and optimizer; each engine trains translation from Xavier
 tables with several seeds, and then translates the test split greedily. Each has a process of its
-own with one thread. They take turns, seed by seed, so that an hour in which the machine is slow is
-slow for all.
+own with one thread. They take turns, seed by seed.
 
 - ``stacked``: embinit, ``--cohort`` arms of a seed at once, as most cohorts of the suite are, in a
   process that keeps freed memory, as those of a session do.
@@ -13,9 +12,9 @@ slow for all.
 - ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
   ``benchmarks``).
 
-Told are seconds a run (training, and validation loss after each epoch), tokens a second (source and
-target, padding left out), and validation loss and BLEU over the seeds, which
-must agree within noise: an engine that is fast because it learns less is no faster.
+It prints seconds a run (training, and validation loss after each epoch), tokens a second (without
+padding), validation loss and BLEU. Loss and BLEU must agree within noise: an engine that is fast
+because it learns less is no faster.
 
     python benchmarks/engines.py --size micro [--engines stacked,plain] [--json FILE]
     python benchmarks/engines.py --size multi30k --data-dir DIR [--device cuda]

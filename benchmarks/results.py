@@ -276,9 +276,7 @@ def readme(documents: Sequence[Document], text: str) -> str:
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = findings_as_markdown(documents, short=True)
-    table = re.sub(
-        r"(inconclusive)?, (\d+) of (\d+)((?:, \d+ [a-z]+(?: [a-z]+)?)*)", _decided, table
-    )
+    table = re.sub(r"(inconclusive)?, (\d+) of (\d+)((?:, \d+ [a-z ]*[a-z])*)", _decided, table)
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

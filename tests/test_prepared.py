@@ -68,7 +68,7 @@ def assert_same(first, again):
 def test_processes_share_the_text_of_a_data_draw(tmp_path, monkeypatch, damage):
     """Another process reads what the first has made; a damaged file is made again."""
     monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path))
-    (tmp_path / preparation.TEXTS).mkdir()
+    preparation.share_texts()
     data = small("sentiment").data.in_world(9001)
     first = preparation.prepare(data, None)
     [file] = tmp_path.glob("texts/*/*.safetensors")

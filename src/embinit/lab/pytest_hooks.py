@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -101,7 +100,9 @@ def pytest_embinit_collected(
     if not config.getoption("embinit_no_train"):
         _make_tables(wanted)
         if drawn and wanted:
-            _share_texts()
+            from embinit.lab.data.preparation import share_texts
+
+            share_texts()
     if not (given := pytest_embinit_definitions(config)):
         return
     from embinit.lab.data.sources import is_named_here
@@ -129,12 +130,3 @@ def _make_tables(wanted: Iterable[RunSpec]) -> None:
     from embinit.lab.table_pretraining.making import SECONDS, make_table
 
     microcosm.make_missing(make_table, SECONDS)
-
-
-def _share_texts() -> None:
-    """Has trainers share the text of each data draw, which one of them makes."""
-    from embinit.lab.data.preparation import TEXTS
-    from embinit.lab.data.sources.microcosm import worlds_directory
-
-    with contextlib.suppress(OSError):  # then each makes its own
-        (worlds_directory() / TEXTS).mkdir(parents=True, exist_ok=True)

@@ -157,6 +157,12 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
     return data
 
 
+def share_texts() -> None:
+    """Has this project's processes share the texts of data draws, where a folder can be made."""
+    with contextlib.suppress(OSError):
+        (worlds_directory() / TEXTS).mkdir(parents=True, exist_ok=True)
+
+
 @functools.cache
 def _code() -> str:
     """A digest of the code that makes texts and encodes them."""
