@@ -9,8 +9,7 @@ own with one thread. They take turns, seed by seed.
 - ``single``: embinit, cohorts of one, in such a process.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
-- ``huggingface``: ``Seq2SeqTrainer`` with a Marian model of the same sizes (needs the extra
-  ``benchmarks``).
+- ``huggingface``: ``Seq2SeqTrainer`` and a Marian model of these sizes (extra ``benchmarks``).
 
 It prints seconds a run (training, and validation loss after each epoch), tokens a second (without
 padding), validation loss and BLEU. Loss and BLEU must agree within noise: an engine that is fast
