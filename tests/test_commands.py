@@ -129,7 +129,7 @@ def test_runs_that_hold_are_counted_and_what_changed_is_said(runs, tmp_path):
     """Without a look at the user's code: by the files that the records name."""
     store, data = Store(tmp_path), tmp_path / "data.csv"
     data.write_text("1")
-    others = ("lists", "folders", "modules", "declared", "variables", "versions")
+    others = ("asked", "lists", "modules", "names", "declared", "variables", "versions")
     nothing = {name: {} for name in others}
     for seed, digest in enumerate((digest_of_file(str(data)), "0ther", "0ther")):
         made = {"root": str(tmp_path), "untraced": [], "files": {"data.csv": digest}, **nothing}

@@ -167,7 +167,7 @@ def code_of(module: str, tests: bool = True) -> str:
 def _read(name: str, texts: dict[str, str], libraries: set[str], tests: bool = True) -> None:
     """Reads a module, the packages that it lies in, and what these import."""
     for part in _parts(name):
-        package, spec = part.partition(".")[0], _spec(part)
+        package, spec = part.partition(".")[0], spec_of(part)
         if spec is None or part in texts:
             continue
         file = str(spec.origin)
@@ -202,7 +202,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _spec(name: str) -> ModuleSpec | None:
+def spec_of(name: str) -> ModuleSpec | None:
     """A module's spec or None; ``importlib.util.find_spec`` would import its packages."""
     path, spec = None, None
     for part in _parts(name):

@@ -7,22 +7,18 @@ import hmac
 import json
 import os
 import stat
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embinit.code import HEX, digest_of, digest_of_source
+from embinit.code import HEX, digest_of, digest_of_source, is_own_file, spec_of
 
-PRESENT = "present"
-"""In the place of a digest: the file was asked for, and not read."""
-LINK = "link to "
-"""In the place of a digest, before where the link leads: that was asked for."""
-DOCUMENTED = "with docstrings "
-"""Before a digest of code that reads its docstrings."""
+NO_FILE = "no file"
+"""In the place of a digest: a folder, a pipe or a device."""
+LIBRARY = "a library"
+"""In the place of a module's file: it isn't the project's."""
 MOST_FILES = 1000
-"""Beyond so many files, those of one folder have one digest."""
-FEW = 10
+"""How many files a function may read, to have each in its records."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 IGNORED = frozenset({"__pycache__", ".pytest_cache", ".embinit"})
 """What tools write into any folder."""
@@ -43,22 +39,23 @@ def project_of(home: tuple[str, str]) -> Path:
     return next(above, root)
 
 
-def asked_for(found: os.stat_result) -> str:
-    """What counts of a file that was asked for, and not read: that it is there, and its size."""
-    return f"{PRESENT}, {found.st_size} bytes" if stat.S_ISREG(found.st_mode) else PRESENT
-
-
-def target_of(path: str) -> str | None:
-    """Where a link leads, as a record has it; None for what is no link."""
+def state_of(path: str) -> str | None:
+    """What counts of a file that was asked for, and not read; None for a missing one."""
+    link = f"link to {os.readlink(path)} " if os.path.islink(path) else ""
     try:
-        return LINK + os.readlink(path)
-    except OSError:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return link or None
+    return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
+
+
+def place_of(name: str) -> str | None:
+    """The project's file that a module's name leads to, LIBRARY, or None where there is none."""
+    spec = spec_of(name)
+    if spec is None or spec.origin is None:
         return None
-
-
-def signature(found: os.stat_result) -> tuple[int, ...]:
-    """What changes with a file's content."""
-    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+    own = spec.has_location and is_own_file(spec.origin)
+    return os.path.abspath(spec.origin) if own else LIBRARY
 
 
 _DIGESTS: dict[str, tuple[tuple[int, ...], str]] = {}
@@ -71,12 +68,13 @@ def digest_of_file(path: str) -> str | None:
     except (OSError, ValueError):
         return None
     if not stat.S_ISREG(found.st_mode):
-        return "no file"
+        return NO_FILE
+    seen = found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
     known = _DIGESTS.get(path)
-    if known is None or known[0] != signature(found):
+    if known is None or known[0] != seen:
         with open(path, "rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()[:HEX]
-        known = _DIGESTS[path] = signature(found), digest
+        known = _DIGESTS[path] = seen, digest
     return known[1]
 
 
@@ -88,60 +86,57 @@ def digest_of_names(folder: str) -> str | None:
         return None
 
 
-def digest_of_tree(folder: str, deep: bool = False) -> str:
-    """The digest of all files in a folder, with ``deep`` in the folders within it too."""
+def digest_declared(path: str) -> str | None:
+    """The digest of a file, or of all files in a folder, that ``training(inputs=…)`` names."""
+    if not os.path.isdir(path):
+        return digest_of_file(path)
     lines = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - IGNORED) if deep else []
-        inner = os.path.relpath(place, folder)
+    for place, folders, names in os.walk(path):
+        folders[:] = sorted(set(folders) - IGNORED)
+        inner = os.path.relpath(place, path)
         lines += [f"{inner}/{n} {digest_of_file(os.path.join(place, n))}" for n in sorted(names)]
     return digest_of("\n".join(lines))
-
-
-def digest_declared(path: str) -> str | None:
-    """The digest of a file or a folder that ``training(inputs=…)`` names."""
-    return digest_of_tree(path, deep=True) if os.path.isdir(path) else digest_of_file(path)
 
 
 def recorded(
     traced: Mapping[str, Any], home: tuple[str, str], declared: tuple[Path, ...]
 ) -> dict[str, Any]:
     """A record's inputs from what a trainer has read; ``variables`` are names until sealed."""
-    root, project = str(root_of(home)), str(project_of(home)) + os.sep
-
-    def told(path: str) -> str:
-        return os.path.relpath(path, root) if path.startswith(project) else path
-
-    files, folders = dict(traced["files"]), {}
-    if len(files) > MOST_FILES:
-        within = defaultdict(list)
-        for path, digest in files.items():
-            if digest is not None and not digest.startswith((PRESENT, LINK)):
-                within[os.path.dirname(path)].append(path)
-        for folder, paths in within.items():
-            if len(paths) > FEW:
-                folders[told(folder)] = digest_of_tree(folder)
-                files = {path: files[path] for path in files.keys() - set(paths)}
     from embinit.distributions import distributions_of, versions_of  # they take long to load
 
+    root, project = str(root_of(home)), str(project_of(home)) + os.sep
+
+    def told(path: str | None) -> str | None:
+        inside = path is not None and f"{path}/".startswith(project)
+        return os.path.relpath(path, root) if path is not None and inside else path
+
+    files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
+    if len(files) > MOST_FILES:
+        untraced += [] if declared else [f"reads more than {MOST_FILES} files"]
+        files = {p: each for p, each in files.items() if declared and not _is_in(p, declared)}
     libraries = {each for name in traced["imports"] for each in distributions_of(name)}
     versions = versions_of(libraries - {"pytest", "embinit", "hypothesis"})
     return {
         "root": root,
         "files": {told(path): digest for path, digest in sorted(files.items())},
-        "lists": {told(path): digest for path, digest in traced["folders"].items()},
-        "folders": folders,
+        "asked": {told(path): state for path, state in sorted(traced["asked"].items())},
+        "lists": {told(path): digest for path, digest in sorted(traced["lists"].items())},
         "modules": {told(path): each for path, each in traced["modules"].items()},
+        "names": {name: told(path) for name, path in sorted(traced["names"].items())},
         "home": told(os.path.abspath(home[1])),
-        "directory": traced["directory"] and told(traced["directory"]),
+        "directory": told(traced["directory"]),
         "variables": traced["variables"],
         "versions": dict(each.split(" ", 1) for each in versions),
         "declared": {told(path): digest_declared(path) for path in map(str, declared)},
-        "untraced": [] if declared else traced["untraced"],
+        "untraced": untraced,
         "state": {
             name: json.dumps(each, sort_keys=True) for name, each in traced["states"].items()
         },
     }
+
+
+def _is_in(path: str, declared: tuple[Path, ...]) -> bool:
+    return any(Path(path).is_relative_to(each) for each in declared)
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], secret: bytes, session: str) -> Inputs:
@@ -179,42 +174,42 @@ def changes(
     session: str | None,
     directory: str = "",
 ) -> Iterator[str]:
-    """What of a record's inputs is another now, in words."""
+    """What of a record's inputs is another now, in words; ``directory`` is a session's own."""
+    if "names" not in inputs:
+        yield "an older version of embinit made it"
+        return
     if inputs["untraced"] and inputs.get("session") != session:
         yield f"it {inputs['untraced'][0]}, which can't be followed"
 
     def at(path: str) -> str:
         return os.path.normpath(os.path.join(root, path))
 
-    if directory and inputs["directory"] and at(inputs["directory"]) != directory:
-        yield f"it was run in {inputs['directory']}"
-    for path, digest in inputs["files"].items():
-        if digest is not None and digest.startswith(LINK):
-            if target_of(at(path)) != digest:
-                yield f"{path} leads elsewhere"
-        elif digest is None or digest.startswith(PRESENT):
-            here = asked_for(os.stat(at(path))) if os.path.exists(at(path)) else None
-            if (here is None) != (digest is None):
-                yield f"{path} is {'gone' if digest else 'new'}"
-            elif digest not in (None, PRESENT, here):
-                yield f"{path} has another size"
-        elif digest_of_file(at(path)) != digest:
-            yield f"{path} was changed"
-    for part, digest_at, said in (
-        ("lists", digest_of_names, "the list of {} was changed"),
-        ("folders", digest_of_tree, "files in {} were changed"),
-        ("declared", digest_declared, "{} was changed"),
-    ):
+    if directory:
+        if inputs["directory"] and at(inputs["directory"]) != directory:
+            yield f"it was run in {inputs['directory']}"
+        for name, path in inputs["names"].items():
+            if place_of(name) != (path and at(path)):
+                yield f"import {name} leads elsewhere"
+    for part, digest_at, said in CHECKS:
         for path, digest in inputs[part].items():
             if digest_at(at(path)) != digest:
                 yield said.format(path)
     for path, (raw, code) in inputs["modules"].items():
-        if _other_code(at(path), raw, code, path != inputs["home"]):
+        if digest_of_file(at(path)) != raw and _code_at(at(path), path != inputs["home"]) != code:
             yield f"the code of {path} was changed"
     for name, digest in inputs["variables"].items():
         if seal(environ.get(name), secret) != digest:
             yield f"the variable {name} was changed"
     yield from other_versions_of(inputs["versions"])
+
+
+CHECKS = (
+    ("files", digest_of_file, "{} was changed"),
+    ("asked", state_of, "{} was added, removed or changed"),
+    ("lists", digest_of_names, "the list of {} was changed"),
+    ("declared", digest_declared, "{} was changed"),
+)
+"""The parts of a record that have digests of paths, how these are made, and what to say."""
 
 
 def other_versions_of(versions: Mapping[str, str]) -> Iterator[str]:
@@ -227,17 +222,13 @@ def other_versions_of(versions: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} was {version} and is {here.get(name, 'missing')}"
 
 
-def _other_code(path: str, raw: str, code: str, tests: bool) -> bool:
+def _code_at(path: str, tests: bool) -> str | None:
     try:
-        content = Path(path).read_bytes()
+        return code_digest(Path(path).read_bytes(), tests)
     except OSError:
-        return True
-    if digest_of(content) == raw:
-        return False
-    return not path.endswith(".py") or code_digest(content, tests, DOCUMENTED in code) != code
+        return None
 
 
-def code_digest(content: bytes, tests: bool, documented: bool) -> str:
-    """The digest of a module's code, as a record has it."""
-    prefix = DOCUMENTED if documented else ""
-    return prefix + digest_of_source(content, tests, documented)
+def code_digest(content: bytes, tests: bool) -> str:
+    """The digest of a module's code; docstrings are in it where the module reads its own."""
+    return digest_of_source(content, tests, documented=b"__doc__" in content)
