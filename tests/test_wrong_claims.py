@@ -234,17 +234,11 @@ def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pyteste
     assert done.ret == pytest.ExitCode.INTERRUPTED
 
 
-def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged, pytester):
+def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged):
     """They may be of that family. What is judged beside them keeps within its share of alpha."""
-    text = CLAIMS.replace(", size=9", "")
-    (pytester.path / "claims/test_z.py").write_text(f"{text}\n1 / 0\n")
     other = f"\n\n@claim('mine/f/other', says='s', on=on)\ndef test_other(arms):\n{BODY}"
-    _, verdicts = judged(text + other)
-    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 3)
-    done = pytester.runpytest_inprocess("claims/test_mine.py")
-    done.assert_outcomes(passed=1, failed=1)
-    [claim] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["claims"]
-    assert claim["alpha"] == pytest.approx(0.05 / 3)
+    _, verdicts = judged(CLAIMS.replace(", size=9", "") + other)
+    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 2)
 
 
 def test_a_method_may_be_a_claim(judged):
@@ -274,10 +268,17 @@ def test_an_id_belongs_to_one_claim(judged, pytester):
 
 
 @pytest.mark.parametrize("selected", [(), ("-k", "other")], ids=["all", "-k"])
-def test_a_familys_size_is_held_against_the_whole_folder(judged, pytester, selected):
-    """Whatever -k says, and whichever file is named: three claims at 5 % each are 15 %."""
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (", size=1", "has 2 claims on tier micro, and its size there is 1; *size 2"),
+        ("", "has claims in claims/test_mine.py, claims/test_more.py: say how many it has in all*"),
+    ],
+)
+def test_a_family_in_two_files_has_the_size_of_both(judged, pytester, selected, size, said):
+    """Whatever -k says: three claims at 5 % each are 15 %."""
     text = CLAIMS + (
-        '\n\nFEW = Family("mine/few", size=1)\n'
+        f'\n\nFEW = Family("mine/few"{size})\n'
         '\n\n@claim("mine/few/a", says="a", family=FEW, on=on)\ndef test_other(arms):\n'
         "    assert arms['high'] > 2\n"
     )
@@ -287,15 +288,15 @@ def test_a_familys_size_is_held_against_the_whole_folder(judged, pytester, selec
         "    assert arms['high'] > 3\n"
     )
     (pytester.path / "claims/test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess("claims/test_mine.py", *selected, "-p", "no:cacheprovider")
-    done.assert_outcomes(failed=1, passed=0 if selected else 1, deselected=1 if selected else 0)
-    done.stdout.fnmatch_lines(
-        ["*family 'mine/few' has 2 claims on tier micro, and its size there is 1; *size 2"]
+    done = pytester.runpytest_inprocess("claims", *selected, "-p", "no:cacheprovider")
+    done.assert_outcomes(
+        **({"failed": 1, "deselected": 2} if selected else {"failed": 2, "passed": 1})
     )
+    done.stdout.fnmatch_lines([f"*family 'mine/few' {said}"])
 
 
 @pytest.mark.parametrize("selected", [(), ("-k", "good")], ids=["all", "-k"])
-def test_a_family_without_a_size_is_counted_in_the_whole_folder(judged, selected):
+def test_a_family_without_a_size_is_counted_in_its_file(judged, selected):
     """So a claim alone is judged at the level that it has in the suite."""
     text = CLAIMS.replace(", size=9", "") + OTHER + "    assert arms['high'] > 2\n"
     _, verdicts = judged(text, *selected, status=0)

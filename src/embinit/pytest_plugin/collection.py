@@ -21,7 +21,7 @@ from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, paper, unknown_tier
 from embinit.pytest_plugin import CONTROL, power_summary
-from embinit.pytest_plugin.folder import Folder
+from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
     ITEM_RESULT,
@@ -96,9 +96,9 @@ class Collection:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         if not is_tier(self._options.tier):  # experiments may name tiers of their own
             raise pytest.UsageError(str(unknown_tier(self._options.tier)))
-        folder = Folder.of(items, self._count)
+        files = Files.of(items, self._count)
         yield
-        self._read_all(items, folder)
+        self._read_all(items, files)
 
     def _count(self, claim: Claim) -> int:
         """How many experiments a claim has on the tier; one where that is unknown."""
@@ -109,7 +109,7 @@ class Collection:
                 raise
             return 1
 
-    def _read_all(self, items: list[pytest.Item], folder: Folder) -> None:
+    def _read_all(self, items: list[pytest.Item], files: Files) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
 
         A claim without an experiment here is deselected. An unreadable one fails in its turn.
@@ -127,15 +127,15 @@ class Collection:
             if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
-                self._read(item, stated, folder)
+                self._read(item, stated, files)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
         if not (option.collectonly or self._options.debugs or registers):
-            self._know_noise(items, folder)
+            self._know_noise(items, files)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
             self._plan(cases)
 
-    def _read(self, item: pytest.Function, stated: Statement, folder: Folder) -> None:
+    def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:
         """Reads what a test states."""
         home = (item.module.__name__, str(item.path))
         self._training.modules[home] = None
@@ -150,7 +150,7 @@ class Collection:
         try:
             if item.function in self._unreadable:
                 raise self._unreadable[item.function]
-            family = folder.family(stated, self._options.tier)
+            family = files.family(stated, self._options.tier)
             case = read_item(item, family, self._options.most_seeds)
         except BaseException as error:
             cannot_be_read(item, error)
@@ -180,24 +180,24 @@ class Collection:
         elif not options.is_worker:
             self._training.looks.begin(cases)
 
-    def _know_noise(self, items: Sequence[pytest.Item], folder: Folder) -> None:
+    def _know_noise(self, items: Sequence[pytest.Item], files: Files) -> None:
         """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
         asked = [
             item
             for item in items
             if CASE in item.stash and item.stash[CASE].experiment.measures_noise
         ]
-        files: dict[Path, list[Case]] = defaultdict(list)
-        for test in folder.tests if asked else ():
+        known: dict[Path, list[Case]] = defaultdict(list)
+        for test in files.tests if asked else ():
             if CASE in test.stash:
-                files[test.path].append(test.stash[CASE])
+                known[test.path].append(test.stash[CASE])
             elif (claim := SeedsClaim.of(test.function)) is not None:
                 with contextlib.suppress(Exception, pytest.skip.Exception):
-                    family = folder.family(claim, self._options.tier)
-                    files[test.path].append(read_item(test, family, self._options.most_seeds))
+                    family = files.family(claim, self._options.tier)
+                    known[test.path].append(read_item(test, family, self._options.most_seeds))
         for item in asked:
             case = item.stash[CASE]
-            item.stash[CASE] = with_known_noise(case, files[item.path], self._training.session)
+            item.stash[CASE] = with_known_noise(case, known[item.path], self._training.session)
 
     def _let_it_train(self, item: pytest.Function) -> None:
         """Lifts pytest-timeout's limit: within the first claim the runs of all are trained."""

@@ -1,0 +1,107 @@
+"""The claims of all tests of the collected files, whichever of them are run.
+
+A claim's share of alpha must not depend on ``-k``, or on which of a file's tests are named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from embinit.claims.definitions import Claim, Family, Misstated
+from embinit.claims.seeds import SeedsClaim
+from embinit.claims.statements import Statement, line_of
+from embinit.errors import InputError
+from embinit.pytest_plugin import COLLECTED
+
+
+@dataclass(frozen=True)
+class Files:
+    """The claims of the collected files.
+
+    ``counts`` has the claims of a family by file, without controls, ``homes`` the file and line of
+    each id. ``unread`` counts those that can't be read or have another's id, by file.
+    """
+
+    counts: dict[str, Counter[str]]
+    homes: dict[str, list[str]]
+    unread: Counter[str]
+    tests: tuple[pytest.Function, ...]
+
+    @classmethod
+    def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Files:
+        """The files of all tests collected; ``count`` gives how many experiments a claim has."""
+        functions, met = tuple(_whole(items)), set()
+        unread: Counter[str] = Counter()
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        homes: dict[str, list[str]] = defaultdict(list)
+        for item in functions:
+            statement = Statement.of(item.function)
+            file = item.nodeid.partition("::")[0]
+            key = (file, item.cls, item.originalname or item.name)
+            if key in met and isinstance(statement, SeedsClaim) and statement.expects is None:
+                counts[statement.family.name][file] += 1  # it is parametrised
+            if statement is None or key in met:
+                continue
+            met.add(key)
+            known = homes[statement.id]
+            known.append(f"{item.path.name}:{line_of(item.function, item.path)}")
+            if isinstance(statement, Misstated):
+                unread[file] += 1
+            if not isinstance(statement, Claim) or statement.expects is not None:
+                continue
+            if len(known) > 1:
+                unread[file] += count(statement)
+            else:
+                counts[statement.family.name][file] += count(statement)
+        return cls(counts, homes, unread, functions)
+
+    def family(self, claim: Claim, tier: str) -> Family:
+        """The claim's family with its size; InputError for an id or a size that can't be."""
+        homes = self.homes.get(claim.id, ())
+        if len(homes) > 1:
+            raise InputError(
+                f"the id {claim.id!r} is given to {len(homes)} claims ({', '.join(homes)}); give "
+                "each its own"
+            )
+        family, files = claim.family, self.counts.get(claim.family.name, Counter())
+        size, counted = family.size_on(tier), files.total()
+        if size is None and len(files) > 1:  # one of them may be run alone
+            raise InputError(
+                f"family {family.name!r} has claims in {', '.join(sorted(files))}: say how many it "
+                f"has in all, as in Family({family.name!r}, size={counted})"
+            )
+        if size is None:
+            # A claim that can't be read may be of this family, and takes a share of its alpha.
+            return family.counted(max(counted + sum(self.unread[file] for file in files), 1))
+        if counted > size:
+            raise InputError(
+                f"family {family.name!r} has {counted} claims on tier {tier}, and its size there "
+                f"is {size}; each would be judged at more than its share: make the size {counted}"
+            )
+        return family
+
+
+def _whole(items: Iterable[pytest.Item]) -> Iterator[pytest.Function]:
+    """The collected tests, and those of their files that a test's id left out."""
+    met: set[str] = set()
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    modules = dict.fromkeys(item.getparent(pytest.Module) for item in functions)
+    every = (each for module in modules if module is not None for each in _below(module))
+    for each in (*functions, *every):
+        if isinstance(each, pytest.Function) and each.nodeid not in met:
+            met.add(each.nodeid)
+            yield each
+
+
+def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
+    """All tests of a file or a class, whichever of them are run."""
+    if isinstance(node, pytest.Item):
+        yield node
+    else:
+        known = node.config.stash.get(COLLECTED, {}).get(node.nodeid)
+        for each in node.collect() if known is None else known:
+            yield from _below(each)
