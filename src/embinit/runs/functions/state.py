@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.globals import described
 from embinit.runs.trainers.inputs import seal
+from embinit.runs.trainers.processes import Trainers
 
 if TYPE_CHECKING:
     from embinit.runs.session import Session
@@ -41,18 +43,33 @@ def difference(results: Iterable[RunResult], session: Session) -> str | None:
             seen.add((known.home, name, digest))
             here = described(module)
             if seal(json.dumps(here, sort_keys=True), secret) != digest:
-                there = session.trainers.of(known.home).state(name)
+                there, volatile = _imported(session.trainers, known.home, name)
                 file = Path(str(getattr(module, "__file__", name))).name
-                for each in sorted(here.keys() | there.keys()):
-                    if here.get(each) != there.get(each) and not _is_volatile(
-                        session, known, name, each, there
-                    ):
+                for each in sorted((here.keys() | there.keys()) - volatile):
+                    if here.get(each) != there.get(each):
                         told = [_shown(where.get(each)) for where in (here, there)]
                         return (
                             f"{each} of {file} is {told[0]} in pytest's process (a fixture, a "
                             f"test or a conftest.py changed it), and {told[1]} {_where(known)}"
                         )
     return None
+
+
+@functools.cache
+def _imported(
+    trainers: Trainers, home: tuple[str, str], module: str
+) -> tuple[dict[str, str], frozenset[str]]:
+    """The globals of a module in a process of its own, and those that each import gives anew."""
+    states = []
+    for _ in range(2):
+        fresh = trainers.of(home, alone=True)
+        try:
+            states.append(fresh.state(module))
+        finally:
+            trainers.drop(fresh)
+    one, other = states
+    names = one.keys() | other.keys()
+    return one, frozenset(name for name in names if one.get(name) != other.get(name))
 
 
 def _where(known: Training) -> str:
@@ -63,17 +80,3 @@ def _shown(value: str | None) -> str:
     if value is None:
         return "missing"
     return value if len(value) <= SHOWN else f"{value[: SHOWN - 1]}…"
-
-
-def _is_volatile(
-    session: Session, known: Training, module: str, name: str, there: dict[str, str]
-) -> bool:
-    """Whether another process that imports the module has another value, too."""
-    volatile = session.trainers.volatile
-    if (module, name) not in volatile:
-        fresh = session.trainers.of(known.home, alone=True)
-        try:
-            volatile[module, name] = fresh.state(module).get(name) != there.get(name)
-        finally:
-            fresh.end()
-    return volatile[module, name]

@@ -62,8 +62,8 @@ def _libraries(module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType
 
 
 def _described(value: Any) -> str:
-    if _is_plain(value, MOST_MEMBERS):
-        return _plain(value)
+    if (told := _plain(value)) is not None:
+        return told
     if isinstance(value, types.FunctionType):
         return _function(value)
     if isinstance(value, type):
@@ -80,12 +80,8 @@ def _described(value: Any) -> str:
         return f"{name} {digest_of(value.tobytes())}"
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if kind is types.SimpleNamespace or (isinstance(file, str) and is_own_file(file)):
-        plain = (
-            {n: _plain(v) for n, v in vars(value).items() if _is_plain(v, MOST_MEMBERS)}
-            if hasattr(value, "__dict__")
-            else {}
-        )
-        return f"{name} {sorted(plain.items())}"
+        plain = {each: _plain(part) for each, part in getattr(value, "__dict__", {}).items()}
+        return f"{name} {sorted((each, part) for each, part in plain.items() if part is not None)}"
     return name
 
 
@@ -94,23 +90,21 @@ def _function(value: types.FunctionType) -> str:
     return f"{value.__qualname__} ({os.path.abspath(code.co_filename)}:{code.co_firstlineno})"
 
 
-def _is_plain(value: Any, most: int) -> bool:
-    if type(value) in ATOMS:
-        return True
-    if type(value) is dict:
-        parts = [*value.keys(), *value.values()]
-    elif type(value) in (list, tuple, set, frozenset):
-        parts = [*value]
-    else:
-        return False
-    return len(parts) <= most and all(_is_plain(part, most // 10) for part in parts)
-
-
-def _plain(value: Any) -> str:
-    if type(value) in (set, frozenset):
-        return f"{{{', '.join(sorted(map(_plain, value)))}}}"
-    if type(value) in (list, tuple):
-        return f"{type(value).__name__}({', '.join(map(_plain, value))})"
-    if type(value) is dict:
-        return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in value.items())}}}"
-    return repr(value)
+def _plain(value: Any, most: int = MOST_MEMBERS) -> str | None:
+    """A plain value in words; None for any other, or one of too many members."""
+    kind = type(value)
+    if kind in ATOMS:
+        return repr(value)
+    if kind not in (list, tuple, set, frozenset, dict) or len(value) > most:
+        return None
+    parts = [_plain(part, most // 10) for part in value]
+    if kind is dict:
+        within = [_plain(part, most // 10) for part in value.values()]
+        parts = [
+            None if key is None or part is None else f"{key}: {part}"
+            for key, part in zip(parts, within, strict=True)
+        ]
+    told = [part for part in parts if part is not None]
+    if len(told) < len(parts):
+        return None
+    return f"{kind.__name__}({', '.join(sorted(told) if kind in (set, frozenset) else told)})"

@@ -187,7 +187,6 @@ class Trainers:
 
     def __init__(self, surroundings: Surroundings | None = None) -> None:
         self.surroundings = surroundings or Surroundings()
-        self.volatile: dict[tuple[str, str], bool] = {}  # names that each import gives anew
         self._running: dict[object, Trainer] = {}
         self._lock, self._ended = threading.Lock(), False
         weakref.finalize(self, _end, self._running)
