@@ -7,10 +7,8 @@ workers, as in any project. It is decided before anything is collected.
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import importlib.util
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,8 +32,8 @@ def take_over(config: pytest.Config) -> None:
 def asks_for_claims_alone(config: pytest.Config) -> bool:
     """Whether every path that is asked for is in a folder of claims, or ``embinit register`` asks.
 
-    That is a folder called ``claims``, or one with a ``claims.lock`` all of whose test files
-    mention embinit.
+    That is a folder called ``claims``, or one with a ``claims.lock``, in itself or a folder of its,
+    all of whose test files mention embinit.
     """
     if config.getini(REGISTER):
         return True
@@ -58,21 +56,10 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
         root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
         if FOLDER in (folder.name, *folder.relative_to(root).parts):
             return True
-    files = [*_tests(folder, config.getini("python_files"))]
-    locked = any((each / LOCK).exists() for each in {folder, *(file.parent for file in files)})
-    return locked and all("embinit" in text_of(file) for file in files)
-
-
-def _tests(folder: Path, patterns: list[str]) -> Iterator[Path]:
-    for at, folders, names in os.walk(folder):
-        folders[:] = [
-            each
-            for each in folders
-            if not each.startswith(".") and not (Path(at, each) / "pyvenv.cfg").exists()
-        ]
-        for name in names:
-            if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-                yield Path(at, name)
+    if not ((folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))):
+        return False
+    files = (file for each in config.getini("python_files") for file in folder.rglob(each))
+    return all("embinit" in text_of(file) for file in files)
 
 
 def text_of(file: Path) -> str:

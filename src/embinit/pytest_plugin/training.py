@@ -16,7 +16,7 @@ from embinit.errors import InputError
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.runs.engines import Engine, Processes
+from embinit.runs.engines import Processes
 from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
@@ -101,7 +101,7 @@ class Training:
         """Troubles in training that ended no run, a line each."""
         return self.session.troubles if self._is_open else ()
 
-    def _engine(self) -> Engine | None:
+    def _engine(self) -> Processes | None:
         """Who trains; None for this process alone."""
         if self.cluster is not None:
             from embinit.runs.ray_engine import RayEngine

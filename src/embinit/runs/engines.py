@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
@@ -74,20 +74,6 @@ Trainer = Callable[[Task, Progress], list[RunResult]]
 """Makes a task: the results of a cohort's runs, in its order; TrainerEnded where it ended."""
 
 
-class Engine(Protocol):
-    """Trainers, of which a session uses up to ``slots`` at once."""
-
-    @property
-    def slots(self) -> int:
-        """How many tasks are made at once, at the most."""
-
-    def trainer(self, number: int) -> Trainer:
-        """A trainer by its number, which makes one task after the other."""
-
-    def close(self) -> None:
-        """Ends all trainers at once, whatever they make."""
-
-
 class Processes:
     """An engine of processes on this machine, a trainer for each of ``devices``.
 
@@ -96,8 +82,12 @@ class Processes:
     """
 
     def __init__(self, devices: Sequence[str], surroundings: Surroundings) -> None:
-        self._devices, self.slots = devices, len(devices)
-        self._trainers = [Trainers(surroundings) for _ in devices]
+        self._devices, self._trainers = devices, [Trainers(surroundings) for _ in devices]
+
+    @property
+    def slots(self) -> int:
+        """How many tasks are made at once, at the most."""
+        return len(self._devices)
 
     def trainer(self, number: int) -> Trainer:
         """A trainer, whose processes are started when they are first needed."""
@@ -113,7 +103,7 @@ class Processes:
         return make
 
     def close(self) -> None:
-        """Kills the processes."""
+        """Ends all trainers at once, whatever they make."""
         for trainers in self._trainers:
             trainers.end()
 

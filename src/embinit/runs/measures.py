@@ -83,7 +83,7 @@ def at_epoch(curve: Measure, epoch: int) -> Measure:
 
 def over_epochs(curve: Measure) -> Measure:
     """The mean of a measure's curve over all epochs: the area under it over its length."""
-    return _of_curve(curve, "mean", "mean {} over the epochs", area)
+    return _of_curve(curve, "mean", "mean {} over the epochs", statistics.fmean)
 
 
 def over_last(curve: Measure, epochs: int) -> Measure:
@@ -94,7 +94,7 @@ def over_last(curve: Measure, epochs: int) -> Measure:
         curve,
         f"last {epochs}",
         f"mean {{}} over the last {epochs} epochs",
-        lambda values: mean_of_last(values, epochs),
+        lambda values: statistics.fmean(values[-epochs:]) if len(values) >= epochs else None,
     )
 
 
@@ -123,11 +123,17 @@ def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
     points = [float(point) for point in reference]
     if not points or not all(map(math.isfinite, points)):
         raise InputError("a reference curve has finite numbers, one a point, and at least one")
+
+    def read(values: Sequence[float]) -> float | None:
+        if len(values) != len(points):
+            return None
+        return max(abs(value - other) for value, other in zip(values, points, strict=True))
+
     return _of_curve(
         curve,
         f"from {hashlib.sha256(repr(points).encode()).hexdigest()[:8]}",
         "largest distance of {} from the reference",
-        lambda values: largest_distance(values, points),
+        read,
     )
 
 
@@ -166,23 +172,6 @@ def _of_curve(
 
     says = words.format(curve.replace("_", " ").replace("bleu", "BLEU"))
     return replace(measure, name=f"{curve} {name}", says=says, read=of)
-
-
-def area(values: Sequence[float]) -> float:
-    """The mean of all points, which is the area under the curve over its length."""
-    return statistics.fmean(values)
-
-
-def mean_of_last(values: Sequence[float], count: int) -> float | None:
-    """The mean of the last ``count`` points; None where there are fewer."""
-    return statistics.fmean(values[-count:]) if len(values) >= count else None
-
-
-def largest_distance(values: Sequence[float], reference: Sequence[float]) -> float | None:
-    """The largest distance from a reference, point by point; None where the lengths differ."""
-    if len(values) != len(reference):
-        return None
-    return max(abs(value - other) for value, other in zip(values, reference, strict=True))
 
 
 def first_at(values: Sequence[float], value: float, below: bool) -> int | None:

@@ -2,7 +2,7 @@
 
 The session plans, holds the locks and stores. A task carries its cohort and the keys of its runs,
 by which its node checks that it reads the same data. Ray runs a task again if it was lost with its
-node; when the head is lost, the session says so.
+node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import pickle
 import socket
 import threading
-import time
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -32,15 +31,6 @@ RETRIES = 5
 
 CONNECT_SECONDS = 10.0
 """How long to wait for an address to answer. Ray itself tries for minutes."""
-
-HEAD_SECONDS = 20.0
-"""How long the cluster's head may be silent before the cluster is given up."""
-
-PATIENCE = ("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
-"""How long Ray lets a process live whose head is silent: longer than embinit takes to tell.
-
-Ray then ends the process where it stands, without a report and with status 1. Its default is 60.
-"""
 
 OBJECT_BYTES = 100 * 2**20
 """Memory for results in transit on a cluster of one machine. Ray's default is a third of it."""
@@ -77,7 +67,6 @@ def disconnect() -> None:
 
 
 def _ray() -> Any:
-    os.environ.setdefault(*PATIENCE)  # Ray reads it when it is imported
     try:
         return importlib.import_module("ray")
     except ImportError:
@@ -108,24 +97,23 @@ def _unreachable(address: str | None, error: Exception) -> str:
     )
 
 
-class RayEngine:
+class RayEngine(Processes):
     """An engine of a cluster's nodes; a cohort takes a core, or a GPU of its own."""
 
     def __init__(self, device: str) -> None:
         self._gpus = int(device != "cpu")
         self._resources: dict[str, float] = {}
-        self._answered = time.monotonic()
         self._closed = threading.Event()
-        self._here, self._making = Processes(["cpu"], Surroundings()), threading.Lock()
+        self._making = threading.Lock()
+        super().__init__(["cpu"], Surroundings())
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        """Asks how large the cluster is. A silent head makes Ray's calls wait without an end."""
+        """Asks how large the cluster is."""
         with contextlib.suppress(Exception):
-            while not self._closed.is_set():
+            self._resources = _ray().cluster_resources()
+            while not self._closed.wait(1):
                 self._resources = _ray().cluster_resources()
-                self._answered = time.monotonic()
-                self._closed.wait(1)
 
     @property
     def slots(self) -> int:
@@ -151,7 +139,7 @@ class RayEngine:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
             with self._making:
-                return self._here.trainer(0)(task, progress)
+                return super().trainer(0)(task, progress)
         if self._gpus:  # a task sees its own GPU alone
             task = replace(task, device="cuda", sharing=1)
         ray = _ray()
@@ -163,7 +151,6 @@ class RayEngine:
                 if self._closed.is_set():
                     ray.cancel(reference, force=True)
                     raise TrainerEnded("the session has ended") from None
-                self._require_head()
             except ray.exceptions.RayTaskError as error:
                 raise (getattr(error, "cause", None) or error) from None
             except ray.exceptions.RayError as error:
@@ -178,16 +165,7 @@ class RayEngine:
         made: list[RunResult] = answered[1]
         return made
 
-    def _require_head(self) -> None:
-        """Raises what to do where the cluster's head is lost."""
-        if time.monotonic() - self._answered > HEAD_SECONDS:
-            address = _ray().get_runtime_context().gcs_address
-            raise InputError(
-                f"the head of the Ray cluster at {address} is lost; what was trained is stored: "
-                "start the cluster again, then the session"
-            )
-
     def close(self) -> None:
         """Cancels what is in training."""
         self._closed.set()
-        self._here.close()
+        super().close()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.runs.engines import Engine, Progress, Task, Trainer
+from embinit.runs.engines import Processes, Progress, Task, Trainer
 from embinit.runs.kinds import Cohort, Making, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import Plan
@@ -108,7 +108,7 @@ class Session(StoreView):
         self._elsewhere: dict[RunSpec, None] = {}
         self._looked = 0.0
         self._twice: dict[object, RunSpec] = {}
-        self._engine: Engine | None = None
+        self._engine: Processes | None = None
         self._threads: list[threading.Thread] = []
         self._closing = False
         self._unkept: dict[RunSpec, InputError] = {}
@@ -322,7 +322,7 @@ class Session(StoreView):
             self._fail(run, error)
 
     @contextlib.contextmanager
-    def trained_by(self, engine: Engine) -> Iterator[None]:
+    def trained_by(self, engine: Processes) -> Iterator[None]:
         """A context in which an engine's trainers train; at its end they let go of all."""
         self._engine = engine
         self._staff()
@@ -349,7 +349,7 @@ class Session(StoreView):
             thread.start()
         return any(thread.is_alive() for thread in self._threads)
 
-    def _serve(self, engine: Engine, number: int) -> None:
+    def _serve(self, engine: Processes, number: int) -> None:
         """Has one trainer train until the engine is closed."""
         while (work := self._next()) is not None:
             self.train(work, engine.trainer(number))

@@ -147,18 +147,12 @@ class Store:
                 raise
             mend = "it was passed over"
             if self._write and run is not None:
-                mend = f"{self._set_aside(self.path(key))} and the run will be trained again"
+                aside = self.path(key).with_suffix(".damaged")
+                with contextlib.suppress(OSError):  # another process moved it, or it is overwritten
+                    self.path(key).replace(aside)
+                mend = f"it was moved to {aside.name} and the run will be trained again"
             warnings.warn(f"{error}; {mend}", DamagedWarning, stacklevel=2)
         return None
-
-    def _set_aside(self, path: Path) -> str:
-        aside = path.with_suffix(".damaged")
-        try:
-            with contextlib.suppress(FileNotFoundError):  # another process moved it
-                path.replace(aside)
-        except OSError as error:
-            raise RecordError(f"{path} can't be moved away ({error.strerror}); move it") from error
-        return f"it was moved to {aside.name}"
 
     def results(self, keys: Iterable[str]) -> Iterator[tuple[str, RunResult]]:
         """The results of those of ``keys`` that have one; why another has none is a warning."""
