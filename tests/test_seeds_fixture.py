@@ -386,7 +386,6 @@ class Model:
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
         ('setattr(lib.Model, "rate", 0.2)', "Model of lib.py is class lib.Model [('rate', '0.2')]"),
         ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
-        ('setattr("os.cpu_count", lambda: 2)', "os.cpu_count of lib.py is TestA.patch.<locals>"),
         ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
     ],
 )

@@ -35,7 +35,7 @@ from embinit.pytest_plugin.items import (
 )
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import Surroundings
+from embinit.runs.functions import Surroundings, all_globals
 
 CONTROL_WITHOUT_ARMS = (
     f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, and "
@@ -133,6 +133,7 @@ class Collection:
             self._know_noise(items, files)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
+            self._training.globals = all_globals()
             self._plan(cases)
 
     def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:

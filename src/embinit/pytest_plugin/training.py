@@ -17,7 +17,7 @@ from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.runs.engines import Processes
-from embinit.runs.functions import Surroundings, Trainers
+from embinit.runs.functions import Globals, Surroundings, Trainers
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
 from embinit.runs.progress import Progress, ProgressSnapshot
@@ -31,8 +31,8 @@ LINE_SECONDS, CI_SECONDS = 30.0, 300.0
 class Training:
     """The training of a session's runs.
 
-    ``cases`` are the claims that were collected here, ``modules`` those of all claims; ``reached``
-    is how far it came, once it is closed.
+    ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
+    has the project's, before any test. ``reached`` is how far it came, once it is closed.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -45,6 +45,7 @@ class Training:
         self.cluster: str | None = None
         self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
+        self.globals: Globals = {}
         self._open = contextlib.ExitStack()
         idle = options.config.option.collectonly or options.option("no-train")
         if options.is_worker:  # it trains by itself

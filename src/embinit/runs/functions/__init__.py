@@ -14,16 +14,18 @@ from embinit.runs.functions.definition import (
     training,
     training_named,
 )
-from embinit.runs.functions.state import difference
+from embinit.runs.functions.state import Globals, all_globals, difference
 from embinit.runs.trainers.processes import RunFailed, Surroundings, Trainers
 
 __all__ = [
     "KIND",
     "TRAININGS",
+    "Globals",
     "RunFailed",
     "Surroundings",
     "Trainers",
     "Training",
+    "all_globals",
     "call_here",
     "changed",
     "difference",

@@ -129,9 +129,6 @@ def recorded(
         "versions": dict(each.split(" ", 1) for each in versions),
         "declared": {told(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
-        "state": {
-            name: json.dumps(each, sort_keys=True) for name, each in traced["states"].items()
-        },
     }
 
 
@@ -140,11 +137,10 @@ def _is_in(path: str, declared: tuple[Path, ...]) -> bool:
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], secret: bytes, session: str) -> Inputs:
-    """A record's inputs as the store keeps them: with no value of a variable or a global name."""
+    """A record's inputs as the store keeps them: with no value of a variable."""
     return {
         **inputs,
         "variables": {name: seal(environ.get(name), secret) for name in inputs["variables"]},
-        "state": {name: seal(text, secret) for name, text in inputs["state"].items()},
         **({"session": session} if inputs["untraced"] else {}),
     }
 
@@ -158,11 +154,8 @@ def seal(value: str | None, secret: bytes) -> str | None:
 
 
 def digest_of_inputs(inputs: Inputs) -> str:
-    """The digest by which a record is kept beside others of its key, the same in every store.
-
-    Globals follow from the code, and are sealed by each store's own secret.
-    """
-    named = {name: each for name, each in inputs.items() if name not in ("root", "state")}
+    """The digest by which a record is kept beside others of its key."""
+    named = {name: each for name, each in inputs.items() if name != "root"}
     return digest_of(json.dumps(named, sort_keys=True))
 
 

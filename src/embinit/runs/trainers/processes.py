@@ -71,7 +71,7 @@ class Trainer:
 
     def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
         """Starts the process; TrainerEnded where it can't be."""
-        self.states: dict[str, dict[str, str]] | None = None
+        self._loaded = False
         self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
@@ -157,23 +157,13 @@ class Trainer:
         self._connection.close()
         self._output.close()
 
-    def load(self) -> dict[str, dict[str, str]]:
-        """The globals of the project's modules, once loaded; RunFailed where they can't be."""
-        if self.states is None:
-            self.states = self._receive(self._name, lambda share: None, None)[1]
-        return self.states
-
-    def state(self, module: str) -> dict[str, str]:
-        """The globals of one of the project's modules, as it is once it is imported."""
-        if module not in self.load():
-            self.states = self.ask(module, module)[1]
-        return self.load().get(module, {})
-
     def call(
         self, request: Request, progress: Callable[[float], None], timeout: float | None
     ) -> Answer:
         """Calls a function; RunFailed where it gives no answer, with what it printed as a note."""
-        self.load()
+        if not self._loaded:  # which is no part of the run's time
+            self._receive(self._name, lambda share: None, None)
+            self._loaded = True
         return Answer(*self.ask(request[0], request, progress, timeout)[1:])
 
     def make(self, task: Any, progress: Callable[[float], None]) -> Any:

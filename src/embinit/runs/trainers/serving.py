@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import operator
 import os
@@ -125,18 +124,10 @@ def _answer_calls(connection: Connection, home: Home) -> None:
     except BaseException as error:
         connection.send(("broken", _reason(home[0], error), traceback.format_exc()))
         return
-    tracer.ready()
-    connection.send(("ready", tracer.states))
+    connection.send(("ready",))
     while True:
         tracer.active = False
-        request = connection.recv()
-        if isinstance(request, str):
-            tracer.active = True
-            with contextlib.suppress(Exception):
-                importlib.import_module(request)
-            connection.send(("ready", tracer.states))
-        else:
-            connection.send(_answer(request, home, tracer, seeds, connection))
+        connection.send(_answer(connection.recv(), home, tracer, seeds, connection))
 
 
 def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
@@ -161,9 +152,7 @@ def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: C
     if (file := tracer.changed_module()) is not None:
         told_name = os.path.basename(file)
         return "failed", f"{told_name} was changed while the session ran: run again", ""
-    if result[0] == "failed":
-        return result
-    return *result, {**tracer.inputs(), "states": tracer.states}
+    return result if result[0] == "failed" else (*result, tracer.inputs())
 
 
 def _put_back(kept: Any, tracer: Tracer) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, imports_in, is_own_file, is_shipped
-from embinit.runs.trainers.globals import described
+from embinit.code import digest_of, imports_in, is_own_file
 from embinit.runs.trainers.inputs import (
     LIBRARY,
     NO_FILE,
@@ -78,7 +77,6 @@ class Tracer:
         self.home = home
         self.active = True
         self.untraced: dict[str, None] = {}
-        self.states: dict[str, dict[str, str]] = {}
         self.loaded: Callable[[types.ModuleType], None] = lambda module: None
         self._project = str(project_of(home)) + "/"
         self._directory = ""
@@ -95,14 +93,14 @@ class Tracer:
 
     def start(self) -> None:
         """Begins to note, for as long as the process lives."""
-        handlers: dict[str, Callable[..., None]] = {
+        handlers: dict[str, Callable[..., object]] = {
             "open": self._open,
             "import": self._import,
             "os.listdir": self._list,
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
-            "sqlite3.connect": self._open_database,
+            "sqlite3.connect": lambda path: path == ":memory:" or self._mark("opens a database"),
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": self._run,
@@ -174,10 +172,6 @@ class Tracer:
             self._read(name)
         if writes and self._files.get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
-
-    def _open_database(self, path: Any) -> None:
-        if path != ":memory:":
-            self._mark("opens a database")
 
     def _read(self, name: str) -> None:
         digest = digest_of_file(name)
@@ -266,14 +260,11 @@ class Tracer:
         original = loader.exec_module
 
         def load(self_: Any, module: types.ModuleType) -> None:
-            own = is_own_file(str(self_.path))
-            source = self._take(str(self_.path)) if own else None
+            source = self._take(str(self_.path)) if is_own_file(str(self_.path)) else None
             if source is None:
                 original(self_, module)
             else:
                 exec(self_.source_to_code(source, self_.path), module.__dict__)
-            if own and self.states and not is_shipped(module.__name__):
-                self.states[module.__name__] = described(module)
             self._watch_compiled(module)
             self.loaded(module)
 
@@ -312,14 +303,6 @@ class Tracer:
             self._modules[path] = digest_of(content), code
             return content
 
-    def ready(self) -> dict[str, dict[str, str]]:
-        """Keeps the globals of the project's modules, once the function's own is loaded."""
-        for name, module in _own_modules().items():
-            if name != "__main__" and not is_shipped(name):
-                self.states[name] = described(module)
-        self.states.setdefault(self.home[0], {})
-        return self.states
-
     def changed_module(self) -> str | None:
         """A module of the project that was edited since it was loaded; None without one."""
         with self._unseen():
@@ -342,8 +325,6 @@ class Tracer:
                 tracer.read_variable(None)
                 return iter(super().__iter__())
 
-        # As a module's global it is what it is in pytest's process.
-        Recorded.__module__, Recorded.__qualname__ = "os", "_Environ"
         os.environ.__class__ = os.environb.__class__ = Recorded
 
     def read_variable(self, name: str | None) -> None:
@@ -378,7 +359,8 @@ class Tracer:
     def inputs(self) -> dict[str, Any]:
         """All that was read so far, by absolute path, with digests."""
         with self._unseen():
-            own = {name: _file(each) for name, each in _own_modules().items()}
+            files = {name: _file(each) for name, each in list(sys.modules.items())}
+            own = {name: file for name, file in files.items() if file and is_own_file(file)}
             for file in set(own.values()) - self._modules.keys():
                 self._read(file)  # compiled code
             for name in sorted(((NATIVE & self._imports) | READERS) & sys.modules.keys()):
@@ -398,12 +380,6 @@ class Tracer:
                 "imports": sorted(self._imports & sys.modules.keys() - tops),
                 "untraced": list(self.untraced),
             }
-
-
-def _own_modules() -> dict[str, types.ModuleType]:
-    """The modules of the project that are loaded, by name."""
-    modules = list(sys.modules.items())
-    return {name: each for name, each in modules if _file(each) and is_own_file(_file(each))}
 
 
 def _file(module: types.ModuleType) -> str:
