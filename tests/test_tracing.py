@@ -195,7 +195,7 @@ LOSES = {
     "the network": (
         "import socket",
         "s = socket.socket()\ns.connect_ex(('127.0.0.1', 9))\nv = 1.0",
-        "connects to 127.0.0.1",
+        "uses the network",
     ),
     "all variables": ("", "v = float(len(dict(os.environ)) > 0)", "the whole environment"),
     "a pipe": (
@@ -294,7 +294,6 @@ def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
     assert not project.holds(run)
     stored = b"".join(p.read_bytes() for p in project.root.rglob("*") if p.is_file())
     assert b"s3cr3t-value" not in stored
-    assert (project.store.root / "secret").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_library_counts_by_its_version(project, monkeypatch):

@@ -40,7 +40,7 @@ def _list(store: Store) -> int:
     entries = sorted(_entries(store), key=lambda entry: entry.order)
     holding: dict[str, Counter[str]] = defaultdict(Counter)
     for entry in entries:
-        why = _changed(entry, store)
+        why = _changed(entry)
         print(entry.line(why or ""))
         if why is not None and entry.name is not None:
             holding[entry.name.task][why] += 1
@@ -57,11 +57,11 @@ def _list(store: Store) -> int:
     return Status.NOT_IN_ORDER if damaged else Status.IN_ORDER
 
 
-def _changed(entry: _Entry, store: Store) -> str | None:
+def _changed(entry: _Entry) -> str | None:
     """What a function's run was made from and is another now; "" for nothing, None for others."""
     from embinit.runs.functions import changed
 
-    return None if entry.result is None else changed(entry.result, store)
+    return None if entry.result is None else changed(entry.result)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Judging:
             judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]
             stored = [result for run in runs if (result := session.result(run)) is not None]
-            if (differs := difference(stored, session, self._training.globals)) is not None:
+            if (differs := difference(stored, self._training.globals)) is not None:
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)

@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -113,18 +112,6 @@ class Store:
                 if name.startswith(begins) and name.endswith(".json") and name != f"{key}.json":
                     found.append((os.stat(folder / name).st_mtime, name.removesuffix(".json")))
         return [name for _, name in sorted(found, reverse=True)]
-
-    def secret(self) -> bytes:
-        """The key of keyed digests, made when it is first needed; only its owner reads it."""
-        path = self.root / "secret"
-        if self._write and not path.exists():
-            # Another process may make it meanwhile; whoever links first has made it.
-            new = tempfile.NamedTemporaryFile(dir=self.root)  # noqa: SIM115
-            with contextlib.suppress(FileExistsError), new:
-                new.write(os.urandom(32))
-                new.flush()
-                os.link(new.name, path)
-        return path.read_bytes() if path.exists() else b""
 
     def __iter__(self) -> Iterator[str]:
         """The keys of all stored runs, sorted."""

@@ -27,7 +27,6 @@ from embinit.runs.trainers.serving import NoNumber, Seeds, Told
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.store import Store
     from embinit.runs.store_view import StoreView
 
 LARGEST = 1e150
@@ -140,7 +139,6 @@ class FunctionKind(Kind[FunctionRecipe]):
         inputs = sealed(
             result.provenance[INPUTS],
             session.trainers.surroundings.environ,
-            session.store.secret(),
             session.name,
         )
         about = {**result.provenance, INPUTS: inputs}
@@ -159,7 +157,6 @@ class FunctionKind(Kind[FunctionRecipe]):
             {**inputs, "versions": left},
             root_of(known.home),
             session.trainers.surroundings.environ,
-            session.store.secret(),
             session.name,
             session.trainers.surroundings.directory,
         )
@@ -181,12 +178,12 @@ def _apart(
     return None
 
 
-def changed(result: RunResult, store: Store) -> str | None:
+def changed(result: RunResult) -> str | None:
     """What a stored run was made from and is another now; None for a run of no function."""
     inputs = result.provenance.get(INPUTS)
     if inputs is None:
         return None
-    found = changes(inputs, Path(inputs["root"]), os.environ, store.secret(), None)
+    found = changes(inputs, Path(inputs["root"]), os.environ, None)
     return next(found, "")
 
 

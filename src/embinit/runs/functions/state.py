@@ -7,16 +7,13 @@ import sys
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from embinit.code import digest_of, is_own_file, is_shipped
 from embinit.runs.functions.calling import INPUTS
 from embinit.runs.functions.definition import training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
-
-if TYPE_CHECKING:
-    from embinit.runs.session import Session
 
 SHOWN = 60
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
@@ -36,19 +33,19 @@ def all_globals() -> Globals:
     }
 
 
-def difference(results: Iterable[RunResult], session: Session, before: Globals) -> str | None:
+def difference(results: Iterable[RunResult], before: Globals) -> str | None:
     """What is another in this process than where some runs were trained; None where nothing is.
 
     ``before`` has the globals from before any fixture and test, as trainers import them.
     """
-    secret, seen = session.store.secret(), set()
+    seen: set[str] = set()
     for result in results:
         if (inputs := result.provenance.get(INPUTS)) is None:
             continue
         name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
         where = f"where {name} was run; {MEND}"
         for variable, digest in inputs["variables"].items():
-            if seal(os.environ.get(variable), secret) != digest:
+            if seal(os.environ.get(variable)) != digest:
                 return f"the variable {variable} is another in pytest's process than {where}"
         for module in (inputs["names"].keys() & before.keys() & sys.modules.keys()) - seen:
             seen.add(module)

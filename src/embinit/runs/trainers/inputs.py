@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import hmac
 import json
 import os
 import stat
@@ -136,21 +136,22 @@ def _is_in(path: str, declared: tuple[Path, ...]) -> bool:
     return any(Path(path).is_relative_to(each) for each in declared)
 
 
-def sealed(inputs: Inputs, environ: Mapping[str, str], secret: bytes, session: str) -> Inputs:
+def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:
     """A record's inputs as the store keeps them: with no value of a variable."""
     return {
         **inputs,
-        "variables": {name: seal(environ.get(name), secret) for name in inputs["variables"]},
+        "variables": {name: seal(environ.get(name)) for name in inputs["variables"]},
         **({"session": session} if inputs["untraced"] else {}),
     }
 
 
-def seal(value: str | None, secret: bytes) -> str | None:
-    """A keyed digest of a value, which nobody can guess without the store; None for none."""
+@functools.cache
+def seal(value: str | None) -> str | None:
+    """A digest of a value that takes long to guess: a password is not told; None for none."""
     if value is None:
         return None
     text = value.encode(errors="surrogatepass")
-    return hmac.new(secret, text, "sha256").hexdigest()[:HEX]
+    return hashlib.scrypt(text, salt=b"embinit", n=2**12, r=8, p=1, dklen=HEX // 2).hex()
 
 
 def digest_of_inputs(inputs: Inputs) -> str:
@@ -163,7 +164,6 @@ def changes(
     inputs: Inputs,
     root: Path,
     environ: Mapping[str, str],
-    secret: bytes,
     session: str | None,
     directory: str = "",
 ) -> Iterator[str]:
@@ -191,7 +191,7 @@ def changes(
         if digest_of_file(at(path)) != raw and _code_at(at(path), path != inputs["home"]) != code:
             yield f"the code of {path} was changed"
     for name, digest in inputs["variables"].items():
-        if seal(environ.get(name), secret) != digest:
+        if seal(environ.get(name)) != digest:
             yield f"the variable {name} was changed"
     yield from other_versions_of(inputs["versions"])
 

@@ -58,7 +58,6 @@ class Surroundings:
     """Where trainers start: as this process was before fixtures and tests changed it."""
 
     path: list[str] = field(default_factory=lambda: list(map(os.fspath, sys.path)))
-    argv: list[str] = field(default_factory=lambda: list(sys.argv))
     directory: str = field(default_factory=os.getcwd)
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -75,7 +74,7 @@ class Trainer:
         self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
-        given = (surroundings.path, theirs.fileno(), os.getpid(), surroundings.argv, home)
+        given = (surroundings.path, theirs.fileno(), os.getpid(), home)
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process

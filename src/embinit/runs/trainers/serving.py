@@ -94,11 +94,11 @@ class Seeds:
             module.manual_seed(self.seed)
 
 
-def serve(channel: int, parent: int, argv: list[str], home: Home | None) -> None:
+def serve(channel: int, parent: int, home: Home | None) -> None:
     """Answers calls of a module's functions, or makes tasks, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
     end_with(parent, group=True)
-    sys.argv[:] = argv
+    del sys.argv[1:]
     connection = Connection(channel)
     with contextlib.suppress(EOFError):
         if home is None:

@@ -63,9 +63,6 @@ STARTERS = frozenset({
 })  # fmt: skip
 """Modules that are imported when a process is started, without an event."""
 
-TERMINAL = frozenset({"COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"})
-"""Variables that decide how output looks, and no number."""
-
 _WRAPPERS = ("/subprocess.py", "/os.py", "/ctypes/__init__.py")
 _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
 
@@ -108,7 +105,7 @@ class Tracer:
             "os.system": self._run,
             "os.fork": lambda: self._mark("forks a process"),
             "os.forkpty": lambda: self._mark("forks a process"),
-            "socket.connect": self._connect,
+            "socket.connect": lambda socket, address: self._mark("uses the network"),
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -330,7 +327,7 @@ class Tracer:
     def read_variable(self, name: str | None) -> None:
         """Notes a variable, or all of them, where the project reads it, by itself or a library."""
         whole = "reads the whole environment"
-        if not self.active or name in TERMINAL or not _is_asked(sys._getframe(2)):
+        if not self.active or not _is_asked(sys._getframe(2)):
             return
         if name is None:
             self._mark(whole)
@@ -349,10 +346,6 @@ class Tracer:
         name = os.path.basename(os.fsdecode(program or first or "").split(" ")[0])
         if is_own_file(_asker()) or name not in HARMLESS:
             self._mark(f"starts a program ({name})")
-
-    def _connect(self, socket: Any, address: Any) -> None:
-        where = address[0] if isinstance(address, tuple) else address
-        self._mark(f"connects to {os.fsdecode(where) if isinstance(where, str | bytes) else where}")
 
     # What came of it
 
