@@ -85,10 +85,9 @@ class Kind(Generic[R]):
     """Whether the seed changes the table statistics that its runs record."""
     needs_models: ClassVar[bool] = True
     """Whether its runs need the extra ``models``."""
-    checks_seeds: ClassVar[bool] = False
-    """Whether one of its runs is made twice, as nothing else shows that the seed decides it."""
     traced: ClassVar[bool] = False
-    """Whether its records say what they were made from, and hold while that is as it was."""
+    """Whether it calls a user's code: its records say what they were made from, and hold while that
+    is as it was, and one run is made twice, as nothing else shows that the seed decides it."""
     distributions: ClassVar[tuple[str, ...]] = ()
     """The distributions that compute its numbers, whose versions are in its runs' keys."""
 

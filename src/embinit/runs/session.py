@@ -367,6 +367,6 @@ class Session(StoreView):
 def _checks_seeds(run: RunSpec) -> bool:
     """Whether a run's kind has one of its runs made twice; a kind that can't be loaded has not."""
     try:
-        return kind_of(run).checks_seeds
+        return kind_of(run).traced
     except (InputError, ModuleNotFoundError):
         return False

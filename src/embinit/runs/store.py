@@ -119,21 +119,18 @@ class Store:
         return iter(sorted(path.stem for path in self._runs.glob("*/[!.]*.json")))
 
     def get(self, key: str, run: RunSpec | None = None) -> RunResult | None:
-        """The result of ``key``; None if there is none, or a damaged one.
+        """The result of ``key``; None if there is none, or one that can't be read.
 
-        A damaged record, or another run's, is a ``DamagedWarning``. It is set aside where the run
-        is given, so that it can be made again. One that can't be read now, as with too many open
-        files, is a RecordError and stays.
+        That is a ``DamagedWarning``. A damaged record, or another run's, is set aside where the run
+        is given, so that it can be made again; one that can't be opened now stays.
         """
         try:
             return self.read(key, run)
         except FileNotFoundError:
             return None
         except RecordError as error:
-            if isinstance(error.__cause__, OSError):
-                raise
             mend = "it was passed over"
-            if self._write and run is not None:
+            if self._write and run is not None and not isinstance(error.__cause__, OSError):
                 aside = self.path(key).with_suffix(".damaged")
                 with contextlib.suppress(OSError):  # another process moved it, or it is overwritten
                     self.path(key).replace(aside)
@@ -143,14 +140,8 @@ class Store:
 
     def results(self, keys: Iterable[str]) -> Iterator[tuple[str, RunResult]]:
         """The results of those of ``keys`` that have one; why another has none is a warning."""
-        for key in keys:
-            try:
-                result = self.get(key)
-            except RecordError as error:
-                warnings.warn(str(error), DamagedWarning, stacklevel=2)
-                continue
-            if result is not None:
-                yield key, result
+        found = ((key, self.get(key)) for key in keys)
+        yield from ((key, result) for key, result in found if result is not None)
 
     def read(self, key: str, run: RunSpec | None = None) -> RunResult:
         """The result of ``key``; ``run`` is compared with its record, and nothing is changed.
@@ -164,8 +155,7 @@ class Store:
             raise
         except OSError as error:
             raise RecordError(
-                f"run record {path} can't be read ({error.strerror or error}); it may be whole: "
-                "try again, or move it away to have its run trained again"
+                f"run record {path} can't be read ({error.strerror or error})"
             ) from error
         try:
             envelope = parse_json(content)

@@ -99,7 +99,6 @@ class FunctionKind(Kind[FunctionRecipe]):
 
     recipe = FunctionRecipe
     needs_models = False
-    checks_seeds = True
     traced = True
 
     def recipe_of(self, layout: Mapping[str, Any]) -> FunctionRecipe:

@@ -54,8 +54,6 @@ COMPILED: dict[str, tuple[tuple[str, int, int], ...]] = {
     "torchvision.io.image": (("read_file", 0, _READS),),
 }
 """Functions of modules that open files by compiled code, with the place of the path."""
-PATHS = ("filename", "f", "path")
-"""The names that these functions have for it."""
 
 STARTERS = frozenset({
     "multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver",
@@ -90,14 +88,14 @@ class Tracer:
 
     def start(self) -> None:
         """Begins to note, for as long as the process lives."""
-        handlers: dict[str, Callable[..., object]] = {
+        handlers: dict[str, Callable[..., None]] = {
             "open": self._open,
             "import": self._import,
             "os.listdir": self._list,
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
-            "sqlite3.connect": lambda path: path == ":memory:" or self._mark("opens a database"),
+            "sqlite3.connect": self._open_database,
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": self._run,
@@ -169,6 +167,10 @@ class Tracer:
             self._read(name)
         if writes and self._files.get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
+
+    def _open_database(self, path: Any) -> None:
+        if path != ":memory:":
+            self._mark("opens a database")
 
     def _read(self, name: str) -> None:
         digest = digest_of_file(name)
@@ -272,8 +274,8 @@ class Tracer:
 
         def noting(original: Any, place: int, flags: int) -> Any:
             def opened(*args: Any, **named: Any) -> Any:
-                given = {name: each for name, each in named.items() if name in PATHS}
-                path = args[place] if len(args) > place else next(iter(given.values()), None)
+                given = named.get("filename", named.get("f", named.get("path")))
+                path = args[place] if len(args) > place else given
                 if self._sees and isinstance(path, str | bytes | os.PathLike):
                     with self._unseen():
                         self._open(path, None, flags)
