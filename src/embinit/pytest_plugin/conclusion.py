@@ -13,7 +13,7 @@ import pytest
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
 from embinit.options import DEBUG
 from embinit.pytest_plugin import PHASES, RESULT
-from embinit.pytest_plugin.items import ItemResult, reason_of, skip_reason
+from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
 from embinit.report.baseline import FailOn, compare, file_of
@@ -58,7 +58,7 @@ class Conclusion:
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))
         if report.skipped and not decided and not self._training.registering.is_asked_for:
-            _note(self._skipped, result.named, skip_reason(report))
+            _note(self._skipped, result.named, reason_of(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that can't be collected may have claims, which then have no verdict."""
@@ -68,7 +68,7 @@ class Conclusion:
         blessed = self._options.blessed or {"claims": ()}
         if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
             self._reported = True
-            _note(self._skipped, {"nodeid": report.nodeid}, skip_reason(report))
+            _note(self._skipped, {"nodeid": report.nodeid}, reason_of(report))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keeps why the session was interrupted."""

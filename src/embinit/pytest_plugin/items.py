@@ -214,11 +214,14 @@ def _ends_in(path: Path, error: BaseException) -> bool:
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Why a report failed, in one line."""
+    """Why a report failed or was skipped, in one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = report.longreprtext if crash is None else str(crash.message).removeprefix("Failed: ")
+    skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+    text = str(skipped or (report.longreprtext if crash is None else crash.message))
     lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
-    return lines[-1 if crash is None else 0] if lines else "it does not say why"
+    last = crash is None and not report.skipped
+    told = lines[-1 if last else 0] if lines else "it does not say why"
+    return told.removeprefix("Failed: ").removeprefix("Skipped: ")
 
 
 def argument(item: pytest.Function) -> str:
@@ -231,13 +234,6 @@ def argument(item: pytest.Function) -> str:
     if not (outside and item.config.option.pyargs):
         return item.nodeid
     return f"{item.module.__name__}::{item.nodeid.partition('::')[2]}"
-
-
-def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """Why a report was skipped, in one line."""
-    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
-    lines = str(told).removeprefix("Skipped: ").strip().splitlines()
-    return lines[0] if lines else "it was skipped"
 
 
 def state_seeds(metafunc: pytest.Metafunc) -> None:

@@ -49,11 +49,11 @@ def state_of(path: str) -> str | None:
     return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
 
 
-def place_of(name: str) -> str | None:
-    """The project's file that a module's name leads to, LIBRARY, or None where there is none."""
+def place_of(name: str) -> str:
+    """The project's file that a module's name leads to, LIBRARY, or "" where there is none."""
     spec = spec_of(name)
     if spec is None or spec.origin is None:
-        return None
+        return ""
     own = spec.has_location and is_own_file(spec.origin)
     return os.path.abspath(spec.origin) if own else LIBRARY
 
@@ -106,9 +106,8 @@ def recorded(
 
     root, project = str(root_of(home)), str(project_of(home)) + os.sep
 
-    def told(path: str | None) -> str | None:
-        inside = path is not None and f"{path}/".startswith(project)
-        return os.path.relpath(path, root) if path is not None and inside else path
+    def told(path: str) -> str:
+        return os.path.relpath(path, root) if f"{path}/".startswith(project) else path
 
     files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
     if len(files) > MOST_FILES:

@@ -95,7 +95,7 @@ class Tracer:
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
-            "sqlite3.connect": self._open_database,
+            "sqlite3.connect": lambda path: self._mark("opens a database"),
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": self._run,
@@ -167,10 +167,6 @@ class Tracer:
             self._read(name)
         if writes and self._files.get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
-
-    def _open_database(self, path: Any) -> None:
-        if path != ":memory:":
-            self._mark("opens a database")
 
     def _read(self, name: str) -> None:
         digest = digest_of_file(name)
@@ -340,13 +336,13 @@ class Tracer:
         file = "" if path is None else os.fsdecode(path)
         if os.sep in file:
             self._open(file, None, os.O_RDONLY)
-        elif is_own_file(_asker()):
+        elif is_own_file(_caller(_WRAPPERS).f_code.co_filename):
             self._mark("calls C's own functions")
 
     def _run(self, program: Any, argv: Any = (), *rest: Any) -> None:
         first = argv[0] if isinstance(argv, list | tuple) and argv else argv
         name = os.path.basename(os.fsdecode(program or first or "").split(" ")[0])
-        if is_own_file(_asker()) or name not in HARMLESS:
+        if is_own_file(_caller(_WRAPPERS).f_code.co_filename) or name not in HARMLESS:
             self._mark(f"starts a program ({name})")
 
     # What came of it
@@ -394,17 +390,9 @@ def _is_asked(frame: types.FrameType | None) -> bool:
     return False
 
 
-def _caller() -> types.FrameType:
-    """The frame that raised an event: the first beyond this file."""
+def _caller(beyond: tuple[str, ...] = ()) -> types.FrameType:
+    """The frame that raised an event: the first beyond this file, and others that end so."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+    while frame.f_code.co_filename.endswith((__file__, *beyond)) and frame.f_back is not None:
         frame = frame.f_back
     return frame
-
-
-def _asker() -> str:
-    """The file that starts a program or loads a library."""
-    frame = _caller()
-    while frame.f_code.co_filename.endswith(_WRAPPERS) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code.co_filename
