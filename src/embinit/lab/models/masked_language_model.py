@@ -80,6 +80,8 @@ class MaskedHead(nn.Module):
 class MaskedLanguageModel(nn.Module):
     """R encoders that predict masked words; runs of one output width share a head."""
 
+    _place: Int[Tensor, " R"]
+
     def __init__(self, encoder: StackedTransformer, models: Sequence[ModelSpec]) -> None:
         """Heads on ``encoder``, by each run's model."""
         super().__init__()
