@@ -1,4 +1,4 @@
-"""The program ``embinit``: its parser, and the status that it ends with."""
+"""The command ``embinit``: its parser and its exit status."""
 
 from __future__ import annotations
 
