@@ -186,8 +186,8 @@ def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
     """One arm for each combination of values, with names such as ``lr=0.1, depth=2``."""
     names = list(values)
     return {
-        ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(
-            zip(names, each, strict=True)
+        ", ".join(f"{name}={value}" for name, value in zip(names, combination, strict=True)): dict(
+            zip(names, combination, strict=True)
         )
-        for each in itertools.product(*values.values())
+        for combination in itertools.product(*values.values())
     }

@@ -52,7 +52,7 @@ def _report(parsed: argparse.Namespace) -> int:
     from embinit.report import markdown, page
     from embinit.report.reading import read
 
-    first, *others = documents = [read(each) for each in parsed.verdicts]
+    first, *others = documents = [read(path) for path in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
