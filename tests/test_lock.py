@@ -250,7 +250,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<<<<<< HEAD\n{}", "is no JSON (JSONDecodeError"),
+        ("<<<<<<< HEAD\n{}", "is not JSON (JSONDecodeError"),
         ('{"schema_version": 1}', "is no lock of claims: /: 'noise_floors' is a required property"),
         (
             '{"schema_version": 2, "noise_floors": {}, "differences": {}, "claims": {}}',

@@ -313,5 +313,5 @@ def test_judge_says_what_it_lacks(store):
         judge(no_claim)
     with pytest.raises(InputError, match="judge takes the experiment"):
         judge(no_claim, session=session)
-    with pytest.raises(InputError, match="no_claim is no claim; decorate it: @claim"):
+    with pytest.raises(InputError, match="no_claim is not a claim; decorate it: @claim"):
         judge(no_claim, experiments("micro")[0], session)

@@ -588,15 +588,15 @@ class Decider(Reader):
         if decision is None or not _state_the_same(comparison, decision.comparison):
             was = "nothing more" if decision is None else decision.comparison
             raise InputError(
-                f"it asserts {comparison} now, and {was} when it was read: what a claim asserts "
-                "may not depend on what tests change"
+                f"it asserts {comparison} now, and {was} when it was read: a claim may not depend "
+                "on values that tests change"
             )
         return decision.verdict is Verdict.SUPPORTED
 
     def raise_problem(self) -> None:
         """Raises what the claim no longer asserts."""
         for decision in self.decisions[len(self.met) :]:
-            raise InputError(f"it asserts {decision.comparison} no longer, as it did when read")
+            raise InputError(f"it asserted {decision.comparison} when read, and doesn't now")
 
 
 def _state_the_same(one: Comparison, other: Comparison) -> bool:

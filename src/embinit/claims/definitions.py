@@ -229,7 +229,7 @@ def claim_of(test: object) -> Claim:
         raise stated.error
     if not isinstance(stated, Claim):
         raise InputError(
-            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
+            f"{getattr(test, '__name__', test)} is not a claim; decorate it: "
             "@claim(id, says=…, family=…, on=…)"
         )
     return stated
@@ -241,7 +241,7 @@ def argument_of(test: Callable[..., Any]) -> str:
     if len(names) != 1:
         taken = f"takes {', '.join(names)}" if names else "takes nothing"
         raise InputError(
-            f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
+            f"a claim takes one argument, its experiment, as in def test_it(arms); this one {taken}"
         )
     return names[0]
 

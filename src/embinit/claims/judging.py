@@ -128,8 +128,8 @@ def read(
     for each in stated:
         if each.is_of_one_run:
             raise InputError(
-                f"{each.left.label} and {each.right.label} are one run, so that no number can "
-                "differ; give the two arms settings that do"
+                f"{each.left.label} and {each.right.label} are the same run, so no number can "
+                "differ; give the two arms different settings"
             )
     unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
     comparisons = tuple(
@@ -249,13 +249,13 @@ def judge(
     stored, is an InputError.
     """
     if session is None:
-        raise InputError("judge takes a session, which has the store that runs are kept in")
+        raise InputError("judge needs a session, which has the store of runs")
     if isinstance(test, Case):
         case = test
     elif experiment is not None:
         case = read(test, experiment)
     else:
-        raise InputError("judge takes the experiment that the claim is tested in")
+        raise InputError("judge needs an experiment in which the claim is tested")
     looks = case.looks()
     noise, first = case.noise_runs(), case.first_runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
