@@ -139,7 +139,7 @@ def test_the_numbers_of_a_finding_are_of_its_median_effect():
     [finding] = document["summary"]["findings"]
     assert finding["middle"] == claims[0]["id"]
     front = " ".join(check(render(document, {})).text.split())
-    assert re.findall(r"Upper median, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
+    assert re.findall(r"Median setting, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
     assert re.findall(r"; (at\S+): ", findings_as_markdown([document])) == ["at-3"]
     assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
 

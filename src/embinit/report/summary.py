@@ -37,7 +37,7 @@ INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
 
 LISTS = {
     "Replicates": (REPLICATES,),
-    "Does not replicate, or is mixed": (FAILS, MIXED),
+    "Does not replicate, or mixed": (FAILS, MIXED),
     "Inconclusive": (INCONCLUSIVE,),
     "Not run": (NOT_RUN,),
 }
