@@ -96,7 +96,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
     found = lists(tables([made, real]))
     assert found["synthetic language"]["Replicates"] == [TITLE]
-    assert found["real text"]["Does not replicate, or is mixed"] == [f"{TITLE} (mixed)"]
+    assert found["real text"]["Does not replicate, or mixed"] == [f"{TITLE} (mixed)"]
     assert [*found] == ["real text", "synthetic language"]
     text = " ".join(check(render(made, {}, others=[real])).text.split())
     for words in (
