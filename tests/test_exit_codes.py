@@ -143,7 +143,7 @@ def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester
     assert main(["bless"]) == Status.UNUSABLE
     assert f"not blessed: {error['nodeid']} broke: " in capsys.readouterr().err
     page = (pytester.path / "reports/latest/index.html").read_text()
-    assert "This session is not whole." in page
+    assert "This session is incomplete." in page
 
 
 def test_a_failed_run_is_broken_and_no_refutation(session):
@@ -448,7 +448,7 @@ def test_check_refuses_an_earlier_sessions_document(session, capsys):
     path = "reports/latest/verdicts.json"
     assert main(["check", path, "--since", "1000000000"]) == Status.IN_ORDER
     assert main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
-    assert "is of an earlier session" in capsys.readouterr().err
+    assert "was written by an earlier session" in capsys.readouterr().err
     document["session"]["started"] = "soon"
     Path(path).write_text(json.dumps(document))
     assert main(["check", path, "--since", "1"]) == Status.UNUSABLE

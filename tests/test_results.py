@@ -13,7 +13,7 @@ from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
-from embinit.report.summary import tables
+from embinit.report.summary import lists, tables
 from embinit.stats.statements import RULE
 from test_claims import functions
 
@@ -71,9 +71,11 @@ def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
     page = results.page(documents)
-    for table in tables(documents):
-        for says, _ in table.rows:
-            assert f"\n| {says} |" in page.replace("\\", "")
+    titles = {says for table in tables(documents) for says, _ in table.rows}
+    assert all(f"\n| {says} |" in page.replace("\\", "") for says in titles)
+    assert "Shrinking" in " ".join(lists(tables(documents))["real text"]["Not run"])
+    for groups in lists(tables(documents)).values():
+        assert {one.removesuffix(" (mixed)") for each in groups.values() for one in each} == titles
     audits = [audit for document in documents for audit in document["audits"]]
     assert all(f"`{audit['id']}`" in page for audit in audits)
     counted = 0

@@ -48,7 +48,7 @@ OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
 
 @dataclass(frozen=True)
 class Family:
-    """Claims of one origin that share one alpha.
+    """A group of claims with one origin that share one error rate.
 
     A claim's share is alpha / size, however many claims of the family are run, so a claim that is
     run alone gets the verdict that it gets in the whole suite.
@@ -64,11 +64,11 @@ class Family:
     def __post_init__(self) -> None:
         """Takes the origin's name for the origin; InputError for an unknown one."""
         if self.origin is not None:
-            require("origin", self.origin, [each.value for each in Origin])
+            require("origin", self.origin, [known.value for known in Origin])
             object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
-        """This family's alpha for one claim on ``tier``; InputError where it has no size there."""
+        """The alpha of one claim on ``tier``; InputError if the family has no size there."""
         size = self.size_on(tier)
         if size is None:
             raise InputError(
@@ -79,7 +79,7 @@ class Family:
         return self.alpha / size
 
     def size_on(self, tier: str) -> int | None:
-        """The number of its claims on ``tier``; None where they are to be counted."""
+        """The number of claims on ``tier``; None if embinit counts them."""
         if self.size is None or isinstance(self.size, int):
             return self.size
         if tier not in self.size:
@@ -90,7 +90,7 @@ class Family:
         return self.size[tier]
 
     def counted(self, size: int) -> Family:
-        """The same family with the size that was counted."""
+        """The same family with a counted size."""
         return replace(self, size=size)
 
 
@@ -108,8 +108,8 @@ def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
     def every(tier: str) -> Sequence[Experiment]:
         return [
             experiment
-            for each in several
-            for experiment in ([each] if isinstance(each, Experiment) else each(tier))
+            for entry in several
+            for experiment in ([entry] if isinstance(entry, Experiment) else entry(tier))
         ]
 
     return every
@@ -125,7 +125,7 @@ def family_rank(family: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Claim(Statement):
-    """A directional statement, and the experiments in which it is tested.
+    """A statement about arms, with the experiments that test it.
 
     ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
     several. ``expects`` is for controls alone, the verdict that shows the machinery right.
@@ -143,7 +143,7 @@ class Claim(Statement):
 
     @property
     def origin(self) -> Origin:
-        """Whose statement it is."""
+        """Who makes the statement: the paper, its abstract, a summary, or embinit's authors."""
         return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class Claim(Statement):
             )
 
     def expects_verdict(self, verdict: Verdict) -> bool:
-        """Whether a control with this verdict came out as it should."""
+        """Whether a control must have this verdict."""
         return verdict is self.expects
 
 
@@ -201,7 +201,7 @@ def claim(
     expects: Verdict | None = None,
     equal: str | None = None,
 ) -> Statement:
-    """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
+    """A decorator that makes a test function a claim; its arguments describe the claim.
 
     What can't be used, such as an id of another form, fails this claim alone when it is read.
     """
@@ -229,7 +229,7 @@ def claim_of(test: object) -> Claim:
         raise stated.error
     if not isinstance(stated, Claim):
         raise InputError(
-            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
+            f"{getattr(test, '__name__', test)} is not a claim; decorate it: "
             "@claim(id, says=…, family=…, on=…)"
         )
     return stated
@@ -241,7 +241,7 @@ def argument_of(test: Callable[..., Any]) -> str:
     if len(names) != 1:
         taken = f"takes {', '.join(names)}" if names else "takes nothing"
         raise InputError(
-            f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
+            f"a claim takes one argument, its experiment, as in def test_it(arms); this one {taken}"
         )
     return names[0]
 

@@ -20,27 +20,27 @@ def add_report(commands: Any) -> None:
         "report",
         allow_abbrev=False,
         help="render an HTML page or Markdown from verdicts.json, or judge several stores",
-        epilog="With --store everything after -- goes to pytest, such as -- --embinit-tier sample.",
+        epilog="With --store, arguments after -- go to pytest, such as -- --embinit-tier sample.",
     )
     report.add_argument(
         "verdicts",
         type=Path,
         nargs="*",
         default=[LATEST / "verdicts.json"],
-        help="one or more verdicts.json, of one tier each",
+        help="one or more verdicts.json, each of another tier",
     )
     form = report.add_mutually_exclusive_group()
-    form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
+    form.add_argument("--to", type=Path, default=Path("report.html"), help="the HTML file")
     form.add_argument("--markdown", action="store_true", help="print Markdown instead")
     form.add_argument(
         "--store",
         type=Path,
         action="append",
-        help="judge the claims by this store's runs; repeatable, the first store has priority",
+        help="judge the claims with the runs of this store; repeatable, the first has priority",
     )
     add_baseline(report)
     stores = report.add_argument_group("with --store")
-    stores.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    stores.add_argument("--claims", default="claims/", help="a folder (default: claims/)")
     stores.add_argument("--report-dir", type=Path, default=LATEST, help=f"(default: {LATEST})")
     report.set_defaults(run=_report)
 
@@ -52,7 +52,7 @@ def _report(parsed: argparse.Namespace) -> int:
     from embinit.report import markdown, page
     from embinit.report.reading import read
 
-    first, *others = documents = [read(each) for each in parsed.verdicts]
+    first, *others = documents = [read(path) for path in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
@@ -81,7 +81,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     for path in parsed.store:
         if not (path / "runs").is_dir():
             raise InputError(
-                f"{path} is no store of runs; name one that pytest wrote (--embinit-store)"
+                f"{path} is not a store of runs; name one that pytest wrote (--embinit-store)"
             )
     baseline, fail_on = compared(parsed)
     report_dir = parsed.report_dir.absolute()

@@ -23,7 +23,7 @@ def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
     runs = commands.add_parser("runs", help="list the runs of a store, or show one")
     runs.add_argument(
-        "key", nargs="?", help="show the runs whose key begins like this, also failed ones"
+        "key", nargs="?", help="show the runs whose key begins with KEY, also failed runs"
     )
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
     runs.set_defaults(run=_runs)
@@ -104,9 +104,9 @@ def _entries(store: Store, begins: str = "") -> list[_Entry]:
             name, when = RunName.of(result.spec), result.finished
             entries.append(_Entry(key, name, when, _outcome(result), True, result))
     entries += [
-        _Entry(each.key, each.run, each.when, f"failed: {each.reason}", False, details=each.details)
-        for each in store.failures()
-        if each.key.startswith(begins)
+        _Entry(lost.key, lost.run, lost.when, f"failed: {lost.reason}", False, details=lost.details)
+        for lost in store.failures()
+        if lost.key.startswith(begins)
     ]
     return entries
 

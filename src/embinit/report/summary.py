@@ -37,8 +37,9 @@ INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
 
 LISTS = {
     "Replicates": (REPLICATES,),
-    "Does not replicate, or is mixed": (FAILS, MIXED),
-    "Inconclusive, or not run": (INCONCLUSIVE, NOT_RUN),
+    "Does not replicate, or mixed": (FAILS, MIXED),
+    "Inconclusive": (INCONCLUSIVE,),
+    "Not run": (NOT_RUN,),
 }
 """The lists that the report begins with, and the outcomes in each."""
 
@@ -168,8 +169,8 @@ def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
 
 def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
     known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
-    late = [each for each in known if each["state"] != BEFOREHAND]
-    reasons = Counter(each["differs"] or WORDS_OF_STATE[each["state"]] for each in late)
+    late = [line for line in known if line["state"] != BEFOREHAND]
+    reasons = Counter(line["differs"] or WORDS_OF_STATE[line["state"]] for line in late)
     return {
         "claims": len(claims),
         "verdicts": _verdicts(claims),
@@ -179,10 +180,10 @@ def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    told = {each["key"]: each for each in document["session"].get("papers", ())}
+    papers = {each["key"]: each for each in document["session"].get("papers", ())}
     for key, _ in Counter(entry["paper"] for entry in claims).most_common():
         of_paper = [entry for entry in claims if entry["paper"] == key]
-        paper = told.get(key, {})
+        paper = papers.get(key, {})
         for each in paper.get("findings") or _by_statement(of_paper):
             counted = [entry for entry in of_paper if statement_of(entry) in each["claims"]]
             if counted:
@@ -277,15 +278,16 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     return found
 
 
-def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
+def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
     """The titles of all findings by kind of data, real text first, and outcome; *mixed* is said."""
-    told: dict[str, dict[str, list[str]]] = {}
+    kinds = {column for table in every for _, column in table.columns}
+    ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
+    groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
     for table in every:
         for says, cells in table.rows:
-            for (_, column), cell in zip(table.columns, cells, strict=True):
-                if cell is not None:
-                    groups = told.setdefault(column, {name: [] for name in LISTS})
-                    name = next(name for name in LISTS if cell["outcome"] in LISTS[name])
-                    said = f" ({cell['outcome']})" if cell["outcome"] in (MIXED, NOT_RUN) else ""
-                    groups[name].append(says + said)
-    return dict(sorted(told.items(), key=lambda one: SYNTHETIC in one[0]))
+            found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
+            for kind, titles in groups.items():
+                word = cell["outcome"] if (cell := found.get(kind)) else NOT_RUN
+                name = next(name for name in LISTS if word in LISTS[name])
+                titles[name].append(f"{says} ({MIXED})" if word == MIXED else says)
+    return groups

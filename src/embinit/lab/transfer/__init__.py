@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
+from embinit.lab.kinds import FEW_RUNS, WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
 from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
@@ -53,6 +53,11 @@ class TransferKind(ModelKind[TransferSpec]):
         )
         # On cores of 2026 a run of micro takes 7 to 20 s where this alone would tell 1.4.
         return 8 * (of_text + width * sum(tuning))
+
+    def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
+        """The largest useful cohort: on a core more runs are hardly faster, and stored later."""
+        most = super().stacked(run, device)
+        return min(most, FEW_RUNS) if device == "cpu" else most
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
         """Parameter counts at pre-training and at fine-tuning."""
