@@ -49,8 +49,7 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
             spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             return False
-        path = Path(spec.origin)
-        folder = path.parent
+        folder = Path(spec.origin).parent
     else:
         folder = path if path.is_dir() else path.parent
         root = config.rootpath if folder.is_relative_to(config.rootpath) else folder

@@ -13,6 +13,7 @@ import pytest
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
 from embinit.options import DEBUG
 from embinit.pytest_plugin import PHASES, RESULT
+from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
@@ -237,9 +238,11 @@ class Conclusion:
 
     def pytest_report_header(self) -> str:
         """The line in pytest's header: tier, device and cluster."""
-        header = f"embinit: tier {self._options.tier}, device {self._options.option('device')}"
-        cluster = self._training.cluster
-        return f"{header}{self._options.too_many}" + (f", Ray at {cluster}" if cluster else "")
+        options, cluster = self._options, self._training.cluster
+        asked, there = options.config.stash.get(TRAINERS, 0), len(options.devices)
+        header = f"embinit: tier {options.tier}, device {options.option('device')}"
+        header += f" (-n {asked}, but there is room for {there})" if asked > there else ""
+        return header + (f", Ray at {cluster}" if cluster else "")
 
 
 def _note(entries: dict[str, dict[str, str]], named: dict[str, str], reason: str) -> None:

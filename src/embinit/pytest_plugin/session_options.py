@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,9 @@ class SessionOptions:
     def __init__(self, config: pytest.Config) -> None:
         """Checks the options; pytest.UsageError where one of them can't be used."""
         self.config = config
-        self._worker: Mapping[str, Any] = getattr(config, "workerinput", {})
         self.started = time.time() - self.seconds
         self.blessed: Document | None = None
-        self.tier, self.is_worker = str(self.option("tier")), bool(self._worker)
+        self.tier, self.is_worker = str(self.option("tier")), hasattr(config, "workerinput")
         self.strict, self.debugs = (bool(config.getini(name)) for name in (STRICT, DEBUG))
         engine, _, address = str(self.option("engine")).partition(":")
         self.on_ray, self.cluster = engine == "ray", address or None
@@ -67,31 +65,21 @@ class SessionOptions:
         """
         devices = training_devices(str(self.option("device")))
         if self.is_worker:
-            number = int(str(self._worker["workerid"]).removeprefix("gw"))
+            number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
             return [devices[number % len(devices)]]
         return devices[: self.config.stash.get(TRAINERS, len(devices))]
-
-    @property
-    def too_many(self) -> str:
-        """A word on more trainers than there is room for; "" where all have it."""
-        asked, there = self.config.stash.get(TRAINERS, 0), len(self.devices)
-        return f" (-n {asked}, but there is room for {there})" if asked > there else ""
 
     def path(self, name: str) -> Path:
         """The path that an option names.
 
         It is relative to where pytest was called if the command line names it, and else to pytest's
-        root directory. InputError: it begins with the home of a user whom the machine doesn't know.
+        root directory.
         """
-        try:
-            given = Path(self.option(name)).expanduser()
-        except RuntimeError as error:
-            raise InputError(f"--embinit-{name} {self.option(name)}: {error}") from None
         called = self.config.invocation_params
         options = (f"--embinit-{name}", f"--{name}")
         told = any(str(each).partition("=")[0] in options for each in called.args)
         base = called.dir if told else self.config.rootpath
-        return (base / given).absolute()
+        return (base / os.path.expanduser(self.option(name))).absolute()
 
     @property
     def asked_whole(self) -> list[str]:

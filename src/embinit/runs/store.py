@@ -92,10 +92,9 @@ class Store:
                 if not os.access(self._runs, os.W_OK):
                     raise PermissionError(0, "its directory runs is not writable")
         except OSError as error:
-            verb = "written" if write else "read"
             reason = error.strerror or error
             raise InputError(
-                f"the store {self.root} can't be {verb}: {reason}; {ELSEWHERE}"
+                f"the store {self.root} can't be written: {reason}; {ELSEWHERE}"
             ) from error
         if not self._runs.is_dir():
             raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
@@ -213,8 +212,12 @@ class Store:
 
     def failures(self) -> list[Failure]:
         """Why runs could not be made, by key."""
-        known = map(_failure_in, sorted(self._failures.glob("*.json")))
-        return [each for each in known if each is not None]
+        known = []
+        for path in sorted(self._failures.glob("*.json")):
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+                told = parse_json(path.read_bytes())
+                known.append(Failure(path.stem, **(told | {"run": RunName(**told["run"])})))
+        return known
 
     def _failure(self, key: str) -> Path:
         return self._failures / f"{key}.json"
@@ -268,15 +271,6 @@ class Store:
             yield True
         finally:
             lock.release()
-
-
-def _failure_in(path: Path) -> Failure | None:
-    """What a file of ``Store.tell_failure`` says; None where it can't be read."""
-    try:
-        known = parse_json(path.read_bytes())
-        return Failure(path.stem, **(known | {"run": RunName(**known["run"])}))
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
 
 
 def _same(stored: RunSpec, asked: RunSpec) -> bool:

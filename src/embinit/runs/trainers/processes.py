@@ -41,10 +41,6 @@ class TrainerEnded(RunFailed):
     """The process that trained a run ended, of itself or killed."""
 
 
-Request = tuple[str, str, str, int, str, list[str]]
-"""A call: the name, the qualified name, the arguments, the seed, the device, and what it takes."""
-
-
 class Answer(NamedTuple):
     """What a call gave: its answer, its curves, and what its process has read."""
 
@@ -157,9 +153,13 @@ class Trainer:
         self._output.close()
 
     def call(
-        self, request: Request, progress: Callable[[float], None], timeout: float | None
+        self, request: tuple[Any, ...], progress: Callable[[float], None], timeout: float | None
     ) -> Answer:
-        """Calls a function; RunFailed where it gives no answer, with what it printed as a note."""
+        """Calls a function; RunFailed where it gives no answer, with what it printed as a note.
+
+        A request has the name, the qualified name, the arguments, the seed, the device, and which
+        of these the function takes.
+        """
         if not self._loaded:  # which is no part of the run's time
             self._receive(self._name, lambda share: None, None)
             self._loaded = True
