@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from embinit.pytest_plugin.items import (
     id_of,
     read_item,
 )
-from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import Surroundings, all_globals
 
@@ -147,7 +147,8 @@ class Collection:
         if not isinstance(stated, Claim):
             return
         self._let_it_train(item)
-        _check(lambda: nearest_lock(item.path).document)
+        with unusable_ends():
+            _ = nearest_lock(item.path).document
         try:
             if item.function in self._unreadable:
                 raise self._unreadable[item.function]
@@ -157,7 +158,8 @@ class Collection:
             cannot_be_read(item, error)
             return
         item.stash[CASE] = case
-        _check(case.seeds_of_looks, "--embinit-max-seeds: ")
+        with unusable_ends("--embinit-max-seeds: "):
+            case.seeds_of_looks()
 
     def _plan(self, cases: Sequence[Case]) -> None:
         """Plans the first runs of claims, once the lab has checked the options against them."""
@@ -222,11 +224,3 @@ class Collection:
             cases = self._training.cases
             lines += [f"{case.id}: {power_summary.of_claim(case)}" for case in cases]
         return lines
-
-
-def _check(act: Callable[[], object], said: str = "") -> None:
-    """Lets an InputError end the session before anything trains."""
-    try:
-        act()
-    except InputError as error:
-        raise pytest.UsageError(f"{said}{error}") from None

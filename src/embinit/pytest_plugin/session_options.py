@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
-from embinit.errors import InputError, lacking_models
+from embinit.errors import InputError, require_models
 from embinit.options import DEBUG, REGISTER, STRICT
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN
@@ -23,6 +25,15 @@ from embinit.runs.session import Definition
 
 SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
 """pytest's options that leave out some of the tests in the files that are named."""
+
+
+@contextlib.contextmanager
+def unusable_ends(said: str = "") -> Iterator[None]:
+    """A context in which an InputError ends the session before anything trains."""
+    try:
+        yield
+    except InputError as error:
+        raise pytest.UsageError(f"{said}{error}") from None
 
 
 class SessionOptions:
@@ -48,10 +59,8 @@ class SessionOptions:
         data = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
         self.data_dir = Path(data).absolute() if data else None
         self.most_seeds: int | None = self.option("max-seeds") or self.option("seeds")
-        try:
+        with unusable_ends():
             self._check()
-        except InputError as error:
-            raise pytest.UsageError(str(error)) from None
 
     def option(self, name: str) -> Any:
         """The value of one of embinit's options, named without the prefix ``--embinit-``."""
@@ -168,10 +177,9 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_device(device: str) -> None:
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise (lacking_models(error) or error) from None
+    require_models()
+    import torch
+
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:

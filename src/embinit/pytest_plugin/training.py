@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from embinit.claims.judging import Case
-from embinit.errors import InputError
 from embinit.pytest_plugin.look_order import LookOrder
 from embinit.pytest_plugin.registering import Registering
-from embinit.pytest_plugin.session_options import SessionOptions
+from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.functions import Globals, Surroundings, Trainers
 from embinit.runs.machine import end_with
@@ -51,28 +50,20 @@ class Training:
         if options.is_worker:  # it trains by itself
             end_with(os.getppid())
         elif options.on_ray and not idle:
-            self._join_ray()
+            from embinit.runs import ray_engine
 
-    def _join_ray(self) -> None:
-        """Joins the Ray cluster before anything else."""
-        from embinit.runs import ray_engine
-
-        try:
-            self.cluster = ray_engine.connect(self._options.cluster, self._options.option("device"))
-        except InputError as error:
-            raise pytest.UsageError(str(error)) from None
-        self._open.callback(ray_engine.disconnect)
+            with unusable_ends():
+                self.cluster = ray_engine.connect(options.cluster, options.option("device"))
+            self._open.callback(ray_engine.disconnect)
 
     @functools.cached_property
     def session(self) -> Session:
         """The session's plan and store, opened when they are first needed."""
         options = self._options
         path, may_train = options.path("store"), not options.option("no-train")
-        try:
+        with unusable_ends():
             # A session that trains nothing only reads it, from read-only media too.
             store = Store(path, write=may_train or not (path / "runs").is_dir())
-        except InputError as error:
-            raise pytest.UsageError(str(error)) from None
         device = options.devices[0] if options.is_worker else options.option("device")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)

@@ -280,7 +280,8 @@ class Tracer:
             return opened
 
         for name, place, flags in COMPILED.get(module.__name__, ()):
-            setattr(module, name, noting(getattr(module, name), place, flags))
+            if hasattr(module, name):
+                setattr(module, name, noting(getattr(module, name), place, flags))
 
     def _take(self, file: str) -> bytes | None:
         """Notes a module's file: its content, or None where it can't be read."""
