@@ -88,7 +88,8 @@ class SessionOptions:
         options = (f"--embinit-{name}", f"--{name}")
         told = any(str(each).partition("=")[0] in options for each in called.args)
         base = called.dir if told else self.config.rootpath
-        return (base / os.path.expanduser(self.option(name))).absolute()
+        given: str = os.path.expanduser(self.option(name))
+        return (base / given).absolute()
 
     @property
     def asked_whole(self) -> list[str]:
