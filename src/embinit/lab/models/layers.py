@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd import Function
 from torch.nn import functional as F
 
 from embinit.lab.specs import ModelSpec
@@ -29,9 +31,6 @@ ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
         "gelu": F.gelu,
     },
 )
-
-PRECISIONS = Named("precision", {"float32": torch.float32, "bf16-mixed": torch.bfloat16})
-"""The type of matrix products; the first attention of each side is float32 in either."""
 
 
 class SeedDropout:
@@ -75,15 +74,72 @@ def multiplies_bfloat16() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
-    """Each run's matrix product, which has the same bits whatever the number of runs."""
-    if x.dtype == torch.float32 or x.is_cuda:  # MKL's float32 doesn't depend on the batch's size
-        return torch.bmm(x, y)
-    if x.dtype == torch.bfloat16 and not multiplies_bfloat16():
+def bfloat16_products(
+    x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]
+) -> Float[Tensor, "R M N"]:
+    """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
+
+    They have the same bits whatever the number of runs.
+    """
+    x, y = x.bfloat16(), y.bfloat16()
+    if x.is_cuda:
+        return torch.bmm(x, y).float()
+    if not multiplies_bfloat16():
         # It would be 15 times slower than the same products in float32, rounded.
-        return torch.bmm(x.float(), y.float()).to(x.dtype)
+        return torch.bmm(x.float(), y.float()).bfloat16().float()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
-    return torch.stack([torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)])
+    return torch.stack(
+        [torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)]
+    ).float()
+
+
+def rounded_to_tf32(x: Tensor) -> Tensor:
+    """float32 values to the nearest with 10 bits of fraction, as TF32 has; halves away from 0."""
+    return (x.view(torch.int32) + 0x1000 & -0x2000).view(torch.float32)
+
+
+class _TF32Products(Function):
+    """Products in TF32, and so their gradients.
+
+    The mode is the process's, and backward passes run later, so each product sets it for itself.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return _in_tf32(x, y)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, Tensor]:
+        x, y = ctx.saved_tensors
+        return _in_tf32(outer[0], y.mT), _in_tf32(x.mT, outer[0])
+
+
+def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
+    if not x.is_cuda:  # a CPU has no TF32; products of rounded float32 matrices lose as much
+        return torch.bmm(rounded_to_tf32(x), rounded_to_tf32(y))
+    mode = torch.backends.cuda.matmul
+    before, mode.fp32_precision = mode.fp32_precision, "tf32"
+    try:
+        return torch.bmm(x, y)
+    finally:
+        mode.fp32_precision = before
+
+
+def tf32_products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
+    """Products of matrices rounded to TF32: sums in float32, on a CPU too."""
+    products: Tensor = _TF32Products.apply(x, y)  # type: ignore[no-untyped-call]
+    return products
+
+
+Products = Callable[[Tensor, Tensor], Tensor]
+"""Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
+
+PRECISIONS: Named[Products] = Named(
+    "precision",
+    {"float32": torch.bmm, "bf16-mixed": bfloat16_products, "tf32": tf32_products},
+)
+"""How matrices are multiplied; the first attention of each side is float32 in all."""
 
 
 class StackedLinear(nn.Module):
@@ -111,16 +167,14 @@ class StackedLinear(nn.Module):
         else:
             self.register_buffer("bias", torch.zeros(runs, 1, outputs))
         self.parts = parts
-        self.dtype = PRECISIONS[precision]
+        self.products = PRECISIONS[precision]
 
     def forward(
         self, x: Float[Tensor, "R M D"], columns: slice = slice(None)
     ) -> Float[Tensor, "R M outputs"]:
         """The product with the weight's ``columns``."""
         weight, bias = self.weight[..., columns], self.bias[..., columns]
-        if self.dtype == torch.float32:
-            return torch.bmm(x, weight).add_(bias)  # quicker than baddbmm
-        return products(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+        return self.products(x, weight).add_(bias)  # quicker than baddbmm
 
 
 def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
