@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 from embinit.errors import InputError
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.attention import (
+    HEAD_MULTIPLE,
     REACH,
     RelativeAttention,
     UntiedAttention,
@@ -176,6 +178,24 @@ def test_decoding_word_by_word_equals_all_at_once(options):
         torch.testing.assert_close(logits, whole[:, :, position])
 
 
+@pytest.mark.parametrize("attention", ["plain", "relative", "rotary", "untied"])
+def test_heads_padded_as_on_a_gpu_give_the_same_numbers(attention, monkeypatch):
+    model = stacked(translates=True, attention=attention)
+
+    def made() -> list[torch.Tensor]:
+        logits = model.output(model.decode(SOURCE[None], TARGET[None]))
+        return [logits, *torch.autograd.grad(logits.square().sum(), list(model.parameters()))]
+
+    usual = made()
+    monkeypatch.setitem(HEAD_MULTIPLE, "cpu", 8)
+    product = nn.functional.scaled_dot_product_attention
+    with mock.patch.object(nn.functional, product.__name__, wraps=product) as called:
+        padded = made()
+    assert {call.args[0].shape[-1] for call in called.call_args_list} == {8}
+    for one, other in zip(usual, padded, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("norms", OPTIONS, ids=str)
 def test_the_last_state_is_the_encoders_output(norms):
     """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
@@ -252,8 +272,9 @@ def test_dropout_masks_belong_to_the_seed():
     assert both.mean().item() == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.parametrize("narrow", ["bf16-mixed", "tf32"])
 @pytest.mark.parametrize("width", [DIM, 12])
-def test_positions_survive_the_first_products_at_t5_s_sigma(width):
+def test_positions_survive_the_first_products_at_t5_s_sigma(width, narrow):
     """Scale is the subject: bfloat16 rounds T5's sums by more than the positions in them."""
     generator = torch.Generator().manual_seed(0)
     table = 516 * torch.randn(1, 50, width, generator=generator)
@@ -281,8 +302,8 @@ def test_positions_survive_the_first_products_at_t5_s_sigma(width):
             )
         return model.decode(ids, ids), model
 
-    outputs, model = decoded("bf16-mixed", 1.0)
-    decoded("bf16-mixed", 0.0)
+    outputs, model = decoded(narrow, 1.0)
+    decoded(narrow, 0.0)
     sides = (model.encoder_embedding, model.decoder_embedding)
     firsts = (model.encoder_layers[0], model.decoder_layers[0])
     for side, first, placed, bare in zip(sides, firsts, seen[1.0], seen[0.0], strict=True):

@@ -30,6 +30,9 @@ kept from the others by the mask, need a call less each, and more multiplication
 beyond this length.
 """
 
+HEAD_MULTIPLE = {"cpu": 1, "cuda": 8}
+"""What heads' widths are padded to a multiple of: fused kernels refuse others on a GPU."""
+
 REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""
 
@@ -73,6 +76,24 @@ def block_diagonal(
     blocks = masks.view(copies, -1, size, queries, keys)
     blocked.diagonal(dim1=2, dim2=4).copy_(blocks.movedim(2, -1))
     return blocked.view(copies, -1, size * queries, size * keys)
+
+
+def attention(
+    query: Float[Tensor, "RB H Q E"],
+    key: Float[Tensor, "RB H T E"],
+    value: Float[Tensor, "RB H T E"],
+    mask: Float[Tensor, "RB _ _ T"] | None,
+    causal: bool,
+) -> Float[Tensor, "RB H Q E"]:
+    """Attention by torch; zeros that heads are padded with change no score and no output."""
+    width = query.shape[-1]
+    lacking = -width % HEAD_MULTIPLE[query.device.type]
+    if lacking:
+        query, key, value = (F.pad(each, (0, lacking)) for each in (query, key, value))
+    heads = F.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
+    )
+    return heads[..., :width] if lacking else heads
 
 
 class Attention(nn.Module):
@@ -137,7 +158,7 @@ class Attention(nn.Module):
         """The attention output; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
-        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+        heads = attention(query, key, value, mask, causal)
         merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
         return merged
 
