@@ -132,6 +132,7 @@ def parts() -> list[Part]:
     xavier, mbert = one["glove-multi30k-de-en-no-vectors"], one["bert-multi30k-de-en-no-vectors"]
     sst2, minilm, multi30k = one["glove-sst2"], one["bert-sst2"], one["glove-multi30k-en-de"]
     table_3 = [setting for setting in four(multi30k) if setting is not multi30k]
+    precisions = (multi30k, multi30k.with_training("in TF32", precision="tf32"))
     registering = range(10), Role.REGISTRATION
     return [
         *(part(unit, four(xavier), ["xavier"], s) for unit, s in units("1", 6, 3)),
@@ -149,6 +150,7 @@ def parts() -> list[Part]:
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),
         *(part(u, [one["bert-multi30k-en-de"]], BERT, s) for u, s in units("7", 6, 3)),
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
+        *(part(unit, [each], GLOVE, s) for unit, s in units("10", 8, 4) for each in precisions),
     ]
 
 
@@ -169,7 +171,9 @@ def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     known = {each.unit for each in every} | {each.unit.rstrip("abc") for each in every}
     if unknown := set(names) - known:
         sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
-    return [each for name in names for each in every if name in (each.unit, each.unit[:1])]
+    return [
+        each for name in names for each in every if name in (each.unit, each.unit.rstrip("abc"))
+    ]
 
 
 def tiny(each: Part) -> Part:
@@ -446,7 +450,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     preparing.add_argument("to", type=Path)
     preparing.add_argument("--no-wheels", action="store_true")
     running.add_argument("ready", type=Path)
-    running.add_argument("--slots", nargs="+", default=["1", "2", "3", "4", "5", "6", "7", "9"])
+    running.add_argument(
+        "--slots", nargs="+", default=["1", "2", "3", "4", "5", "6", "7", "9", "10"]
+    )
     running.add_argument("--seconds", type=float, default=560)
     running.add_argument("--device", default="")
     running.add_argument("--done", nargs="*", type=Path, default=[])

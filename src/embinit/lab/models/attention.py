@@ -78,24 +78,6 @@ def block_diagonal(
     return blocked.view(copies, -1, size * queries, size * keys)
 
 
-def attention(
-    query: Float[Tensor, "RB H Q E"],
-    key: Float[Tensor, "RB H T E"],
-    value: Float[Tensor, "RB H T E"],
-    mask: Float[Tensor, "RB _ _ T"] | None,
-    causal: bool,
-) -> Float[Tensor, "RB H Q E"]:
-    """Attention by torch; zeros that heads are padded with change no score and no output."""
-    width = query.shape[-1]
-    lacking = -width % HEAD_MULTIPLE[query.device.type]
-    if lacking:
-        query, key, value = (F.pad(each, (0, lacking)) for each in (query, key, value))
-    heads = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
-    )
-    return heads[..., :width] if lacking else heads
-
-
 class Attention(nn.Module):
     """Multi-head scaled dot-product attention without positions."""
 
@@ -158,8 +140,15 @@ class Attention(nn.Module):
         """The attention output; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
-        heads = attention(query, key, value, mask, causal)
-        merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
+        width = query.shape[-1]
+        if lacking := -width % HEAD_MULTIPLE[query.device.type]:
+            query, key, value = (F.pad(each, (0, lacking)) for each in (query, key, value))
+        heads = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
+        )
+        merged: Tensor = self.output(
+            heads[..., :width].transpose(1, 2).reshape(self.runs, -1, self.dim)
+        )
         return merged
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:

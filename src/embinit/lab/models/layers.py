@@ -74,9 +74,7 @@ def multiplies_bfloat16() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def bfloat16_products(
-    x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]
-) -> Float[Tensor, "R M N"]:
+def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
     """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
 
     They have the same bits whatever the number of runs.
@@ -88,21 +86,11 @@ def bfloat16_products(
         # It would be 15 times slower than the same products in float32, rounded.
         return torch.bmm(x.float(), y.float()).bfloat16().float()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
-    return torch.stack(
-        [torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)]
-    ).float()
-
-
-def rounded_to_tf32(x: Tensor) -> Tensor:
-    """float32 values to the nearest with 10 bits of fraction, as TF32 has; halves away from 0."""
-    return (x.view(torch.int32) + 0x1000 & -0x2000).view(torch.float32)
+    return torch.stack([*map(torch.mm, x, y)]).float()
 
 
 class _TF32Products(Function):
-    """Products in TF32, and so their gradients.
-
-    The mode is the process's, and backward passes run later, so each product sets it for itself.
-    """
+    """Products of matrices rounded to TF32, and their gradients likewise; sums are float32."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
@@ -116,8 +104,10 @@ class _TF32Products(Function):
 
 
 def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
-    if not x.is_cuda:  # a CPU has no TF32; products of rounded float32 matrices lose as much
-        return torch.bmm(rounded_to_tf32(x), rounded_to_tf32(y))
+    if not x.is_cuda:  # A CPU has no TF32: round to its 10 bits of fraction, halves away from 0.
+        x, y = (((z.view(torch.int32) + 0x1000) & -0x2000).view(z.dtype) for z in (x, y))
+        return torch.bmm(x, y)
+    # The mode is the process's, and gradients come later: each product sets it for itself.
     mode = torch.backends.cuda.matmul
     before, mode.fp32_precision = mode.fp32_precision, "tf32"
     try:
@@ -126,18 +116,12 @@ def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
         mode.fp32_precision = before
 
 
-def tf32_products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
-    """Products of matrices rounded to TF32: sums in float32, on a CPU too."""
-    products: Tensor = _TF32Products.apply(x, y)  # type: ignore[no-untyped-call]
-    return products
-
-
 Products = Callable[[Tensor, Tensor], Tensor]
 """Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
 
 PRECISIONS: Named[Products] = Named(
     "precision",
-    {"float32": torch.bmm, "bf16-mixed": bfloat16_products, "tf32": tf32_products},
+    {"float32": torch.bmm, "bf16-mixed": bfloat16_products, "tf32": _TF32Products.apply},
 )
 """How matrices are multiplied; the first attention of each side is float32 in all."""
 
@@ -215,11 +199,6 @@ class PostNorm(nn.Module):
         added: Tensor = self.norm(x + output)
         return added
 
-    @staticmethod
-    def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """No final norm: the last layer ends with its own."""
-        return nn.Identity()
-
 
 class PreNorm(PostNorm):
     """A norm before each sub-layer; the residual stream is not normed (Xiong et al. 2020)."""
@@ -235,11 +214,6 @@ class PreNorm(PostNorm):
         """The residual stream ``x`` with the sub-layer's output added."""
         return x + output
 
-    @staticmethod
-    def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """The final norm of the residual stream."""
-        return StackedLayerNorm(runs, spec.dim)
-
 
 NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
 
@@ -250,8 +224,8 @@ def residual(spec: ModelSpec, runs: int) -> PostNorm:
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
-    """The module after the last layer of encoder and decoder."""
-    return NORM_POSITIONS[spec.norm_position].final(spec, runs)
+    """The norm after the last layer of encoder and decoder, unless that ends with its own."""
+    return StackedLayerNorm(runs, spec.dim) if spec.norm_position == "pre" else nn.Identity()
 
 
 class FeedForward(nn.Module):

@@ -34,16 +34,14 @@ def cross_entropy(
     hidden: Float[Tensor, "R M D"],
     layer: StackedLinear | OutputLayer,
     labels: Int[Tensor, "S M"],
-    most_bytes: int | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
     """Each run's summed cross-entropy of M rows, and its number of labels (other than NOTHING).
 
-    S is 1 (the same labels for all runs) or R; ``most_bytes`` limits the logits held at once.
+    S is 1 (the same labels for all runs) or R.
     """
     runs, count, _ = hidden.shape
     of_one = 4 * count * layer.weight.shape[-1]
-    most_bytes = MOST_BYTES[hidden.device.type] if most_bytes is None else most_bytes
-    at_once = max(1, min(runs, most_bytes // of_one))
+    at_once = max(1, min(runs, MOST_BYTES[hidden.device.type] // of_one))
     losses: Tensor = _StackedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, layer.weight, layer.bias, labels.expand(runs, count), layer.products, at_once
     )
