@@ -159,8 +159,8 @@ def keys(store):
 
 def test_nothing_begins_that_would_not_end_in_time(ready, tmp_path):
     """What is left out is in the log, and the command ends by itself."""
-    lines, met = run(ready, tmp_path / "out", "--slots", "3", "1b", "--seconds", "9")
-    assert met == ["3a", "3b", "1b"]
+    lines, met = run(ready, tmp_path / "out", "--slots", "3", "1", "--seconds", "9")
+    assert met == ["3a", "3b", "1a", "1b"]
     assert all(line["because"] == "no time" for line in lines if "unit" in line)
 
 

@@ -58,15 +58,17 @@ def test_each_batch_is_learnt_once_in_its_turn(batches):
     assert recorder.recorded == sum(shapes.count(shape) > 1 for shape in set(shapes))
 
 
+def three(**changes):
+    """Three translations with other settings of training."""
+    runs = cohort("translation")[:3]
+    settings = replace(runs[0].recipe.training, **changes)
+    return Cohort(tuple(run.changed(training=settings) for run in runs))
+
+
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
 def test_recorded_training_is_training(schedule):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
-    runs = Cohort(
-        tuple(
-            run.changed(training=replace(run.recipe.training, schedule=schedule))
-            for run in cohort("translation")[:3]
-        )
-    )
+    runs = three(schedule=schedule)
     eager, replayed = (CohortTraining(runs, None, "cpu") for _ in range(2))
     recorder = Recorder()
     where = addresses(replayed)
@@ -183,15 +185,10 @@ def addresses(of):
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 
-def in_precision(precision, runs):
-    changed = (replace(run.recipe.training, precision=precision) for run in runs)
-    return Cohort(tuple(run.changed(training=one) for run, one in zip(runs, changed, strict=True)))
-
-
 @on_a_gpu
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
 def test_graphs_train_as_eager_steps_do(precision):
-    runs = in_precision(precision, cohort("translation")[:3])
+    runs = three(precision=precision)
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager.step
     assert isinstance(graphs.learn, Replayed)
