@@ -107,12 +107,6 @@ class Part:
     stack_seconds: float  # what each stack costs, without its runs
     registering: bool = False  # no claim uses their seeds
 
-    @property
-    def seconds(self) -> float:
-        """The estimate for the whole part."""
-        stacks = sum(1 for _ in stacks_of(self.runs, STACK))
-        return self.run_seconds * len(self.runs) + self.stack_seconds * stacks
-
 
 def part(
     unit: str,
@@ -337,23 +331,14 @@ def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: 
 
     store = to.stores["registering" if each.registering else "claims"]
     todo = [run for run in each.runs if key_of(run, data) not in store]
-    most = STACK
     while todo:
         fit = fitting(seconds - to.seconds, each, pace)
         if fit < min(3, len(todo)):
             to.say(unit=each.unit, left_out=len(todo), because="no time")
             break
-        stack = next(stacks_of(todo, min(most, fit)))
+        stack = next(stacks_of(todo, min(STACK, fit)))
         began = to.seconds
-        try:
-            results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
-        except torch.OutOfMemoryError as error:
-            if len(stack) == 1:
-                raise
-            most = len(stack) // 2
-            to.say(unit=each.unit, stack=len(stack), failed=str(error)[:300], next_stack=most)
-            torch.cuda.empty_cache()
-            continue
+        results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
             to.say(unit=each.unit, **_told(run, result))
@@ -450,11 +435,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     preparing.add_argument("to", type=Path)
     preparing.add_argument("--no-wheels", action="store_true")
     running.add_argument("ready", type=Path)
-    running.add_argument(
-        "--slots", nargs="+", default=["1", "2", "3", "4", "5", "6", "7", "9", "10"]
-    )
+    running.add_argument("--slots", nargs="+", default=[], help="default: all")
     running.add_argument("--seconds", type=float, default=560)
-    running.add_argument("--device", default="")
     running.add_argument("--done", nargs="*", type=Path, default=[])
     running.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for each in (preparing, running):
@@ -466,17 +448,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.command == "keep":
         keep(given.folders, given.data.absolute(), given.to)
         return
-    todo = chosen(given.slots, parts())
+    todo = chosen(given.slots, parts()) if given.slots else parts()
+    if given.tiny:
+        todo = [tiny(each) for each in todo]
     with tempfile.TemporaryDirectory() as root, Trained(given.out, Path(root)) as to:
         unpack(given.done, Path(root))
-        device = given.device or ("cpu" if given.tiny else "cuda")
-        run(
-            given.ready,
-            [tiny(each) for each in todo] if given.tiny else todo,
-            device,
-            given.seconds,
-            to,
-        )
+        run(given.ready, todo, "cpu" if given.tiny else "cuda", given.seconds, to)
 
 
 if __name__ == "__main__":
