@@ -104,7 +104,8 @@ class _TF32Products(Function):
 
 
 def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
-    if not x.is_cuda:  # A CPU has no TF32: round to its 10 bits of fraction, halves away from 0.
+    if not (x.is_cuda and torch.cuda.is_tf32_supported()):
+        # Rounded to TF32's 10 bits of fraction, halves away from 0, for CPUs and older GPUs.
         x, y = (((z.view(torch.int32) + 0x1000) & -0x2000).view(z.dtype) for z in (x, y))
         return torch.bmm(x, y)
     # The mode is the process's, and gradients come later: each product sets it for itself.
