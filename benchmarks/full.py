@@ -126,7 +126,6 @@ def parts() -> list[Part]:
     xavier, mbert = one["glove-multi30k-de-en-no-vectors"], one["bert-multi30k-de-en-no-vectors"]
     sst2, minilm, multi30k = one["glove-sst2"], one["bert-sst2"], one["glove-multi30k-en-de"]
     table_3 = [setting for setting in four(multi30k) if setting is not multi30k]
-    precisions = (multi30k, multi30k.with_training("in TF32", precision="tf32"))
     registering = range(10), Role.REGISTRATION
     return [
         *(part(unit, four(xavier), ["xavier"], s) for unit, s in units("1", 6, 3)),
@@ -144,7 +143,8 @@ def parts() -> list[Part]:
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),
         *(part(u, [one["bert-multi30k-en-de"]], BERT, s) for u, s in units("7", 6, 3)),
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
-        *(part(unit, [each], GLOVE, s) for unit, s in units("10", 8, 4) for each in precisions),
+        *(part(u, [each], GLOVE, s) for u, s in units("10", 8, 4) for each in both(multi30k)),
+        *(part("10c", [each], GLOVE, range(30)) for each in both(sst2)),
     ]
 
 
@@ -152,6 +152,11 @@ def four(usual: ModelExperiment) -> list[ModelExperiment]:
     """Table 3's settings: with and without positions, trained and frozen."""
     frozen = usual.frozen()
     return [usual, usual.without_positions(), frozen, frozen.without_positions()]
+
+
+def both(usual: ModelExperiment) -> tuple[ModelExperiment, ModelExperiment]:
+    """In float32, and in TF32."""
+    return usual, usual.with_training("in TF32", precision="tf32")
 
 
 def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
