@@ -180,15 +180,6 @@ def test_decoding_word_by_word_equals_all_at_once(options):
         torch.testing.assert_close(logits, whole[:, :, position])
 
 
-@pytest.mark.parametrize("norms", OPTIONS, ids=str)
-def test_the_last_state_is_the_encoders_output(norms):
-    """As in ``transformers``: a pre-norm encoder's last state is after the final norm."""
-    model = stacked(translates=False, **norms)
-    states = list(model.states(SOURCE[None]))
-    assert len(states) == LAYERS + 1
-    assert torch.equal(states[-1], model.encode(SOURCE[None])[0])
-
-
 def test_rotary_positions_are_llamas():
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     config = llama.LlamaConfig(hidden_size=32, num_attention_heads=2, rope_theta=10_000.0)
