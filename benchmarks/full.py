@@ -373,6 +373,7 @@ def _told(run: RunSpec, result: Any) -> dict[str, Any]:
         "arm": f"{recipe.table.init} of {recipe.table.source}",
         "trained": recipe.table.trained,
         "positions": recipe.positions.kind,
+        "precision": recipe.training.precision,
         "seed": run.seed,
         "scores": scores,
         "failure": result.failure,
