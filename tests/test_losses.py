@@ -83,9 +83,10 @@ def test_narrow_products_are_those_of_rounded_matrices(native, runs, rows, width
     generator = torch.Generator().manual_seed(seed)
     shapes = ((runs, rows, width), (runs, width, columns), (runs, rows, columns))
     x, y, outer = (torch.randn(shape, generator=generator) for shape in shapes)
+    supported = "_is_mkldnn_bf16_supported"
     for name, rounding in (("bf16-mixed", 2**-8), ("tf32", 0)):
         inputs = x.clone().requires_grad_(), y.clone().requires_grad_()
-        with mock.patch.object(layers, "multiplies_bfloat16", return_value=native):
+        with mock.patch.object(torch.ops.mkldnn, supported, return_value=native):
             narrow = layers.PRECISIONS[name](*inputs)
             ours = (narrow, *torch.autograd.grad(narrow, inputs, outer))
         narrowed = torch.Tensor.bfloat16 if rounding else tf32

@@ -7,7 +7,6 @@ sentences of T words, one after the other), D width.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -68,12 +67,6 @@ def no_dropout(x: Tensor) -> Tensor:
     return x
 
 
-@functools.cache
-def multiplies_bfloat16() -> bool:
-    """Whether oneDNN multiplies bfloat16 on this CPU, and doesn't imitate it."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
 def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
     """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
 
@@ -82,8 +75,8 @@ def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
     x, y = x.bfloat16(), y.bfloat16()
     if x.is_cuda:
         return torch.bmm(x, y).float()
-    if not multiplies_bfloat16():
-        # It would be 15 times slower than the same products in float32, rounded.
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        # Imitated by oneDNN it would be 15 times slower than products in float32, rounded.
         return torch.bmm(x.float(), y.float()).bfloat16().float()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
     return torch.stack([*map(torch.mm, x, y)]).float()
