@@ -161,8 +161,8 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
         (("new",), Score(v + more, "", (str(s),)))
         for s, (v, more) in enumerate(zip(numbers, shifts, strict=True))
     ]
-    if np.std(shifts) < 1e-9:
-        return  # pairs that don't vary decide nothing
+    if len({round(shift, 6) for shift in shifts}) < 3:
+        return  # pairs that don't vary, or but for one, decide nothing
     mixed = data.draw(st.permutations([*base, *new]))
     for named in ([*base, *new], mixed):
         (found,) = judge(arms_of(named), Plan(lower=False), "base")
@@ -386,8 +386,8 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     (tmp_path / "new/.cache").mkdir()
     status, out = told(capsys, *given)
     assert status == Status.IN_ORDER
-    assert "discard new/crashed: " in out
-    assert "new/crashed: its error is 'no log'" in out
+    assert "no run, since there is no log: " in out
+    assert "new/crashed" in out
     assert ".cache" not in out
     (tmp_path / "new/crashed").rmdir()
     (tmp_path / "new/run6").mkdir()

@@ -224,7 +224,7 @@ CASES = [
     ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED, "there are loss, val_loss"),
     ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,
      "name the columns of the arms"),
-    ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write 3.27 for 3,27"),
+    ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write a number alone"),
     ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
     ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
     ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED, "add a column n"),

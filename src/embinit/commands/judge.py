@@ -109,16 +109,17 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
     """The arms that were named: numbers in words, a table or a folder of runs."""
     from embinit.scores import folders, rows, tables
 
-    by, path = parsed.by, Path(given[0])
+    path = Path(given[0])
     if not os.path.exists(path):
         table = rows.from_words(given, parsed.metric)
     elif len(given) > 1:
         raise InputError(f"{path} and {given[1]}: give one file or folder, or arms alone")
     elif path.is_dir():
-        table, by = folders.table_of_runs(path, parsed.metric), by or "arm"
+        table = folders.table_of_runs(path, parsed.metric)
     else:
         table = rows.table_of(path)
-    return tables.read(table, _reading(parsed), by, parsed.metric, parsed.seed, not parsed.unpaired)
+    given_by = (parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
+    return tables.read(table, _reading(parsed), *given_by)
 
 
 def _reading(parsed: argparse.Namespace) -> Reading:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.checks import require_runs
 from embinit.scores.rows import NUMBER
 from embinit.stats.power import MOST_SEEDS
 
@@ -79,8 +78,8 @@ class Arms:
         An arm all of whose runs crashed is left out and named, unless it may be the baseline.
         """
         rest = [s.value for each in self.scores.values() for s in each if s.value and not s.crashed]
-        # An exact 0 outside the range of all other scores is no score, unless they are 0 or 1.
-        odd = rest and (min(rest) > 0 or max(rest) < 0) and {*rest} != {1.0} and crashed != "keep"
+        # An exact 0 outside the range of all other scores is no score, unless it is a count.
+        odd = rest and (min(rest) > 0 or max(rest) < 0) and crashed != "keep"
         zero = "its score is an exact 0, outside the range of all others" if odd else ""
         worst = (max if lower else min)(rest, default=0.0)
         notes, kept, first = list(self.notes), {}, next(iter(self.scores), "").lower()
@@ -114,6 +113,11 @@ def arms_of(
         scores[key].append(score)
     names = {key: ", ".join(" ".join(part.split()) for part in key) for key in scores}
     met, found = Counter(names.values()), {}
+    if all(score.value in (0, 1) and not score.of for each in scores.values() for score in each):
+        # Failures and successes are counts.
+        for key, each in scores.items():
+            hits = sum(score.value for score in each) / len(each)
+            scores[key] = [Score(hits, each[0].place, of=len(each))]
     for key, each in scores.items():
         seeds = [score.seed for score in each if score.seed]
         if len({*seeds}) < len(seeds):
@@ -128,7 +132,6 @@ def arms_of(
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
             raise InputError(f"{each[0].place}: {names[key]!r} has {len(each):,} numbers; {mend}")
         found[names[key] if met[names[key]] == 1 else json.dumps(key)] = each
-    require_runs(found)
     return Arms(found, metric, tuple(notes))
 
 
@@ -136,6 +139,8 @@ def cells(
     texts: Sequence[str], places: Sequence[str], what: str
 ) -> tuple[Sequence[float], Sequence[str], Sequence[int]]:
     """The numbers in cells; why there is none (then it is NaN); of how many trials a count is."""
+    if {*map(str.lower, texts)} <= {"true", "false"}:
+        texts = [str(int(text.lower() == "true")) for text in texts]
     with contextlib.suppress(ValueError):
         values, whole = [*map(float, texts)], "".join(texts)
         if sum(map(abs, values)) <= LARGEST and whole.isascii() and "_" not in whole:
@@ -151,7 +156,7 @@ def cells(
 
 def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
     """A number, a percentage, a count such as 7/9, or a crashed run's word."""
-    plain = text.strip().strip("*`").removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
+    plain = text.strip().removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
     number = float(plain) if NUMBER.fullmatch(plain) else math.nan
     if abs(number) <= LARGEST:
         return number, "", 0
@@ -162,6 +167,7 @@ def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
     count = re.fullmatch(r"([0-9]+) ?/ ?([1-9][0-9]*)", plain)
     if count and int(count[1]) <= int(count[2]):
         return int(count[1]) / int(count[2]), "", int(count[2])
-    mend = "; write 3.27 for 3,27" if re.fullmatch(r"-?\d+,\d+", plain) else ""
-    mend = "; give columns mean, sd and n" if "±" in plain else mend
-    raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number{mend}")
+    mend = "write a number alone, such as 1234.5"
+    if re.search(r"\d *(±|\+/?-|\()", plain):
+        mend = "give columns mean, sd and n"
+    raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number; {mend}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,9 @@ alone: it keeps nothing, so that it makes no error of the kind that alpha is abo
 
 NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
+
+SHARE, MOST_TIMES = re.compile(r"acc|f1|auc|auroc|\bmap\b|rouge|success", re.IGNORECASE), 20
+"""Shares of 1 that differ so many times are a share and a percentage."""
 
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
@@ -150,6 +154,10 @@ def judge(
             sides = [[arms.by_seed[name][seed] for seed in pairs] for name in (arm, base)]
         spread, source = known(pairs).spread(arm, base)
         values = [tuple(run.value for run in side) for side in sides]
+        small, large = sorted(map(max, values))
+        if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
+            both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
+            raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
         found = _judged(arm, base, values, plan, share, spread, bool(pairs))
         judged.append(replace(found, noise=source, alone=alone))
     return judged
@@ -262,4 +270,4 @@ def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level:
     rest = (1 - 2 * level, plan.margin, shown, opposite)
     outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=math.sqrt(variance) or 1.0)
     noise = f"binomial, {n} and {m} trials that are taken to be independent"
-    return Judged(arm, base, (p,), (q,), "Fisher's exact test", outcome, more, noise=noise)
+    return Judged(arm, base, (p,) * n, (q,) * m, "Fisher's exact test", outcome, more, noise=noise)

@@ -9,8 +9,8 @@ import itertools
 import math
 import re
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Key, Score, arms_of, cells
-from embinit.scores.checks import called_steps, pairing
+from embinit.scores.checks import called_steps, pairing, require_runs
+from embinit.scores.names import by_numbers
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
 
@@ -38,9 +39,16 @@ NAMES = {
     "count": "n runs seeds nseeds nruns count",
     "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
     "result",
-    "no score": "time seconds latency error sd std stdev stddev",
+    "no score": "time runtime walltime duration elapsed seconds latency error sd std stdev "
+    "stddev stderr sem se",
+    "error": "stderr sem se standarderror ci ci95",
+    # Columns of tables that have a row for each of several numbers of a run.
+    "kind": "metric metricname measure key split subset phase",
 }
 """What columns are called, without what lies before the last point or slash."""
+
+TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
+"""What rows are called that sum up others."""
 
 SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
 """A column whose name contains this pairs runs."""
@@ -81,20 +89,22 @@ def read(
     if not seeds and paired:
         seeds = [name for name in rest if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
     free = [name for name in rest if name not in seeds]
-    pairs = table.keys(seeds)
+    keys, pairs = table.keys(arms), table.keys(seeds)
     seed_of = {pair: _seed(pair) for pair in {*pairs}}
-    rows = _Rows(table, score, table.keys(arms), [seed_of[pair] for pair in pairs], free)
+    rows = _Rows(table, score, keys, [seed_of[pair] for pair in pairs], free)
+    _require_runs(rows, arms)
     notes = [f"arms: {', '.join(arms) or 'one'}; scores: {score}"] if rest else []
-    named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(rows)
+    summary = [] if seeds else _summary(rows)
     step = next(iter(called(free, "step")), "")
-    runs_of_steps = _of_steps(rows, step, reading) if step and not named else []
-    if runs_of_steps:
-        many = f"{len(runs_of_steps)} runs"
+    of_steps = _of_steps(rows, step, reading) if step and not summary else []
+    named = summary or of_steps
+    if of_steps:
+        many = f"{len(of_steps)} runs"
         notes.append(f"rows are steps ({step}) of {many}; one number each is judged")
-        named = runs_of_steps
     elif not named:
-        others = {name: table.columns[name] for name in ([] if seed else free)}
-        runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
+        unnamed = [] if seed else [name for name in free if name not in called(free, "run")]
+        others = {name: table.columns[name] for name in unnamed}
+        runs = [*_grouped(zip(keys, rows.seeds, strict=True)).values()] if others else []
         if other := called_steps(others, runs):
             mend = f"call it step, or pair by it with --seed {other!r}"
             raise InputError(
@@ -104,10 +114,17 @@ def read(
             same_in_each = f"{listed(same, 3)} has the same values in each arm"
             notes.append(f"{same_in_each}, and pairs nothing without --seed")
         named = _scores(rows)
+    if not by and (numbered := by_numbers(named)):
+        notes.append(f"numbers at the ends of names number runs: {named[0][0][0]} is one")
+        named = numbered
+    elif not by and len({*keys}) == len(named) > 2 and rest:
+        notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
         named = [(arm, found._replace(seed=None)) for arm, found in named]
-    made = arms_of(named, "" if score == VALUE else score, notes)
-    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(runs_of_steps))
+    made = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
+    if not summary:
+        require_runs(made.scores)
+    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(of_steps))
 
 
 def plain(name: str) -> str:
@@ -143,6 +160,24 @@ class _Rows(NamedTuple):
         return found
 
 
+def _require_runs(rows: _Rows, by: Sequence[str]) -> None:
+    """InputError for rows of no arm, that sum up others, or that have several kinds of numbers."""
+    table = rows.table
+    for name in called(rows.free, "kind"):
+        if len(kinds := {*table.columns[name]}) > 1:
+            mend = f"keep the rows of one {name}, or name it by --by"
+            raise InputError(f"{table.name} has rows of {listed(sorted(kinds), 3)}; {mend}")
+    for keys in (rows.arms, rows.seeds):
+        counts = Counter(keys)
+        for key, count in counts.items():
+            place = table.places[keys.index(key)] if key is not None else ""
+            once = keys is rows.seeds or count < max(counts.values())
+            if key and once and (total := TOTALS & {part.lower() for part in key}):
+                raise InputError(f"{place} is a row of {total.pop()}; take it out")
+            if key and not any(key):
+                raise InputError(f"{place}: {', '.join(by)} is empty; write a name, such as none")
+
+
 def _failure(column: str, text: str) -> str:
     """Why a run has no result, by what a column of states says; "" for no reason."""
     number = NUMBER.fullmatch(text)
@@ -167,13 +202,14 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
     return found
 
 
-def _scores(rows: _Rows) -> Iterator[tuple[Key, Score]]:
+def _scores(rows: _Rows) -> list[tuple[Key, Score]]:
     """The score of each row."""
     table = rows.table
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
     why = [one or other for one, other in zip(crashed, rows.failures(), strict=True)]
     arms = rows.arms if any(rows.arms) else [(Path(table.name).stem,)] * len(values)
-    return zip(arms, map(Score, values, table.places, rows.seeds, why, trials), strict=True)
+    scores = map(Score, values, table.places, rows.seeds, why, trials)
+    return [*zip(arms, scores, strict=True)]
 
 
 def _of_steps(rows: _Rows, step: str, reading: Reading) -> list[tuple[Key, Score]]:
@@ -224,6 +260,9 @@ def _summary(rows: _Rows) -> list[tuple[Key, Score]]:
     stem = MEAN.sub("", plain(score))
     named = [n for n in rows.free if plain(n) in [stem + sd for sd in NAMES["sd"].split()]]
     sd = alone or named or called(rows.free, "sd")
+    if not sd and count and (error := called(rows.free, "error")):
+        mend = "a standard error times the root of n is one"
+        raise InputError(f"{table.name} has {error[0]}; give sd, the standard deviation: {mend}")
     if not sd or not (alone or count or stem != plain(score)):
         return []
     if not count:
@@ -256,7 +295,7 @@ def _metric(table: Table, metric: str | None) -> str:
         known = called(table.columns, "sd")
     if len(known) == 1:
         return known[0]
-    there = f"there are {listed(known or table.columns)}"
+    there = f"there are {listed(known or table.columns)}; a row is a run"
     raise InputError(f"{table.name}: name the column that is judged by --metric; {there}")
 
 
