@@ -76,12 +76,12 @@ def judged(
     others = 0 if before else OTHERS
     plan = Plan(lower=True, alpha=ALPHA * (1 + others))
     values = draw(rng, 2 + others, 24) + rng.standard_normal(24) * paired
-    noise = arms_of((("b",), Score(v, "")) for v in draw(rng, 1, before)[0]) if before else None
+    noise = arms_of(("b", Score(v, "")) for v in draw(rng, 1, before)[0]) if before else None
     values[1] -= effect
     for runs in (2, 4, 8, 16, 24):
         of = [runs, runs] + [max(runs, 4) if paired else 4] * others
         named = (
-            ((str(arm),), Score(v, "", (str(seed),) if paired else None))
+            (str(arm), Score(v, "", str(seed) if paired else ""))
             for arm, count in enumerate(of)
             for seed, v in enumerate(values[arm, :count])
         )

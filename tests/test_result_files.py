@@ -214,8 +214,6 @@ CASES = [
      "ended at step"),
     ("too many", "r.csv", two(range(2000)), [], REFUSED, "one a run and not one a step"),
     # What can't be read as it stands.
-    ("two names", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9} for a, _, v in RUNS),
-     [], REFUSED, "r.jsonl:1: broken or cut short (ValueError: 'm.loss' is there twice"),
     ("two columns", "r.csv", "arm,loss,loss\na,1,2\n", [], REFUSED, "2 columns are called 'loss'"),
     ("a column that is the same", "r.csv", rows("arm,optimizer,loss", "gpt,{arm},{score}"), [],
      KEEP, "arms: optimizer"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,18 +45,13 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     """The logs of each run's folder, and the folders next to runs that have none."""
-
-    def refuse(error: OSError) -> None:
-        raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
-
-    files, folders = [], []
-    for place, inside, names in os.walk(root, onerror=refuse):
-        files += [Path(place) / name for name in names]
-        folders += [Path(place) / name for name in inside if name[0] != "."]
+    inside = sorted(root.rglob("*"))
+    files = [place for place in inside if place.is_file() or place.is_fifo()]
+    folders = [place for place in inside if place.is_dir() and place.name[0] != "."]
     for link in filter(Path.is_symlink, folders):
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    files.sort(key=lambda file: (_checkpoint(file.parent), file))
+    files.sort(key=lambda file: _checkpoint(file.parent))
     found: dict[Path, list[Path]] = {}
     for kind in (TRAINER, LIGHTNING, TENSORBOARD):
         taken = {*found}

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from embinit.scores.arms import Key, Score
+from embinit.scores.arms import Score
 
 _NO_NAME = re.compile(
     r"lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
@@ -43,13 +43,13 @@ def unnumbered(name: str) -> str:
     return found[1] if found else name
 
 
-def by_numbers(named: Sequence[tuple[Key, Score]]) -> list[tuple[Key, Score]]:
+def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
     """Runs of arms whose names only number them, as base-1, base-2, new-1, new-2; else none.
 
     Each arm has one run without a seed. Numbers follow the word seed, count from 0 or 1, or are
     the same three or more.
     """
-    found = [len(arm) == 1 and not score.seed and _NUMBERED.fullmatch(*arm) for arm, score in named]
+    found = [not score.seed and _NUMBERED.fullmatch(arm) for arm, score in named]
     matches = [match for match in found if match]
     numbers: dict[str, set[int]] = defaultdict(set)
     for match in matches:
@@ -63,4 +63,4 @@ def by_numbers(named: Sequence[tuple[Key, Score]]) -> list[tuple[Key, Score]]:
     if not (seeds or counting or same):
         return []
     runs = zip(matches, (score for _, score in named), strict=True)
-    return [((m[1],), run._replace(seed=(m[3],) if seeds else None)) for m, run in runs]
+    return [(match[1], run._replace(seed=match[3] if seeds else "")) for match, run in runs]

@@ -68,6 +68,12 @@ def remarks(
     notes, base = [*arms.notes, *(noise.notes if noise else ())], judged[0].baseline
     if not named and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
+    counts = {name: len(runs) for name, runs in arms.scores.items()}
+    longer = [
+        o.arm for o in judged if o.paired and len(o.values) < max(counts[o.arm], counts[base])
+    ]
+    if longer:
+        notes.append(f"runs without a partner of their seed are left out: {_named(longer)}")
     seeded = any(score.seed for runs in arms.scores.values() for score in runs)
     if seeded and noise:
         notes.append("seeds pair nothing where --noise gives the noise of one run")
@@ -97,11 +103,9 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     way = "lower" if plan.lower else "higher"
     noise, *others = dict.fromkeys(each.noise for each in judged)
-    left = [f"{each.arm}: {', '.join(each.alone[:3])}" for each in judged if each.alone]
     return [
         f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
         f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
-        *(f"left out, without a partner of its seed: {runs}" for runs in left[:MOST_NAMES]),
     ]
 
 

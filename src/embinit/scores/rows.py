@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -38,10 +37,12 @@ class Table(NamedTuple):
     places: Sequence[str]
     notes: Sequence[str] = ()
 
-    def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """The cells of some columns, row by row."""
+    def texts(self, names: Sequence[str]) -> Sequence[str]:
+        """The cells of some columns, row by row, with commas between those of several."""
+        if len(names) == 1:
+            return self.columns[names[0]]
         columns = [self.columns[name] for name in names]
-        return [*zip(*columns, strict=True)] if names else [()] * len(self.places)
+        return [*map(", ".join, zip(*columns, strict=True))] if names else [""] * len(self.places)
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
@@ -108,7 +109,7 @@ def table_of(path: Path) -> Table:
 
 
 def _csv(path: str, text: str) -> Rows:
-    """Cells between tabs, commas, semicolons, bars or spaces; comments and names again are none."""
+    """Cells between tabs, commas, semicolons, bars or else spaces, after comments."""
     csv.field_size_limit(1 << 22)
     first = _NO_COMMENT.search(text)
     counts = {sign: (first[0] if first else text).count(sign) for sign in "\t,;|"}
@@ -117,13 +118,13 @@ def _csv(path: str, text: str) -> Rows:
     found = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     with reading(path, MEND, lambda: f":{found.line_num}"):
         rows = [(f"{path}:{found.line_num}", row) for row in found if any(row)]
-    usual = statistics.mode(len(row) for _, row in rows)
-    rows = [each for each in rows if each[1][0][:1] != "#" or len(each[1]) == usual]
-    while rows[0][1][0][:1] == "#" and not any(
-        map(NUMBER.fullmatch, rows[min(1, len(rows) - 1)][1])
-    ):
-        rows = rows[1:]
     names = rows[0][1]
+    # A line of names may begin with # too.
+    while names[0][:1] == "#" and len(rows) > 1:
+        following = rows[1][1]
+        if len(names) == len(following) and any(map(NUMBER.fullmatch, following)):
+            break
+        rows, names = rows[1:], following
     if not all(NUMBER.fullmatch(name.strip()) for name in names):
         rows = [each for each in rows if each[1] != names]
         return [names[0].removeprefix("# "), *names[1:]], rows
@@ -150,7 +151,7 @@ def _markdown(path: str, text: str) -> Rows:
 def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
-    decoder, following = json.JSONDecoder(object_pairs_hook=_once), re.compile(r"\S")
+    decoder, following = json.JSONDecoder(), re.compile(r"\S")
     documents, at, line = [], 0, 1
     with reading(path, mend, lambda: f":{line}"):
         while start := following.search(text, at):
@@ -169,23 +170,13 @@ def _json(path: str, text: str) -> Rows:
     return names, [(place, [shown(row.get(name)) for name in names]) for place, row in rows]
 
 
-def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Entries by their names; ValueError for one twice."""
-    made: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in made:
-            raise ValueError(f"{name!r} is there twice; keep one")
-        made[name] = value
-    return made
-
-
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object's entries, those of objects inside by both names."""
-    pairs: list[tuple[str, Any]] = []
+    made: dict[str, Any] = {}
     for name, each in value.items():
         inside = _flat(each) if isinstance(each, dict) else {}
-        pairs += [(f"{name}.{n}", v) for n, v in inside.items()] or [(name, each)]
-    return _once(pairs)
+        made |= {f"{name}.{n}": v for n, v in inside.items()} or {name: each}
+    return made
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:
