@@ -49,8 +49,9 @@ def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
     Each arm has one run without a seed. Numbers follow the word seed, count from 0 or 1, or are
     the same three or more.
     """
-    found = [not score.seed and _NUMBERED.fullmatch(arm) for arm, score in named]
-    matches = [match for match in found if match]
+    if any(run.seed for _, run in named):
+        return []
+    matches = [match for match in (_NUMBERED.fullmatch(arm) for arm, _ in named) if match]
     numbers: dict[str, set[int]] = defaultdict(set)
     for match in matches:
         numbers[match[1]].add(int(match[3]))
@@ -62,5 +63,7 @@ def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
     same = all(each == sets[0] and len(each) > 2 for each in sets)
     if not (seeds or counting or same):
         return []
-    runs = zip(matches, (score for _, score in named), strict=True)
-    return [(match[1], run._replace(seed=match[3] if seeds else "")) for match, run in runs]
+    return [
+        (match[1], run._replace(seed=match[3] if seeds else ""))
+        for match, (_, run) in zip(matches, named, strict=True)
+    ]

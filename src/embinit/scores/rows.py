@@ -25,8 +25,8 @@ _NO_COMMENT = re.compile(r"^\s*[^#\s].*", re.MULTILINE)
 _SEED = re.compile(r"(seed)?[-_= ]?\d+", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
 
-Rows = tuple[Sequence[str], Sequence[tuple[str, Sequence[str]]]]
-"""The names of the columns, and each row's place and cells."""
+Rows = tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]]]
+"""The names of the columns, each row's place, and its cells."""
 
 
 class Table(NamedTuple):
@@ -94,18 +94,17 @@ def table_of(path: Path) -> Table:
     if not (start := text.lstrip()):
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
     form = _markdown if _RULE.search(text, 0, 100_000) else _csv
-    names, rows = (_json if start[0] in "[{" else form)(str(path), text)
+    names, places, rows = (_json if start[0] in "[{" else form)(str(path), text)
     names = [name.strip() for name in names]
     for name, times in Counter(filter(None, names)).items():
         if times > 1:
             raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    for place, cells in rows:
-        if len(cells) != len(names):
-            counts = f"{len(cells)} cells, and the line of names {len(names)}"
-            raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else [()] * len(names)
-    stripped = ([*map(str.strip, column)] for column in columns)
-    return Table(str(path), dict(zip(names, stripped, strict=True)), [place for place, _ in rows])
+    for at, cells in enumerate(map(len, rows)):
+        if cells != len(names):
+            counts = f"{cells} cells, and the line of names {len(names)}"
+            raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
+    columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
+    return Table(str(path), dict(zip(names, columns or [()] * len(names), strict=True)), places)
 
 
 def _csv(path: str, text: str) -> Rows:
@@ -117,7 +116,7 @@ def _csv(path: str, text: str) -> Rows:
     lines = io.StringIO(text, newline="")
     found = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     with reading(path, MEND, lambda: f":{found.line_num}"):
-        rows = [(f"{path}:{found.line_num}", row) for row in found if any(row)]
+        rows = [(found.line_num, row) for row in found if any(row)]
     names = rows[0][1]
     # A line of names may begin with # too.
     while names[0][:1] == "#" and len(rows) > 1:
@@ -125,12 +124,13 @@ def _csv(path: str, text: str) -> Rows:
         if len(names) == len(following) and any(map(NUMBER.fullmatch, following)):
             break
         rows, names = rows[1:], following
-    if not all(NUMBER.fullmatch(name.strip()) for name in names):
-        rows = [each for each in rows if each[1] != names]
-        return [names[0].removeprefix("# "), *names[1:]], rows
-    if len(names) > 1:
-        raise InputError(f"{path} has no line of names; give one, or one number a line")
-    return [VALUE], rows
+    if all(NUMBER.fullmatch(name.strip()) for name in names):
+        if len(names) > 1:
+            raise InputError(f"{path} has no line of names; give one, or one number a line")
+        names = [VALUE]
+    rows = [each for each in rows if each[1] != names]
+    places = [f"{path}:{line}" for line, _ in rows]
+    return [names[0].removeprefix("# "), *names[1:]], places, [row for _, row in rows]
 
 
 def _markdown(path: str, text: str) -> Rows:
@@ -144,8 +144,9 @@ def _markdown(path: str, text: str) -> Rows:
         inside = line.strip().removeprefix("|").removesuffix("|")
         return [cell.replace("\\|", "|").strip(" \t*`") for cell in re.split(r"(?<!\\)\|", inside)]
 
-    body = itertools.takewhile(lambda n: "|" in lines[n], range(rules[0] + 1, len(lines)))
-    return cells(lines[rules[0] - 1]), [(f"{path}:{n + 1}", cells(lines[n])) for n in body]
+    body = [*itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])]
+    places = [f"{path}:{rules[0] + n}" for n in range(2, len(body) + 2)]
+    return cells(lines[rules[0] - 1]), places, [*map(cells, body)]
 
 
 def _json(path: str, text: str) -> Rows:
@@ -159,15 +160,16 @@ def _json(path: str, text: str) -> Rows:
             document, at = decoder.raw_decode(text, start.start())
             documents.append((f"{path}:{line}", _runs(document)))
             line += text.count("\n", start.start(), at)
-    rows = [(place, row) for place, runs in documents for row in runs]
+    rows = [row for _, runs in documents for row in runs]
+    places = [place for place, runs in documents for _ in runs]
     if len(documents) == 1:
-        rows = [(f"{path}, entry {n}", row) for n, (_, row) in enumerate(rows, start=1)]
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
+        places = [f"{path}, entry {n}" for n in range(1, len(rows) + 1)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
 
     def shown(value: Any) -> str:
         return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
-    return names, [(place, [shown(row.get(name)) for name in names]) for place, row in rows]
+    return names, places, [[shown(row.get(name)) for name in names] for row in rows]
 
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
