@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -22,7 +21,6 @@ from embinit.runs.measures import lower_is_better
 from embinit.scores import folders, tables
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
-from embinit.scores.rows import table_of
 from embinit.stats.statements import Verdict
 
 BASE, NEW = (3.2791, 3.2776, 3.2779), (3.2754, 3.2756, 3.2769)
@@ -169,15 +167,6 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
     assert not found.paired
 
 
-def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
-    path = table(tmp_path / "r.csv")
-    path.write_text(path.read_text() + "a,99,more,500\n")
-    _, out = told(capsys, path, "--by", "config", "--metric", "val_bpb")
-    assert "runs without a partner of their seed are left out: b" in out
-    assert "(n=7)" in out
-    assert "(n=8)" not in out
-
-
 @pytest.mark.parametrize(
     ("metric", "lower"),
     [
@@ -186,49 +175,14 @@ def test_seeds_in_common_pair_and_others_are_left_out(tmp_path, capsys):
         ("perplexity", True),
         ("accuracy", False),
         ("valLoss", True),
+        ("mlogloss", True),
+        ("runtime_ms", True),
         ("neg_mean_squared_error", False),
         ("", False),
     ],
 )
 def test_a_metrics_name_says_which_way_is_better(metric, lower):
     assert lower_is_better(metric) is lower
-
-
-ROWS = [(arm, seed, value) for arm, of in (("a", 1.0), ("b", 2.0)) for seed, value in
-        enumerate((of, of + 0.1, of - 0.1, of + 0.2, of - 0.2, of, of + 0.05))]  # fmt: skip
-
-
-def table(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:
-    with path.open("w", encoding=encoding, newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter)
-        writer.writerow(["config", "seed", "note, in words", "val_bpb"])
-        writer.writerows([arm, seed, "two\nlines", value] for arm, seed, value in ROWS)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "delimiter", "encoding"),
-    [("r.csv", ",", "utf-8-sig"), ("r.tsv", "\t", "utf-8"), ("r.csv", ";", "utf-16")],
-)
-def test_a_table_is_read_whatever_separates_its_cells(tmp_path, encoding, name, delimiter):
-    read = tables.read(table_of(table(tmp_path / name, encoding, delimiter)), "config", "val_bpb")
-    assert {arm: read.values(arm) for arm in read.scores} == {
-        arm: tuple(value for each, _, value in ROWS if each == arm) for arm in "ab"
-    }
-    assert [score.seed for score in read.scores["a"]] == [str(seed) for seed in range(7)]
-    assert [score.place.rpartition(":")[2] for score in read.scores["a"]][:2] == ["3", "5"]
-
-
-def test_json_lines_are_read_like_a_table_and_nested_names_by_their_end(tmp_path):
-    path = tmp_path / "runs.jsonl"
-    lines = [
-        json.dumps({"config": {"lr": arm, "seed": seed}, "summary": {"val": {"loss": value}}})
-        for arm, seed, value in ROWS
-    ]
-    path.write_text("\n".join(lines))
-    read = tables.read(table_of(path), "lr", "loss")
-    assert list(read.scores) == ["a", "b"]
-    assert read.scores["a"][1].seed == "1"
 
 
 BAD_WORDS = [
@@ -355,31 +309,32 @@ def test_a_bad_folder_is_one_line(tmp_path, capsys, make, message):
 def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_path, capsys):
     for seed in range(6):
         for arm, shift in (("base", 3.0), ("new", 1.5)):
-            trainer_log(tmp_path / f"{arm}/run{seed}", [4.0, 3.5, shift + seed / 99])
+            trainer_log(tmp_path / f"{arm}-{seed}", [4.0, 3.5, shift + seed / 99])
     given = (tmp_path, "--metric", "eval_loss")
     (tmp_path / "plots").mkdir()
     assert told(capsys, *given)[0] == Status.IN_ORDER
-    (tmp_path / "new/crashed").mkdir()
-    (tmp_path / "new/.cache").mkdir()
+    (tmp_path / "figures").mkdir()
+    (tmp_path / ".cache").mkdir()
     status, out = told(capsys, *given)
     assert status == Status.IN_ORDER
     assert "no run, since there is no log: " in out
-    assert "new/crashed" in out
+    assert "figures" in out
+    assert "numbers at the ends of names number runs: base-0 is one" in out
     assert ".cache" not in out
-    (tmp_path / "new/crashed").rmdir()
-    (tmp_path / "new/run6").mkdir()
-    assert "new/run6: its error is 'no log'" in told(capsys, *given)[1]
+    (tmp_path / "figures").rmdir()
+    (tmp_path / "new-6").mkdir()
+    assert "new-6: its error is 'no log'" in told(capsys, *given)[1]
     assert "1 crashed run of new left out" in told(capsys, *given, "--crashed", "drop")[1]
-    trainer_log(tmp_path / "new/run7", [4.0, 1.0])
-    (tmp_path / "new/run6").rmdir()
+    trainer_log(tmp_path / "new-7", [4.0, 1.0])
+    (tmp_path / "new-6").rmdir()
     status, out = told(capsys, *given)
     assert status == Status.UNUSABLE
-    assert "run7/trainer_state.json: it ended at step 10, and others at 20" in out
+    assert "new-7/trainer_state.json: it ended at step 10, and others at 20" in out
     assert "1.0" not in out
-    (tmp_path / "new/run7/trainer_state.json").unlink()
-    os.symlink(tmp_path / "new/run5", tmp_path / "new/run8")
-    os.symlink(tmp_path.parent, tmp_path / "new/run9")
-    assert "run9 is a link to a folder elsewhere" in told(capsys, *given)[1]
+    (tmp_path / "new-7/trainer_state.json").unlink()
+    os.symlink(tmp_path / "new-5", tmp_path / "new-8")
+    os.symlink(tmp_path.parent, tmp_path / "new-9")
+    assert "new-9 is a link to a folder elsewhere" in told(capsys, *given)[1]
 
 
 def curves(seed: int) -> dict[str, list[float]]:

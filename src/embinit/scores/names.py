@@ -46,8 +46,8 @@ def unnumbered(name: str) -> str:
 def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
     """Runs of arms whose names only number them, as base-1, base-2, new-1, new-2; else none.
 
-    Each arm has one run without a seed. Numbers follow the word seed, count from 0 or 1, or are
-    the same three or more.
+    Each arm has one run without a seed. Numbers follow the word seed, count from 0 or 1 with at
+    most one missing, or are the same three or more.
     """
     if any(run.seed for _, run in named):
         return []
@@ -59,7 +59,7 @@ def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
     if len(sets) < 2 or not len(matches) == len(named) == sum(map(len, sets)):
         return []
     seeds = all(match[2] for match in matches)
-    counting = all(max(each) - min(each) < len(each) > 1 > min(each) - 1 for each in sets)
+    counting = all(1 < len(each) >= max(each) - min(each) and min(each) < 2 for each in sets)
     same = all(each == sets[0] and len(each) > 2 for each in sets)
     if not (seeds or counting or same):
         return []
