@@ -301,7 +301,7 @@ CASES = [
      [n < 15 for n in range(20)]), ["--higher"], KEEP, "binomial, 20 and 20 trials"),
     ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], DISCARD, "discard new"),
     ("a seed without a partner", "r.csv", seeded(end="new,99,2.1\n"), [], KEEP,
-     "runs without a partner of their seed are left out: new"),
+     "seed by seed, without runs that lack a partner"),
     # The noise alone, and beside a table.
     ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
     ("noise and seeds", "r.csv", seeded(), ["--noise", "8.txt", *PAIRED], KEEP,

@@ -27,11 +27,13 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     if not logs:
         kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
         raise InputError(f"{root} has no {kinds}; name the folder above the runs")
-    named = {run: arm_and_seed(run.relative_to(root).parts) for run in [*logs, *empty]}
+    named = {
+        run: arm_and_seed(run.relative_to(root).as_posix().strip(".")) for run in [*logs, *empty]
+    }
     arms = {unnumbered(named[run][0]) for run in logs}
     rows = []
     for folder, (arm, seed) in sorted(named.items()):
-        run = (arm or root.name or "runs", seed or "", str(folder))
+        run = (arm or root.name or "runs", seed, str(folder))
         points = sorted(_points(logs[folder], metric).items()) if folder in logs else []
         rows += [(place, *run, repr(step), "", text) for step, (text, place) in points]
         if not points and (folder in logs or unnumbered(arm) in arms):

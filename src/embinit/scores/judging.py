@@ -157,6 +157,8 @@ def judge(
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
             raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
         found = _judged(arm, base, values, plan, share, spread, bool(pairs))
+        if pairs and max(map(len, sides)) > len(pairs):
+            found = replace(found, rule=f"{found.rule}, without runs that lack a partner")
         judged.append(replace(found, noise=source))
     return judged
 

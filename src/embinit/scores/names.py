@@ -13,9 +13,9 @@ _NO_NAME = re.compile(
 )
 """Parts of paths that tools make, and that name no arm."""
 
-_SEED = re.compile(r"(?:^|[-_. ]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. ])", re.IGNORECASE)
-_SHORT_SEED = re.compile(r"(?:^|[-_. ])s(\d+)(?=$|[-_. ])")
-_REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. ])")
+_SEED = re.compile(r"(?:^|[-_. /]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. /])", re.IGNORECASE)
+_SHORT_SEED = re.compile(r"(?:^|[-_. /])s(\d+)(?=$|[-_. /])")
+_REPLICATE = re.compile(r"(?:^|[-_. /])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])")
 """Parts that name a run's seed, and those that number runs without one."""
 
 _NUMBERED = re.compile(
@@ -24,17 +24,14 @@ _NUMBERED = re.compile(
 """A name that ends in a number, as ``base-1``, but for ``adam-1e-3``."""
 
 
-def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
-    """The arm, "" where there is none, and the seed that the parts of a run's path name."""
-    parts = [part for part in path if not _NO_NAME.fullmatch(part)]
+def arm_and_seed(path: str) -> tuple[str, str]:
+    """The arm and the seed that a run's path names, "" where there is none."""
+    path = "/".join(part for part in path.split("/") if not _NO_NAME.fullmatch(part))
     for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
-        met = [(i, found) for i, part in enumerate(parts) for found in pattern.finditer(part)]
-        if met:
-            at, found = met[-1]
-            rest = (parts[at][: found.start()] + parts[at][found.end() :]).strip("-_. ")
-            name = "/".join(filter(None, [*parts[:at], rest, *parts[at + 1 :]]))
-            return name, None if pattern is _REPLICATE else found[1]
-    return "/".join(parts), None
+        if met := [*pattern.finditer(path)]:
+            arm = path[: met[-1].start()] + path[met[-1].end() :]
+            return arm.strip("-_. /"), "" if pattern is _REPLICATE else met[-1][1]
+    return path, ""
 
 
 def unnumbered(name: str) -> str:

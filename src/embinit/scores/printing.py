@@ -68,12 +68,6 @@ def remarks(
     notes, base = [*arms.notes, *(noise.notes if noise else ())], judged[0].baseline
     if not named and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
-    counts = {name: len(runs) for name, runs in arms.scores.items()}
-    longer = [
-        o.arm for o in judged if o.paired and len(o.values) < max(counts[o.arm], counts[base])
-    ]
-    if longer:
-        notes.append(f"runs without a partner of their seed are left out: {_named(longer)}")
     seeded = any(score.seed for runs in arms.scores.values() for score in runs)
     if seeded and noise:
         notes.append("seeds pair nothing where --noise gives the noise of one run")

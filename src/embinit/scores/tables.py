@@ -54,6 +54,7 @@ SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
 """A column whose name contains this pairs runs."""
 
 MEAN = re.compile("mean|avg|average")
+FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of any."""
@@ -127,20 +128,13 @@ class _Rows(NamedTuple):
         """Why the run of each row has no result, by columns of states; "" for no reason."""
         found = [""] * len(self.table.places)
         for name in called(self.free, "text", "status"):
-            texts = self.table.columns[name]
-            if said := {text: why for text in {*texts} if (why := _failure(name, text))}:
-                found = [said.get(text, old) for text, old in zip(texts, found, strict=True)]
+            texts, state = self.table.columns[name], called([name], "status")
+            said = {text for text in {*texts} if text.lower() not in NO_FAILURE}
+            bad = {t for t in said if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
+            if bad:
+                pairs = zip(texts, found, strict=True)
+                found = [f"its {name} is {t[:40]!r}" if t in bad else why for t, why in pairs]
         return found
-
-
-def _failure(column: str, text: str) -> str:
-    """Why a run has no result, by what a column of states says; "" for no reason."""
-    failed, number = text.lower() not in NO_FAILURE, NUMBER.fullmatch(text)
-    if called([column], "status"):
-        failed = failed and bool(number or text.lower() in ("true", "yes") or CRASHED.search(text))
-    elif number:
-        failed = False
-    return f"its {column} is {text[:40]!r}" if failed else ""
 
 
 def _rows(
