@@ -242,8 +242,8 @@ CASES = [
      [], REFUSED, "has each number twice or more; remove the copies"),
     ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED, "mean, sd and n"),
     # Other forms of tables.
-    ("quotes and a mark", "r.csv", "\ufeff" + rows('"Name","arm","eval/loss"',
-     '"x{seed}","{arm}","{score}"'), [], KEEP, "keep new"),
+    ("quotes and a mark", "r.csv", "\ufeff" + rows('"arm","Name","eval/loss"',
+     '"{arm}","x{seed}","{score}"'), ["--by", "arm"], KEEP, "keep new"),
     ("utf-16", "r.csv", two().encode("utf-16"), [], KEEP, "keep new"),
     ("compressed", "r.csv.gz", b"\x1f\x8b\x08\x00", [], REFUSED, "save it as a table in UTF-8"),
     ("utf-16 without a mark", "r.csv", two().encode("utf-16-le"), [], REFUSED, "it is no text"),

@@ -27,9 +27,7 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     if not logs:
         kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
         raise InputError(f"{root} has no {kinds}; name the folder above the runs")
-    named = {
-        run: arm_and_seed(run.relative_to(root).as_posix().strip(".")) for run in [*logs, *empty]
-    }
+    named = {run: arm_and_seed(run.relative_to(root).as_posix()) for run in [*logs, *empty]}
     arms = {unnumbered(named[run][0]) for run in logs}
     rows = []
     for folder, (arm, seed) in sorted(named.items()):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from embinit.scores.arms import Score
 
 _NO_NAME = re.compile(
-    r"lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
+    r"\.|lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
 )
 """Parts of paths that tools make, and that name no arm."""
 

@@ -104,7 +104,7 @@ def table_of(path: Path) -> Table:
             counts = f"{cells} cells, and the line of names {len(names)}"
             raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
     columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
-    return Table(str(path), dict(zip(names, columns or [()] * len(names), strict=True)), places)
+    return Table(str(path), dict(zip(names, columns or [[] for _ in names], strict=True)), places)
 
 
 def _csv(path: str, text: str) -> Rows:
