@@ -79,7 +79,7 @@ def read(
     notes = [guessed] if table.columns.keys() - {score, *rows.by} else []
     step = next(iter(called(free, "step")), "")
     summary = [] if any(rows.seeds) else _summary(rows)
-    named = summary or (_of_steps(rows, step, last or 1) if step else [])
+    named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
     if named and not summary:
         notes.append(f"rows are steps ({step}) of {len(named)} runs; one number each is judged")
     elif last is not None:
@@ -232,36 +232,32 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
     texts, failures = table.columns[name], rows.failures()
     steps, _, _ = cells(table.columns[step], table.places, step)
     values, _, _ = cells(texts, table.places, name)
+    most = max((steps[row] for row, text in enumerate(texts) if text), default=0.0)
     keys = zip(rows.arms, rows.seeds, table.texts(called(rows.free, "run")), strict=True)
-    runs: list[tuple[str, Score, list[int]]] = []
+    named, longest = [], 0
     for (arm, seed, run), logged in _grouped(keys).items():
         at = [row for row in logged if texts[row]]  # else the step logged something else
-        why = next(filter(None, (failures[row] for row in logged)), "")
         starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
         again = len({steps[at[i]] for i in starts}) > 1
         if 1 < len(starts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
             raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
         for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
-            place = table.places[(at or logged)[i]]
-            runs.append((arm, Score(math.nan, place, seed, why), at[i:j]))
-    if not (Path(table.name).is_dir() or any(len(at) > 1 for *_, at in runs)):
-        return []
-    most, named = max((steps[at[-1]] for *_, at in runs if at), default=0.0), []
-    for arm, score, at in runs:
-        odd = [values[row] for row in at if not math.isfinite(values[row])]
-        why, value = score.crashed, math.nan
-        if not why and (odd or not at):
-            why = f"{name} is {odd[0] if odd else 'nowhere'}"
-        elif not why:
-            if not 0 < last <= len(at):
-                mend = f"give --last 1 to {len(at)}"
-                raise InputError(f"{score.place} has {counted(len(at), 'point')}; {mend}")
-            value = statistics.fmean(values[row] for row in at[-last:])
-            if steps[at[-1]] < ENDED_EARLY * most:
-                why = f"it ended at step {steps[at[-1]]:g}, and others at {most:g}"
-        named.append((arm, score._replace(value=value, crashed=why)))
-    return named
+            points, place = at[i:j], table.places[(at or logged)[i]]
+            odd = [values[row] for row in points if not math.isfinite(values[row])]
+            why = next(filter(None, (failures[row] for row in logged)), "")
+            if not why and (odd or not points):
+                why = f"{name} is {odd[0] if odd else 'nowhere'}"
+            elif points and not 0 < last <= len(points):
+                mend = f"give --last 1 to {len(points)}"
+                raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
+            elif not why and steps[points[-1]] < ENDED_EARLY * most:
+                why = f"it ended at step {steps[points[-1]]:g}, and others at {most:g}"
+            ends = [values[row] for row in points[-last:]]
+            value = statistics.fmean(ends) if ends else math.nan
+            named.append((arm, Score(value, place, seed, why)))
+            longest = max(longest, len(points))
+    return named if longest > 1 or Path(table.name).is_dir() else []
 
 
 def _summary(rows: _Rows) -> list[tuple[str, Score]]:
