@@ -299,6 +299,8 @@ CASES = [
      (80, 82, 83)), [], REFUSED, "new and base differ 20 times in acc: give both as"),
     ("successes", "r.csv", rows("arm,success", "{arm},{score}", [n < 2 for n in range(20)],
      [n < 15 for n in range(20)]), ["--higher"], KEEP, "binomial, 20 and 20 trials"),
+    ("successes of seeds", "r.csv", rows("arm,seed,success", "{arm},0,{score}", [0] * 9, [1] * 9),
+     [], REFUSED, "has the seed 0 twice"),
     ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], DISCARD, "discard new"),
     ("a seed without a partner", "r.csv", seeded(end="new,99,2.1\n"), [], KEEP,
      "seed by seed, without runs that lack a partner"),

@@ -211,16 +211,16 @@ def _scores(rows: _Rows) -> list[tuple[str, Score]]:
     table = rows.table
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
     why = [one or other for one, other in zip(crashed, rows.failures(), strict=True)]
-    if {0.0, 1.0}.issuperset(values) and not any(trials) and not any(why):
-        # Failures and successes are counts.
-        sides = [
-            (arm, [values[at] for at in each], each) for arm, each in _grouped(rows.arms).items()
-        ]
-        return [
-            (arm, Score(sum(v) / len(v), table.places[at[0]], of=len(v))) for arm, v, at in sides
-        ]
-    scores = map(Score, values, table.places, rows.seeds, why, trials)
-    return [*zip(rows.arms, scores, strict=True)]
+    scores = [
+        *zip(rows.arms, map(Score, values, table.places, rows.seeds, why, trials), strict=True)
+    ]
+    if not {0.0, 1.0}.issuperset(values) or any(trials) or any(why):
+        return scores
+    if any(rows.seeds) and len({*zip(rows.arms, rows.seeds, strict=True)}) < len(values):
+        return scores
+    # Failures and successes are counts, unless seeds have several: those aren't independent.
+    counts = {arm: [values[row] for row in each] for arm, each in _grouped(rows.arms).items()}
+    return [(arm, Score(sum(v) / len(v), table.name, of=len(v))) for arm, v in counts.items()]
 
 
 def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
