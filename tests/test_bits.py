@@ -84,8 +84,8 @@ def arms(role: str, model: str, precision: str) -> tuple[RunSpec, ...]:
 
 @functools.cache
 def transfers(name: str) -> tuple[RunSpec, ...]:
-    """Six runs that pre-train, are probed and are fine-tuned."""
-    model = {
+    """Six runs that pre-train, are probed and are fine-tuned, with output tables of two widths."""
+    body = {
         "coupled": {"coupled": True},
         "decoupled": {"input_width": 9, "output_width": 21, "activation": "gelu"},
         "bf16-mixed": {"feed_forward": 37},
@@ -110,12 +110,13 @@ def transfers(name: str) -> tuple[RunSpec, ...]:
         ),
         (labelled("micro-verb"), labelled("micro-sentiment-across")),
     )
-    spec = replace(ModelSpec(24, 3, 2, 31, 0.1, norm_after_sum=True), **model)
+    spec = replace(ModelSpec(24, 3, 2, 31, 0.1, norm_after_sum=True), **body)
     where = PositionSpec("learned", "one")
+    other = replace(spec, coupled=False, output_width=13)
     return tuple(
-        RunSpec(ModelRecipe(text, spec, recipe, TableSpec(init, None), where), seed)
+        RunSpec(ModelRecipe(text, model, recipe, TableSpec(init, None), where), seed)
         for seed in (5000, 5001, 5002)
-        for init in ("normal", "xavier")
+        for init, model in (("normal", spec), ("xavier", other))
     )
 
 

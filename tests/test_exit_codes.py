@@ -143,7 +143,7 @@ def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester
     assert main(["bless"]) == Status.UNUSABLE
     assert f"not blessed: {error['nodeid']} broke: " in capsys.readouterr().err
     page = (pytester.path / "reports/latest/index.html").read_text()
-    assert "This session is not whole." in page
+    assert "This session is incomplete." in page
 
 
 def test_a_failed_run_is_broken_and_no_refutation(session):

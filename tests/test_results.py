@@ -13,7 +13,7 @@ from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
-from embinit.report.summary import tables
+from embinit.report.summary import lists, tables
 from embinit.stats.statements import RULE
 from test_claims import functions
 
@@ -70,10 +70,14 @@ def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
 
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
-    page = results.page(documents)
+    page, titles = results.page(documents), []
     for table in tables(documents):
         for says, _ in table.rows:
             assert f"\n| {says} |" in page.replace("\\", "")
+            titles.append(says)
+    for groups in lists(tables(documents)).values():  # those not run are listed too
+        listed = [title.removesuffix(" (mixed)") for group in groups.values() for title in group]
+        assert sorted(listed) == sorted(titles)
     audits = [audit for document in documents for audit in document["audits"]]
     assert all(f"`{audit['id']}`" in page for audit in audits)
     counted = 0

@@ -24,9 +24,14 @@ from embinit.lab.models.layer_probes import (
     retrieval_accuracy,
     sentence_vectors,
 )
+from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.losses import NOTHING
-from embinit.lab.models.masked_language_model import MaskedLanguageModel, built_parameters
-from embinit.lab.models.masking import mask_tokens
+from embinit.lab.models.masked_language_model import (
+    MaskedHead,
+    MaskedLanguageModel,
+    built_parameters,
+)
+from embinit.lab.models.masking import Masked, mask_tokens
 from embinit.lab.models.sizes import count_parameters, output_width, parameters_of, reinvested
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import (
@@ -62,23 +67,24 @@ def spec_of(input_width: int, output_width: int | None) -> ModelSpec:
     )  # fmt: skip
 
 
-def masked_model(input_width: int, output_width: int | None) -> MaskedLanguageModel:
+def masked_model(input_width: int, *output_widths: int | None) -> MaskedLanguageModel:
     generator = torch.Generator().manual_seed(4)
-    shape = ModelShape(spec_of(input_width, output_width), WORDS, learned_positions=LENGTH)
+    specs = [spec_of(input_width, width) for width in output_widths]
+    shape = ModelShape(specs[0], WORDS, learned_positions=LENGTH)
     embedding = shape.embedding(
         tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
         multipliers=torch.ones(RUNS),
         positions=torch.randn(RUNS, LENGTH, input_width, generator=generator),
         trained=torch.ones(RUNS, dtype=torch.bool),
     )
-    model = MaskedLanguageModel(StackedTransformer(shape, embedding))
+    model = MaskedLanguageModel(StackedTransformer(shape, embedding), specs)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator) / 3)
     return model.double()
 
 
-def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
+def theirs_of(model: MaskedLanguageModel, run: int, ours: MaskedHead) -> torch.nn.Module:
     """The same run's weights in transformers' BERT or RemBERT."""
     transformers = pytest.importorskip("transformers")
     sizes = {
@@ -95,19 +101,24 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
     }
     encoder = model.encoder
     embedding = encoder.encoder_embedding
-    if model.output_table is None:
+    if ours.output_table is None:
         theirs = transformers.BertForMaskedLM(transformers.BertConfig(**sizes))
         body = theirs.bert
         head, decoder = theirs.cls.predictions.transform, theirs.cls.predictions.decoder
     else:
         widths = {
             "input_embedding_size": embedding.table.shape[-1],
-            "output_embedding_size": model.output_table.shape[-1],
+            "output_embedding_size": ours.output_table.shape[-1],
         }
         theirs = transformers.RemBertForMaskedLM(transformers.RemBertConfig(**sizes, **widths))
         body = theirs.rembert
         head, decoder = theirs.cls.predictions, theirs.cls.predictions.decoder
-        linear(body.encoder.embedding_hidden_mapping_in, embedding.projection, run)
+        mapping = body.encoder.embedding_hidden_mapping_in
+        if isinstance(embedding.projection, torch.nn.Identity):
+            torch.nn.init.eye_(mapping.weight)
+            torch.nn.init.zeros_(mapping.bias)
+        else:
+            linear(mapping, embedding.projection, run)
     theirs = theirs.double().eval()
     with torch.no_grad():
         places = body.embeddings
@@ -115,44 +126,57 @@ def theirs_of(model: MaskedLanguageModel, run: int) -> torch.nn.Module:
         places.position_embeddings.weight.copy_(embedding.positions[run])
         places.token_type_embeddings.weight.zero_()
         norm(places.LayerNorm, embedding.norm, run)
-        for layer, ours in zip(body.encoder.layer, encoder.encoder_layers, strict=True):
+        for layer, mine in zip(body.encoder.layer, encoder.encoder_layers, strict=True):
             split = layer.attention.self
-            parts = ours.attention.projection.weight[run].chunk(3, dim=-1)
-            biases = ours.attention.projection.bias[run, 0].chunk(3)
+            parts = mine.attention.projection.weight[run].chunk(3, dim=-1)
+            biases = mine.attention.projection.bias[run, 0].chunk(3)
             for part, weight, bias in zip(
                 (split.query, split.key, split.value), parts, biases, strict=True
             ):
                 part.weight.copy_(weight.T)
                 part.bias.copy_(bias)
-            linear(layer.attention.output.dense, ours.attention.output, run)
-            norm(layer.attention.output.LayerNorm, ours.attention_residual.norm, run)
-            linear(layer.intermediate.dense, ours.feed_forward.inner, run)
-            linear(layer.output.dense, ours.feed_forward.outer, run)
-            norm(layer.output.LayerNorm, ours.feed_forward_residual.norm, run)
-        linear(head.dense, model.dense, run)
-        norm(head.LayerNorm, model.norm, run)
-        if model.output_table is not None:
-            decoder.weight.copy_(model.output_table[run])
-        decoder.bias.copy_(model.bias[run, 0])
+            linear(layer.attention.output.dense, mine.attention.output, run)
+            norm(layer.attention.output.LayerNorm, mine.attention_residual.norm, run)
+            linear(layer.intermediate.dense, mine.feed_forward.inner, run)
+            linear(layer.output.dense, mine.feed_forward.outer, run)
+            norm(layer.output.LayerNorm, mine.feed_forward_residual.norm, run)
+        place = ours.runs.tolist().index(run)
+        linear(head.dense, ours.dense, place)
+        norm(head.LayerNorm, ours.norm, place)
+        if ours.output_table is not None:
+            decoder.weight.copy_(ours.output_table[place])
+        decoder.bias.copy_(ours.bias[place, 0])
     return theirs
 
 
 @pytest.mark.parametrize(
-    ("input_width", "output"), [(12, 20), (20, 8), (12, 16), (16, None)], ids=str
+    "widths", [(12, 20, 20), (20, 8, 16), (16, None, None), (16, 9, None)], ids=str
 )
-def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(input_width, output):
-    """Layer by layer and in the logits, with padding, for every run of the stack."""
-    model = masked_model(input_width, output)
+def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(widths):
+    """Layer by layer and in the logits, with padding, for every run of the stack.
+
+    The widths are the input tables' and each run's output table's (None for a coupled model).
+    """
+    model = masked_model(*widths)
     ids = torch.tensor([[6, 7, 5, 9, 22, EOS], [5, 12, EOS, PAD, PAD, PAD]])
     places = torch.tensor([[0, 2, 4], [0, 1, 1]])
     states = list(model.encoder.states(ids[None]))
-    read, out = model(ids[None], places[None]), model.output()
-    logits = read @ out.weight + out.bias
+    logits = {
+        run: (head, of_run)
+        for head, read, out in model(ids[None], places[None])
+        for run, of_run in zip(head.runs.tolist(), read @ out.weight + out.bias, strict=True)
+    }
+    labels = torch.tensor([[6, 5, NOTHING, 7, NOTHING, 8]])
+    losses, counted = model.losses(Masked(ids[None], places[None], labels), no_dropout)
+    assert counted.tolist() == [4]
     for run in range(RUNS):
-        theirs = theirs_of(model, run)
+        head, of_run = logits[run]
+        theirs = theirs_of(model, run, head)
         found = theirs(ids, attention_mask=(ids != PAD).long(), output_hidden_states=True)
         wanted = torch.stack([row[at] for row, at in zip(found.logits, places, strict=True)])
-        torch.testing.assert_close(logits[run].view(2, 3, -1), wanted)
+        torch.testing.assert_close(of_run.view(2, 3, -1), wanted)
+        loss = torch.nn.functional.cross_entropy(wanted.flatten(0, 1), labels[0], reduction="sum")
+        torch.testing.assert_close(losses[run], loss)
         real = ids != PAD
         for ours, state in zip(states[1:], found.hidden_states[1:], strict=True):
             torch.testing.assert_close(ours[run].view(2, 6, -1)[real], state[real])

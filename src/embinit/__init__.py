@@ -1,4 +1,4 @@
-"""Claims about training, tested by training: does a published finding hold, here and now?
+"""Test claims about training by running the training.
 
 The names below are embinit's public interface, loaded when they are first used.
 """

@@ -1,4 +1,4 @@
-"""The errors that embinit raises when the code is not at fault, and what it ends with.
+"""Errors that embinit raises for bad input, and the exit codes.
 
 A message names the thing, its location (file and line where there is one) and the mend.
 """
@@ -33,7 +33,7 @@ def counted(count: int, name: str) -> str:
 
 
 class InputError(ValueError):
-    """Something that the user gave can't be used. The text says what, where and what to do.
+    """Unusable input from the user. The message says what, where and how to correct it.
 
     A path, a word or a name in it may be anybody's, so it is made ``printable``.
     """

@@ -11,14 +11,14 @@ REGISTER, WORLDS = "embinit_register", "embinit_worlds"
 STRICT, DEBUG = "embinit_strict", "embinit_debug"
 
 SETTINGS = {
-    REGISTER: "judge nothing: embinit register sets it, to the number of seeds that it trains",
-    WORLDS: "judge claims that have a data draw for each seed on other draws than the registered "
-    "ones, FIRST or FIRST-LAST, such as 9000-9019; their tables are trained first",
+    REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
+    WORLDS: "judge claims with a data draw per seed on these data draws: FIRST or FIRST-LAST, such "
+    "as 9000-9019; missing embeddings are trained first",
 }
 """The settings that are no options."""
 
 SWITCHES = {
-    STRICT: "a claim that is UNDECIDED or NOT RUN fails",
+    STRICT: "tests of UNDECIDED and NOT RUN claims fail",
     DEBUG: "call the first run of each arm in this process, where breakpoint() and -s work; store "
     "and judge nothing",
 }
@@ -27,11 +27,11 @@ SWITCHES = {
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {
         "default": "micro",
-        "help": "how much is trained: a tier of a paper or of an experiment (default: micro)",
+        "help": "how much data and training: a tier of a paper or experiment (default: micro)",
     },
     "data-dir": {
         "default": None,
-        "help": "directory with real data and vectors (default: EMBINIT_DATA, else none)",
+        "help": "directory with real text and word vectors (default: the variable EMBINIT_DATA)",
     },
     "source": {
         "action": "append",
@@ -40,48 +40,47 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "read the embeddings NAME from a file of vectors or a Hugging Face directory; "
         "repeatable (default: from the data directory)",
     },
-    "device": {"default": "cpu", "help": "cpu, cuda, cuda:N (default: cpu)"},
+    "device": {"default": "cpu", "help": "cpu, cuda (all GPUs) or cuda:N (default: cpu)"},
     "engine": {
         "default": "local",
         "metavar": "local|ray[:ADDRESS]",
-        "help": "who trains: this machine, a Ray cluster at host:port or auto, or a new Ray "
-        "cluster on this machine (default: local)",
+        "help": "where to train: this machine (local), a new Ray cluster (ray), or a running "
+        "Ray cluster (ray:auto, ray:HOST:PORT) (default: local)",
     },
     "seeds": {
         "type": int,
         "default": None,
-        "help": "seeds per arm, in one interim analysis (default: the experiment's)",
+        "help": "judge once, with this number of seeds per arm (default: the experiment's numbers)",
     },
     "max-seeds": {
         "type": int,
         "default": None,
-        "help": "add seeds to claims that are UNDECIDED, twice as many each time, up to this "
-        "number (default: the experiment's, 20 on micro)",
+        "help": "add seeds to UNDECIDED claims up to this number, about doubling it each time "
+        "(default: the experiment's maximum, 20 on micro)",
     },
     "budget": {
         "type": float,
         "default": None,
         "metavar": "MINUTES",
-        "help": "start no later interim analysis after this time; the first ones, and those of "
-        "controls, are always made (default: no limit)",
+        "help": "add no more seeds after this time; every claim and control still gets its first "
+        "seeds (default: no limit)",
     },
     "baseline": {
         "default": None,
         "metavar": "VERDICTS",
-        "help": "an accepted verdicts.json: fail if one of its findings is lost, and print what "
-        "changed",
+        "help": "an accepted verdicts.json: print what changed, and fail if a claim is lost",
     },
     "store": {
         "default": ".embinit/store",
-        "help": "where runs are stored (default: .embinit/store)",
+        "help": "the folder of stored runs (default: .embinit/store)",
     },
     "no-train": {
         "action": "store_true",
         "default": False,
-        "help": "judge the stored runs and train nothing (default: train what is missing)",
+        "help": "judge the stored runs and train nothing (default: train missing runs)",
     },
     "report-dir": {
         "default": "reports/latest",
-        "help": "where index.html and verdicts.json go (default: reports/latest)",
+        "help": "the folder for index.html and verdicts.json (default: reports/latest)",
     },
 }

@@ -1,4 +1,4 @@
-"""Random streams, one per purpose, so that changing one thing leaves the other draws alone.
+"""Independent random streams, one per purpose: a change to one leaves the others alone.
 
 The arms of a seed share data order, dropout masks and every weight but the tables. A stream is
 keyed by a hash of seed and purpose, so streams are independent of one another.

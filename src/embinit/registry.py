@@ -1,4 +1,4 @@
-"""Names for inits, sources, tasks and the like, open to other packages through entry points.
+"""Registries of inits, sources and tasks, which other packages can extend by entry points.
 
 A package calls ``REGISTRY.register`` when it is imported, or names an object in its metadata under
 the registry's entry-point group; an entry point is loaded when its name is first looked up.
@@ -33,7 +33,7 @@ class Named(dict[str, T]):
 
 
 class Registry(Generic[T]):
-    """Objects by name, which other packages name under the entry-point group ``group``."""
+    """Objects by name; other packages add theirs as entry points of ``group``."""
 
     def __init__(self, noun: str, group: str) -> None:
         self._noun = noun

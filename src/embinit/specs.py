@@ -1,4 +1,4 @@
-"""The specs of runs: everything that decides the result of a run, and nothing else.
+"""Specifications of runs: everything that determines the result of a run.
 
 A run is a recipe and a seed, a frozen dataclass of plain values. Two runs with equal specs are the
 same run, whoever asks for it.

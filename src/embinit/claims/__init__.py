@@ -1,4 +1,4 @@
-"""Claims: what is stated, over which arms, and how the runs decide it."""
+"""Claims, their arms and comparisons, and how runs decide them."""
 
 from embinit.claims.audit import audited
 from embinit.claims.comparisons import (

@@ -107,7 +107,7 @@ def _in_words(computed: Interval) -> str:
 
 
 class Audit(Statement):
-    """A statement on a paper's own numbers. The test that it decorates returns the checks."""
+    """A decorator for a test of a paper's printed numbers; the test returns the checks."""
 
 
 audited = Audit

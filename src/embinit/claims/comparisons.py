@@ -69,7 +69,7 @@ def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A weighted sum of arms' measures, one value a seed.
+    """A weighted sum of scores of arms, with one value per seed.
 
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
     a quantity that is compared like any other. ``margin`` is that of ``<=``, ``>=`` and ``alike``,
@@ -88,7 +88,7 @@ class Quantity:
 
     @property
     def parts(self) -> Sequence[Sequence[Quantity]]:
-        """What it is computed from in another way than as a sum of terms, in groups."""
+        """The arms in groups, if the value is not a sum of terms."""
         return ()
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -163,7 +163,7 @@ class Quantity:
         return Comparison(self, Relation.NOT_BELOW, self._as_quantity(other))
 
     def alike(self, other: Quantity | float) -> Comparison:
-        """States that the two differ by less than the margin (two one-sided tests)."""
+        """Claim that the two means differ by less than the margin (two one-sided tests)."""
         return Comparison(self, Relation.ALIKE, self._as_quantity(other))
 
     def _as_quantity(self, other: Quantity | float) -> Quantity:
@@ -189,7 +189,7 @@ class Quantity:
             )
 
     def within(self, margin: Any) -> Quantity:
-        """The same quantity with another margin, a finite number above 0 in its unit."""
+        """The same quantity with another margin, a positive number in its unit."""
         number = isinstance(margin, numbers.Real) and not isinstance(margin, bool)
         if not number or not 0 < float(margin) < math.inf:
             raise InputError(
@@ -199,11 +199,11 @@ class Quantity:
         return replace(self, margin=float(margin), margin_given=True)
 
     def with_margin(self, margin: float) -> Quantity:
-        """The same quantity with a margin that was measured, 0 for none."""
+        """The same quantity with a measured margin; 0 means none."""
         return replace(self, margin=margin)
 
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms by another measure, in that measure's unit; InputError for an unknown one.
+        """The same arms, compared by another measure; InputError if it is unknown.
 
         The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
         metric's scale.
@@ -217,30 +217,30 @@ class Quantity:
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
     def at_epoch(self, epoch: int) -> Quantity:
-        """The validation metric after ``epoch`` epochs, counted from 1; unit and margin stay."""
+        """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""
         return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
 
     @property
     def over_epochs(self) -> Quantity:
-        """The metric on the validation split, averaged over the epochs; unit and margin stay."""
+        """The mean of the metric's curve over all epochs, with the same unit and margin."""
         return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
 
     @property
     def peak(self) -> Quantity:
-        """The best value of the metric's curve; unit and margin stay."""
+        """The best value of the metric's curve, with the same unit and margin."""
         return self.measured_by(measures.peak(self.measure), keep_margin=True)
 
     @property
     def peak_epoch(self) -> Quantity:
-        """The first epoch at which the metric's curve is at its best, without a margin."""
+        """The first epoch with the best value of the metric's curve, without a margin."""
         return self.measured_by(measures.peak_epoch(self.measure))
 
     def over_last(self, epochs: int) -> Quantity:
-        """The metric's curve, averaged over its last epochs; unit and margin stay."""
+        """The mean of the metric's curve over its last epochs, with the same unit and margin."""
         return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)
 
     def distance_from(self, reference: Sequence[float]) -> Quantity:
-        """The largest distance of the metric's curve from a reference of as many points."""
+        """The largest distance between the metric's curve and a curve of the same length."""
         return self.measured_by(measures.distance_from(self.measure, reference), keep_margin=True)
 
     def epochs_to(self, value: float) -> Quantity:
@@ -248,15 +248,15 @@ class Quantity:
         return self.measured_by(measures.epochs_to(self.measure, value))
 
     def with_seeds(self, seeds: int) -> Quantity:
-        """The same quantity over another number of replicates."""
+        """The same quantity with another number of seeds."""
         return replace(self, seeds=seeds)
 
     def on_other_seeds(self) -> Quantity:
-        """The same arms on other seeds: the second half of an A/A comparison."""
+        """The same arms with other seeds, for a comparison of an arm with itself."""
         return replace(self.in_role(Role.SECOND_HALF), label=f"{self.label} on other seeds")
 
     def in_role(self, role: Role) -> Quantity:
-        """The same arms on replicates of a further role."""
+        """The same arms with the seeds of another role."""
         terms = tuple(replace(term, role=term.role | role) for term in self.terms)
         return replace(self, terms=terms)
 
@@ -267,37 +267,37 @@ class Quantity:
 
     @property
     def trained(self) -> bool:
-        """Whether training decides the value; it decides no statistic of a given table."""
+        """Whether the value depends on training; a statistic of a given table does not."""
         runs = [term.run(0) for term in self.terms]
         if self.measure.of_start:
             return any(kind_of(run).random_tables for run in runs)
         return any(kind_of(run).random_scores for run in runs)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that the quantity is computed from."""
+        """All runs from which the quantity is computed."""
         return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
 
     def labels(self) -> dict[RunSpec, str]:
-        """Each run that the quantity is computed from, with its arm's name."""
+        """All runs from which the quantity is computed, with the names of their arms."""
         labels = {term.run(seed): term.label for seed in range(self.seeds) for term in self.terms}
         parts = [part for group in self.parts for part in group]
         return {run: label for part in parts for run, label in part.labels().items()} | labels
 
     def runs_of(self, seed: int) -> list[RunSpec]:
-        """The runs that the value of one replicate is computed from."""
+        """The runs from which the value of one seed is computed."""
         return [term.run(seed) for term in self.terms]
 
     def values(self, lookup: Lookup) -> list[float | None]:
-        """One value a seed; None where a run has no such measure."""
+        """One value per seed; None if a run lacks the measure."""
         return [self.value(seed, lookup) for seed in range(self.seeds)]
 
     def seed_of(self, replicate: int) -> int:
-        """A replicate's seed by which pairs are named: that of its first half."""
+        """The seed that names a pair: the seed of its first run."""
         first = (term.experiment.run(term.init, replicate) for term in self.terms)
         return next((run.seed for run in first), replicate)
 
     def lacking(self, lookup: Lookup) -> Lacking | None:
-        """The values that are missing; None where there is one for each seed."""
+        """The missing values in words; None if every seed has a value."""
         seeds = [seed for seed, value in enumerate(self.values(lookup)) if value is None]
         if not seeds:
             return None
@@ -309,7 +309,7 @@ class Quantity:
         return Lacking(reason, any(None not in results for results in made))
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
-        """The value of one replicate; None where a run has no such measure."""
+        """The value of one seed; None if a run lacks the measure."""
         total = self.shift
         for term in self.terms:
             result = lookup(term.run(seed))
@@ -337,7 +337,7 @@ class Lacking(NamedTuple):
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
-    """The slope of a measure by doublings of a width: least squares over log2 of x, one a seed.
+    """The change of a measure per doubling of x (least squares over log2 of x), per seed.
 
     A slope is a weighted sum of the arms' measures, so it is compared with 0 or another trend as
     any quantity is. ``arms`` are at least 3 pairs of x and an arm's measure (else InputError);
@@ -369,7 +369,7 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A statement on two quantities; ``spread`` is registered, and pooled in its decision."""
+    """A statement about two quantities; ``spread`` is a registered standard deviation."""
 
     left: Quantity
     relation: Relation
@@ -408,17 +408,17 @@ class Comparison:
     within = _refuses("({}).within", "a margin goes on an arm, as in a.within(0.5) >= b")
 
     def with_margin(self, margin: float) -> Comparison:
-        """The same comparison within a margin that was measured, 0 for none."""
+        """The same comparison with a measured margin; 0 means none."""
         sides = self.left.with_margin(margin), self.right.with_margin(margin)
         return replace(self, left=sides[0], right=sides[1])
 
     def runs(self) -> list[RunSpec]:
-        """Every run that the decision rests on."""
+        """All runs of the comparison."""
         return [*self.left.runs(), *self.right.runs()]
 
     @property
     def is_of_one_run(self) -> bool:
-        """Whether both sides are the same runs' numbers, so that nothing can differ."""
+        """Whether both sides are numbers of the same runs, and can't differ."""
         weights: dict[RunSpec, float] = {}
         for sign, side in ((1, self.left), (-1, self.right)):
             for term in side.terms:
@@ -427,11 +427,11 @@ class Comparison:
         return cancels and self.left.shift == self.right.shift
 
     def arms(self) -> list[RunSpec]:
-        """One run of each arm on either side."""
+        """One run of each arm."""
         return [run for side in (self.left, self.right) for run in side.with_seeds(1).runs()]
 
     def with_seeds(self, seeds: int) -> Comparison:
-        """The same comparison over another number of replicates."""
+        """The same comparison with another number of seeds."""
         return replace(self, left=self.left.with_seeds(seeds), right=self.right.with_seeds(seeds))
 
     def decide(self, lookup: Lookup, alpha: float, of: int = 1) -> Decision:
@@ -462,7 +462,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """A comparison decided, or why it could not be (``failed``: a run left no number)."""
+    """The verdict on a comparison, or why there is none (``failed``: a run has no score)."""
 
     comparison: Comparison
     outcome: Outcome | None
@@ -474,12 +474,12 @@ class Decision:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the comparison; NOT RUN where it could not be decided."""
+        """The verdict on the comparison; NOT RUN if it could not be decided."""
         return Verdict.NOT_RUN if self.outcome is None else self.outcome.verdict
 
     @property
     def open(self) -> bool:
-        """Whether more seeds could still decide the comparison."""
+        """Whether more seeds could decide the comparison."""
         outcome = self.outcome
         return outcome is not None and outcome.verdict is Verdict.UNDECIDED and not outcome.exact
 
@@ -491,7 +491,7 @@ class Decision:
 
     @property
     def hangs_on(self) -> int | None:
-        """The seed without which the decision would not stand; None where there is none."""
+        """A seed without which the verdict would be different; None if there is no such seed."""
         index = None if self.outcome is None else self.outcome.hangs_on
         return None if index is None else self.comparison.left.seed_of(index)
 

@@ -30,7 +30,7 @@ def positive_control(
     worse: str,
     name: str = "control-positive",
 ) -> Callable[..., None]:
-    """A control: the arm ``worse`` must be worse than the baseline, such as one without training.
+    """A positive control: the arm ``worse`` must be worse than the baseline.
 
     The metric says which way is worse. ``name`` is the last part of the id. Bind the test that it
     returns to a name that begins with ``test_``.

@@ -48,7 +48,7 @@ OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
 
 @dataclass(frozen=True)
 class Family:
-    """Claims of one origin that share one alpha.
+    """A group of claims with one origin that share one error rate.
 
     A claim's share is alpha / size, however many claims of the family are run, so a claim that is
     run alone gets the verdict that it gets in the whole suite.
@@ -68,7 +68,7 @@ class Family:
             object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
-        """This family's alpha for one claim on ``tier``; InputError where it has no size there."""
+        """The alpha of one claim on ``tier``; InputError if the family has no size there."""
         size = self.size_on(tier)
         if size is None:
             raise InputError(
@@ -79,7 +79,7 @@ class Family:
         return self.alpha / size
 
     def size_on(self, tier: str) -> int | None:
-        """The number of its claims on ``tier``; None where they are to be counted."""
+        """The number of claims on ``tier``; None if embinit counts them."""
         if self.size is None or isinstance(self.size, int):
             return self.size
         if tier not in self.size:
@@ -90,7 +90,7 @@ class Family:
         return self.size[tier]
 
     def counted(self, size: int) -> Family:
-        """The same family with the size that was counted."""
+        """The same family with a counted size."""
         return replace(self, size=size)
 
 
@@ -125,7 +125,7 @@ def family_rank(family: str) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class Claim(Statement):
-    """A directional statement, and the experiments in which it is tested.
+    """A statement about arms, with the experiments that test it.
 
     ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
     several. ``expects`` is for controls alone, the verdict that shows the machinery right.
@@ -143,7 +143,7 @@ class Claim(Statement):
 
     @property
     def origin(self) -> Origin:
-        """Whose statement it is."""
+        """Who makes the statement: the paper, its abstract, a summary, or embinit's authors."""
         return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class Claim(Statement):
             )
 
     def expects_verdict(self, verdict: Verdict) -> bool:
-        """Whether a control with this verdict came out as it should."""
+        """Whether a control must have this verdict."""
         return verdict is self.expects
 
 
@@ -201,7 +201,7 @@ def claim(
     expects: Verdict | None = None,
     equal: str | None = None,
 ) -> Statement:
-    """A decorator that makes a test a ``Claim``, whose attributes its arguments are.
+    """A decorator that makes a test function a claim; its arguments describe the claim.
 
     What can't be used, such as an id of another form, fails this claim alone when it is read.
     """

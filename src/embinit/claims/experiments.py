@@ -17,7 +17,7 @@ from embinit.specs import RunSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A task and a setting, in which arms are compared over ``seeds`` replicates.
+    """A task and a setting in which arms are compared over several seeds.
 
     Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
     ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``changes`` says how
@@ -52,31 +52,31 @@ class Experiment:
 
     @property
     def replicates(self) -> str:
-        """What varies from seed to seed besides the random streams, in words; "" for nothing."""
+        """What differs between seeds besides random numbers, in words; "" for nothing."""
         return ""
 
     @property
     def measures_noise(self) -> bool:
-        """Whether a session measures the margins itself, on seeds that no claim uses."""
+        """Whether a session measures the margins, with seeds that no claim uses."""
         return False
 
     @property
     def task(self) -> str:
-        """The name of what is trained on, or of the function that trains."""
+        """The name of the task, or of the training function."""
         return self.run(self.baseline, 0).recipe.task
 
     def run(self, arm: str, index: int, role: Role = Role.CLAIM) -> RunSpec:
-        """The spec of a role's replicate of an arm; InputError where there is no such arm."""
+        """The spec of one run of an arm; InputError if there is no such arm."""
         raise NotImplementedError
 
     def measure(self, name: str) -> Measure:
-        """The measure of a name that its runs leave; InputError for an unknown one."""
+        """The measure with this name; InputError if the runs have no such measure."""
         return measures.measure(name)
 
     def label(self, arm: str) -> str:
-        """The arm's name as the paper writes it."""
+        """The arm's name in the paper."""
         return arm
 
     def changed(self, says: str = "", **changes: Any) -> Self:
-        """The same experiment with other fields; ``says`` is the change in arms' labels."""
+        """The same experiment with other fields; ``says`` describes the change in labels."""
         return replace(self, **{"changes": f"{self.changes} {says}".strip(), **changes})

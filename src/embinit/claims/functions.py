@@ -87,7 +87,7 @@ def experiment(
     most_seeds: int | None = MOST_SEEDS,
     sizes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Experiments:
-    """An experiment on a training function, on any tier; InputError for what can't be used.
+    """An experiment with a training function; InputError for unusable arguments.
 
     Args:
         name: What it is called in the ids of claims.
@@ -183,7 +183,7 @@ class Experiments:
 
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """The arms of a grid, each named by its settings, such as ``lr=0.1, depth=2``."""
+    """One arm for each combination of values, with names such as ``lr=0.1, depth=2``."""
     names = list(values)
     return {
         ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(

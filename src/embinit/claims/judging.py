@@ -37,7 +37,7 @@ UNDERPOWERED = "underpowered"
 
 @dataclass(frozen=True)
 class Case:
-    """A claim read in one experiment: what it compares there, and why it can't be tested."""
+    """A claim in one experiment: its comparisons there, and why it can't be tested."""
 
     claim: Claim
     experiment: Experiment
@@ -53,7 +53,7 @@ class Case:
 
     @property
     def obstacle(self) -> str | None:
-        """Why the claim can't be tested in its experiment at all; None where it can."""
+        """Why the claim can't be tested in its experiment; None if it can."""
         return self.unequal or self.unmeasured or self.too_coarse
 
     @property
@@ -63,20 +63,20 @@ class Case:
 
     @property
     def key(self) -> str:
-        """The key of its line in a lock: its id, and the tier."""
+        """The key of the claim's line in claims.lock: the id and the tier."""
         return f"{self.id} on {self.experiment.tier}"
 
     @property
     def line(self) -> Mapping[str, Any] | None:
-        """Its line in the lock; None without one."""
+        """The claim's line in claims.lock; None without one."""
         return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
     def looks(self) -> tuple[Look, ...]:
-        """The schedule of looks at the claim; see ``looks.schedule``."""
+        """The planned interim analyses of the claim; see ``looks.schedule``."""
         return schedule(self.experiment.seeds, self.experiment.most_seeds, self.alpha)
 
     def seeds_of_looks(self) -> tuple[int, ...]:
-        """The seeds of each look, in order."""
+        """The number of seeds of each interim analysis, in order."""
         return seeds_of_looks(self.experiment.seeds, self.experiment.most_seeds)
 
     @property
@@ -85,27 +85,27 @@ class Case:
         return self.claim.family.share(self.experiment.tier)
 
     def runs(self) -> list[RunSpec]:
-        """Every run that the claim's first look takes; none where it can't be tested."""
+        """The runs of the first interim analysis; none if the claim can't be tested."""
         if self.obstacle:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
     def first_runs(self) -> list[RunSpec]:
-        """Every run that it takes until its first look is over; none where it can't be tested."""
+        """All runs until the first verdict, with those for margins; none if untestable."""
         return [*self.noise_runs(), *self.runs()]
 
     def noise_runs(self) -> list[RunSpec]:
-        """The runs that its margins are measured on in the session; none where they are known."""
+        """The runs that measure the margins in this session; none if the margins are known."""
         if self.obstacle or not self.experiment.measures_noise:
             return []
         return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
 
     def measures_margin(self, comparison: Comparison) -> bool:
-        """Whether the margin of one of its comparisons is measured in the session."""
+        """Whether this session measures the margin of a comparison."""
         return self.experiment.measures_noise and not margin_given(comparison)
 
     def comparisons_seen(self, lookup: Lookup) -> tuple[Comparison, ...]:
-        """Its comparisons, with the margins that its noise runs leave where they measure them."""
+        """The comparisons, with measured margins."""
         if not self.experiment.measures_noise:
             return self.comparisons
         return tuple(within_own_noise(each, lookup) for each in self.comparisons)
@@ -117,7 +117,7 @@ def read(
     family: Family | None = None,
     lock: Lock | None = None,
 ) -> Case:
-    """Reads a claim, training nothing; else InputError. By default its lock is its file's."""
+    """Read a claim without training, by default with the claims.lock of its file; or InputError."""
     claim = claim_of(test)
     if family is not None:
         claim = replace(claim, family=family, on=None)
@@ -179,7 +179,7 @@ def _underpowered(case: Case, comparison: Comparison) -> str | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim as it came out; ``failures`` says why runs could not be made, or left no number."""
+    """The verdict on a claim; ``failures`` are the reasons why runs failed or have no score."""
 
     case: Case
     looks: tuple[Look, ...]
@@ -188,12 +188,12 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """The claim's verdict: it holds if all of its comparisons do, and falls if one does."""
+        """The verdict: SUPPORTED if all comparisons are; one comparison can refute the claim."""
         return verdict_of(self.decisions)
 
     @property
     def as_expected(self) -> bool | None:
-        """Whether a control came out as it should; None where it says nothing, and for a claim."""
+        """Whether a control has its correct verdict; None if undecided, and for claims."""
         claim = self.case.claim
         # A control that lacks its data says nothing; one whose budget was caught says it all.
         idle = self.verdict is Verdict.NOT_RUN and not self.case.unequal
@@ -205,7 +205,7 @@ class Judgement:
 
     @property
     def is_too_weak(self) -> bool:
-        """Whether a positive control's seeds are too few to find what it trains."""
+        """Whether a positive control has too few seeds to detect the difference."""
         known = self.case.claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED)
         return known and self.verdict is Verdict.UNDECIDED
 
@@ -216,7 +216,7 @@ class Judgement:
 
     @property
     def reason(self) -> str:
-        """Why a comparison wasn't decided, or what a negative control's p-values look like."""
+        """Why a comparison was not decided, or what is wrong with a negative control."""
         reasons = dict.fromkeys(each.reason for each in self.decisions if each.reason)
         if not reasons and self.case.claim.expects is Verdict.NO_EFFECT:
             return (
@@ -242,7 +242,7 @@ def judge(
     *,
     may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
 ) -> Judgement:
-    """Decides a claim in one experiment, training what the session's store lacks.
+    """Train the missing runs of a claim in one experiment, and return its verdict.
 
     A claim that was read already (a ``Case``) needs no experiment. ``may_go_on`` decides whether a
     further look at the given runs may begin. A claim that can't be read, or a run that can't be

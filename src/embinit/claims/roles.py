@@ -12,14 +12,14 @@ SEEDS_OF_A_ROLE = 1000
 
 
 class Role(Flag):
-    """What a replicate is for; a control's second half is registered too, so that roles combine."""
+    """The purpose of a run: judging, registering, or the second half of a control."""
 
     CLAIM = 0
     SECOND_HALF = auto()  # of a control: the same arm on other seeds
     REGISTRATION = auto()  # of standard deviations and margins
 
     def seed(self, index: int) -> int:
-        """The seed of a role's replicate; InputError where the role has none left."""
+        """The seed of a run with this role; InputError if the role has no seeds left."""
         if not 0 <= index < SEEDS_OF_A_ROLE:
             raise InputError(
                 f"replicate {index} has no seed: there are {SEEDS_OF_A_ROLE} of each role; ask "

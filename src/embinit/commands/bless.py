@@ -16,9 +16,9 @@ def add_bless(commands: Any) -> None:
     bless.add_argument("--to", type=Path, default=Path("reports/reference"))
     lacking = bless.add_mutually_exclusive_group()
     lacking.add_argument(
-        "--keep", action="store_true", help="keep the baseline's claims that the report lacks"
+        "--keep", action="store_true", help="keep old verdicts of claims that the report lacks"
     )
-    lacking.add_argument("--anyway", action="store_true", help="drop them")
+    lacking.add_argument("--anyway", action="store_true", help="drop these verdicts")
     bless.set_defaults(run=_bless)
 
 

@@ -22,16 +22,14 @@ if TYPE_CHECKING:
 
 def add_check(commands: Any) -> None:
     """Adds the command to the parser's."""
-    check = commands.add_parser(
-        "check", help="check that a session's runs and controls are in order"
-    )
+    check = commands.add_parser("check", help="check that no run or control of a session failed")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
     add_baseline(check)
     check.add_argument(
         "--since",
         type=finite,
         metavar="SECONDS",
-        help="refuse a session that began before this time, in seconds since the epoch (date +%%s)",
+        help="refuse a verdicts.json of a session that began before this time (date +%%s)",
     )
     check.set_defaults(run=_check)
 
@@ -42,14 +40,14 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict",
         action="store_true",
-        help="fail also if a claim that was SUPPORTED is UNDECIDED (default: only if its effect "
-        "cannot be what it was)",
+        help="also fail if a SUPPORTED claim is now UNDECIDED (default: only if the new interval "
+        "excludes the old difference)",
     )
     command.add_argument(
         "--fail-on",
         metavar="moved[=MARGINS]",
-        help="fail also if a difference moved from the baseline's by more margins (default: print "
-        "it; moved alone: 1)",
+        help="also fail if a difference moved by more than MARGINS margins since the baseline "
+        "(default: print it; without a number: 1)",
     )
 
 

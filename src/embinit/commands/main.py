@@ -1,4 +1,4 @@
-"""The program ``embinit``: its parser, and the status that it ends with."""
+"""The command ``embinit``: its parser and its exit status."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
 
 def _parsers(asked: str) -> tuple[Parser, Mapping[str, Parser]]:
     """The parser, and that of each command: with the entry points' one ``asked``, or all for ""."""
-    parser = Parser(prog="embinit", description="Claims that train models.")
+    parser = Parser(prog="embinit", description="Test claims about training.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for add in (

@@ -22,7 +22,7 @@ def add_prepare(commands: Any) -> None:
         dest="data_dir",
         type=Path,
         default=os.environ.get("EMBINIT_DATA") or None,
-        help="directory with real data (default: EMBINIT_DATA)",
+        help="directory with real text (default: the variable EMBINIT_DATA)",
     )
     prepare.add_argument(
         "--source",
@@ -31,7 +31,7 @@ def add_prepare(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=PATH",
-        help="as for pytest",
+        help="as --embinit-source of pytest",
     )
     prepare.add_argument("--to", type=Path, required=True, help="the new data directory")
     prepare.set_defaults(run=_prepare)

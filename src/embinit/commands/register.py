@@ -18,14 +18,14 @@ def add_register(commands: Any) -> None:
         allow_abbrev=False,
         help="preregister claims in claims.lock before their runs",
         usage="embinit register [CLAIMS] [--seeds SEEDS] [ARGUMENT OF PYTEST ...]",
-        epilog="CLAIMS comes first: a folder or files (default: claims). Further arguments "
-        "go to pytest, such as -n 4 or --tier sample, and everything after --.",
+        epilog="CLAIMS is a folder or files, and comes first (default: claims). Other arguments go "
+        "to pytest, such as -n 4 or --tier sample, and everything after --.",
     )
     register.add_argument(
         "--seeds",
         type=int,
         default=10,
-        help="measure missing standard deviations on this number of seeds, which no claim uses; "
+        help="measure missing standard deviations with this number of seeds that no claim uses; "
         "0 measures nothing (default: 10)",
     )
     register.set_defaults(run=_register)

@@ -20,27 +20,27 @@ def add_report(commands: Any) -> None:
         "report",
         allow_abbrev=False,
         help="render an HTML page or Markdown from verdicts.json, or judge several stores",
-        epilog="With --store everything after -- goes to pytest, such as -- --embinit-tier sample.",
+        epilog="With --store, arguments after -- go to pytest, such as -- --embinit-tier sample.",
     )
     report.add_argument(
         "verdicts",
         type=Path,
         nargs="*",
         default=[LATEST / "verdicts.json"],
-        help="one or more verdicts.json, of one tier each",
+        help="one or more verdicts.json, each of another tier",
     )
     form = report.add_mutually_exclusive_group()
-    form.add_argument("--to", type=Path, default=Path("report.html"), help="the page's file")
+    form.add_argument("--to", type=Path, default=Path("report.html"), help="the HTML file")
     form.add_argument("--markdown", action="store_true", help="print Markdown instead")
     form.add_argument(
         "--store",
         type=Path,
         action="append",
-        help="judge the claims by this store's runs; repeatable, the first store has priority",
+        help="judge the claims with the runs of this store; repeatable, the first has priority",
     )
     add_baseline(report)
     stores = report.add_argument_group("with --store")
-    stores.add_argument("--claims", default="claims/", help="where they are (default: claims/)")
+    stores.add_argument("--claims", default="claims/", help="a folder (default: claims/)")
     stores.add_argument("--report-dir", type=Path, default=LATEST, help=f"(default: {LATEST})")
     report.set_defaults(run=_report)
 

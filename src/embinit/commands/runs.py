@@ -23,7 +23,7 @@ def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
     runs = commands.add_parser("runs", help="list the runs of a store, or show one")
     runs.add_argument(
-        "key", nargs="?", help="show the runs whose key begins like this, also failed ones"
+        "key", nargs="?", help="show the runs whose key begins with KEY, also failed runs"
     )
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
     runs.set_defaults(run=_runs)

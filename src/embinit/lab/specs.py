@@ -274,9 +274,10 @@ class ModelRecipe(Recipe, Generic[P]):
 
     @property
     def stacking(self) -> object:
-        """The shapes of its tensors, and what its runs share."""
+        """The shapes of its tensors, and what its runs share; output tables are each run's own."""
         learned = self.positions.kind == LEARNED
-        return (self.data, self.model, self.training, learned)
+        body = self.model and replace(self.model, output_width=None, coupled=False)
+        return (self.data, body, self.training, learned)
 
     def in_world(self, world: int | str) -> Self:
         """The recipe with its data and its source in another world, a number or ``ANY_WORLD``."""

@@ -1,4 +1,4 @@
-"""Papers whose findings are claims, one object for each paper.
+"""Papers with their claims, one object for each paper.
 
 A package registers its paper under the entry-point group ``embinit.papers``. Claims name their
 paper by the first part of their id; one whose paper nobody registered is tested like any other.

@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
-    group = parser.getgroup("embinit", "embinit: claims that train models")
+    group = parser.getgroup("embinit", "embinit: test claims about training")
     for name, settings in OPTIONS.items():
         short = [f"--{name}"] if name in wanted or "all" in wanted else []
         dest = f"embinit_{name.replace('-', '_')}"

@@ -125,7 +125,7 @@ def render(
     others: Sequence[Mapping[str, Any]] = (),
     since: Since | None = None,
 ) -> str:
-    """The page as HTML text, with curves of the runs whose ``results`` are given by key.
+    """Render the report as HTML text; ``results`` has the runs of the curves by key.
 
     ``others`` are documents of other tiers, ``since`` what changed since a baseline (None without
     one).
@@ -141,7 +141,7 @@ def write_report(
     directory: Path,
     blessed: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Writes verdicts.json and index.html, and returns the page's path.
+    """Write verdicts.json and index.html, and return the path of the page.
 
     OutputError if it can't be written.
     """

@@ -38,7 +38,8 @@ INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
 LISTS = {
     "Replicates": (REPLICATES,),
     "Does not replicate, or is mixed": (FAILS, MIXED),
-    "Inconclusive, or not run": (INCONCLUSIVE, NOT_RUN),
+    "Inconclusive": (INCONCLUSIVE,),
+    "Not run": (NOT_RUN,),
 }
 """The lists that the report begins with, and the outcomes in each."""
 
@@ -277,15 +278,17 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     return found
 
 
-def lists(every: Iterable[Table]) -> dict[str, dict[str, list[str]]]:
+def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
     """The titles of all findings by kind of data, real text first, and outcome; *mixed* is said."""
-    told: dict[str, dict[str, list[str]]] = {}
+    kinds = {column for table in every for _, column in table.columns}
+    ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
+    groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
     for table in every:
         for says, cells in table.rows:
-            for (_, column), cell in zip(table.columns, cells, strict=True):
-                if cell is not None:
-                    groups = told.setdefault(column, {name: [] for name in LISTS})
-                    name = next(name for name in LISTS if cell["outcome"] in LISTS[name])
-                    said = f" ({cell['outcome']})" if cell["outcome"] in (MIXED, NOT_RUN) else ""
-                    groups[name].append(says + said)
-    return dict(sorted(told.items(), key=lambda one: SYNTHETIC in one[0]))
+            found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
+            for kind, titles in groups.items():
+                cell = found.get(kind)
+                word = NOT_RUN if cell is None else cell["outcome"]
+                name = next(name for name in LISTS if word in LISTS[name])
+                titles[name].append(f"{says} ({MIXED})" if word == MIXED else says)
+    return groups

@@ -36,7 +36,7 @@ def compare(
     pairing: Pairing = Pairing.BY_SEED,
     leave_one_out: bool = True,
 ) -> Outcome:
-    """Decides ``left relation right`` from values, by default one a seed and paired by it.
+    """Decide ``left relation right`` from values; by default paired, with one per seed.
 
     At ``alpha`` the statement is SUPPORTED, at ``alpha_against`` (by default the same) REFUTED or
     has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and

@@ -34,7 +34,7 @@ ENOUGH_REGISTERED = 10
 
 
 class Verdict(StrEnum):
-    """The decision on a claim."""
+    """The verdict on a claim or on a comparison."""
 
     SUPPORTED = "SUPPORTED"
     REFUTED = "REFUTED"
@@ -48,7 +48,7 @@ VERDICTS = tuple(map(str, Verdict))
 
 
 class Relation(StrEnum):
-    """The relation that a claim states between two quantities."""
+    """The relation between two quantities that a claim states."""
 
     BELOW = "<"
     ABOVE = ">"
@@ -58,17 +58,17 @@ class Relation(StrEnum):
 
     @property
     def symbol(self) -> str:
-        """The relation as people write it."""
+        """The symbol of the relation, for people."""
         return {"<=": "≤", ">=": "≥", "~": "≈"}.get(self.value, self.value)
 
     @property
     def uses_margin(self) -> bool:
-        """Whether a margin decides it; ``<`` and ``>`` are tested against 0."""
+        """Whether the test uses the margin; ``<`` and ``>`` are tested against 0."""
         return self not in (Relation.BELOW, Relation.ABOVE)
 
     @property
     def says(self) -> str:
-        """The statement on the mean difference, left minus right, for people."""
+        """The statement about the mean difference (left minus right), for people."""
         return {
             "<": "is below 0",
             ">": "is above 0",
@@ -78,7 +78,7 @@ class Relation(StrEnum):
         }[self.value]
 
     def bounds(self, margin: float) -> tuple[float, float]:
-        """The range of mean differences in which the statement holds; an open end is infinite."""
+        """The range of mean differences for which the statement is true; it may be infinite."""
         edge = margin if self.uses_margin else 0.0
         low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
         return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge

@@ -9,10 +9,11 @@ K masked positions a sentence, O the output table's width; other shapes are ``tr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -25,7 +26,8 @@ from embinit.lab.models.layers import (
     draw_xavier,
     no_dropout,
 )
-from embinit.lab.models.losses import OutputLayer
+from embinit.lab.models.losses import NOTHING, OutputLayer, cross_entropy
+from embinit.lab.models.masking import Masked
 from embinit.lab.models.sizes import Parameters, output_width
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelSpec
@@ -33,59 +35,102 @@ from embinit.lab.tables.inits import NORMAL_SIGMA
 from embinit.randomness import stream
 
 
-class MaskedLanguageModel(nn.Module):
-    """R encoders that predict masked words."""
+class MaskedHead(nn.Module):
+    """The layers from hidden words to logits, for the H runs of a stack with one output width."""
 
-    def __init__(self, encoder: StackedTransformer) -> None:
-        """A head on ``encoder``, by the spec in the encoder's shape."""
+    runs: Int[Tensor, " H"]
+
+    def __init__(self, shape: ModelShape, separate: int | None, runs: Sequence[int]) -> None:
+        """The head of ``runs``, whose output table is ``separate`` wide or the input table."""
         super().__init__()
-        shape, runs = encoder.shape, encoder.runs
-        separate = output_width(shape.spec)
         width = shape.spec.table_width if separate is None else separate
-        self.encoder = encoder
-        self.dense = StackedLinear(runs, shape.spec.dim, width, shape.precision)
-        self.norm = StackedLayerNorm(runs, width)
-        self.bias = nn.Parameter(torch.zeros(runs, 1, shape.encoder_vocabulary))
+        self.dense = StackedLinear(len(runs), shape.spec.dim, width, shape.precision)
+        self.norm = StackedLayerNorm(len(runs), width)
+        self.bias = nn.Parameter(torch.zeros(len(runs), 1, shape.encoder_vocabulary))
         self.output_table = None
         if separate is not None:
-            self.output_table = nn.Parameter(torch.empty(runs, shape.encoder_vocabulary, width))
+            rows = shape.encoder_vocabulary
+            self.output_table = nn.Parameter(torch.empty(len(runs), rows, width))
         self.dtype = PRECISIONS[shape.precision]
+        self.register_buffer("runs", torch.tensor(runs), persistent=False)
+
+    def own(self, of_all: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "H ..."]:
+        """This head's runs of ``of_all``."""
+        return of_all if len(of_all) == len(self.runs) else of_all.index_select(0, self.runs)
+
+    def forward(self, hidden: Float[Tensor, "H M D"]) -> Float[Tensor, "H M O"]:
+        """The vectors that are multiplied by the output table."""
+        read: Tensor = self.norm(F.gelu(self.dense(hidden)))
+        return read
+
+    def output(self, input_table: Float[Tensor, "R N E"]) -> OutputLayer:
+        """The output layer: the output table's transpose and its bias."""
+        table = self.own(input_table) if self.output_table is None else self.output_table
+        return OutputLayer(table.transpose(1, 2), self.bias, self.dtype)
+
+    def initialise(self, place: int, seed: int) -> None:
+        """Initialises the run at ``place`` randomly, each tensor from its own random stream."""
+        draw_xavier(self.dense, place, stream(seed, "weights/head"))
+        if self.output_table is not None:
+            own = self.output_table.detach()[place]
+            drawn = torch.randn(own.shape, generator=stream(seed, "embedding/output"))
+            own.copy_(drawn * NORMAL_SIGMA)
+
+
+class MaskedLanguageModel(nn.Module):
+    """R encoders that predict masked words; runs of one output width share a head."""
+
+    _place: Int[Tensor, " R"]
+
+    def __init__(self, encoder: StackedTransformer, models: Sequence[ModelSpec]) -> None:
+        """Heads on ``encoder``, by each run's model."""
+        super().__init__()
+        self.encoder = encoder
+        runs_of: dict[int | None, list[int]] = {}
+        for run, model in enumerate(models):
+            runs_of.setdefault(output_width(model), []).append(run)
+        self.heads = [MaskedHead(encoder.shape, *item) for item in runs_of.items()]
+        self._registered = nn.ModuleList(self.heads)
+        order = torch.tensor([run for runs in runs_of.values() for run in runs])
+        self.register_buffer("_place", order.argsort(), persistent=False)
 
     @classmethod
     def empty(cls, shape: ModelShape) -> MaskedLanguageModel:
         """One run's model whose tensors have shapes and no values, for counting."""
         encoder = StackedTransformer.empty(shape)
         with torch.device("meta"):
-            return cls(encoder)
+            return cls(encoder, [shape.spec])
 
     def forward(
         self,
         ids: Int[Tensor, "S B T"],
         positions: Int[Tensor, "S B K"],
         dropout: Dropout = no_dropout,
-    ) -> Float[Tensor, "R BK O"]:
-        """The vectors that are multiplied by the output table, at the masked ``positions``."""
+    ) -> list[tuple[MaskedHead, Float[Tensor, "H BK O"], OutputLayer]]:
+        """Each head's vectors at the masked ``positions``, and the layer that reads them."""
         x, _ = self.encoder.encode(ids, dropout)
         runs, (_, batch, most) = self.encoder.runs, positions.shape
         index = positions.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
         hidden = x.view(runs, batch, -1, x.shape[-1]).gather(2, index).flatten(1, 2)
-        read: Tensor = self.norm(F.gelu(self.dense(hidden)))
-        return read
-
-    def output(self) -> OutputLayer:
-        """The output layer: the output table's transpose and its bias."""
         table = self.encoder.encoder_embedding.table
-        if self.output_table is not None:
-            table = self.output_table
-        return OutputLayer(table.transpose(1, 2), self.bias, self.dtype)
+        return [(head, head(head.own(hidden)), head.output(table)) for head in self.heads]
 
-    def initialise(self, run: int, seed: int) -> None:
-        """Initialises the head randomly, each tensor from its own random stream."""
-        draw_xavier(self.dense, run, stream(seed, "weights/head"))
-        if self.output_table is not None:
-            own = self.output_table.detach()[run]
-            drawn = torch.randn(own.shape, generator=stream(seed, "embedding/output"))
-            own.copy_(drawn * NORMAL_SIGMA)
+    def losses(
+        self, masked: Masked, dropout: Dropout
+    ) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
+        """Each run's summed cross-entropy, and the number of masked words that it is of."""
+        labels = masked.labels.expand(self.encoder.runs, -1)
+        losses = [
+            cross_entropy(read, layer, head.own(labels))[0]
+            for head, read, layer in self(masked.seen, masked.positions, dropout)
+        ]
+        return torch.cat(losses)[self._place], (masked.labels != NOTHING).sum(dim=1)
+
+    def initialise(self, seeds: Sequence[int]) -> None:
+        """Initialises the heads, by each run's seed."""
+        for head in self.heads:
+            for place, run in enumerate(head.runs.tolist()):
+                head.initialise(place, seeds[run])
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class StackedTrainer(ABC, Generic[Model]):
         whole = [each for each in learnt if each not in self.per_run_parameters]
         groups = defaultdict(list, {1.0: whole} if whole else {})
         for parameter, of_each_run in self.per_run_parameters.items():
-            of_runs = times if parameter in tables else [1.0] * self.runs
+            of_runs = times if parameter in tables else [1.0] * len(of_each_run)
             for of_run, factor in zip(of_each_run, of_runs, strict=True):
                 groups[factor].append(of_run)
         # A rate that changes is a tensor, of which every factor has its own.

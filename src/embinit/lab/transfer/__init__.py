@@ -54,6 +54,11 @@ class TransferKind(ModelKind[TransferSpec]):
         # On cores of 2026 a run of micro takes 7 to 20 s where this alone would tell 1.4.
         return 8 * (of_text + width * sum(tuning))
 
+    def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
+        """The largest useful cohort: on a core more runs are hardly faster, and stored later."""
+        most = super().stacked(run, device)
+        return min(most, 4) if device == "cpu" else most
+
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
         """Parameter counts at pre-training and at fine-tuning."""
         from embinit.lab.models.sizes import parameters_of

@@ -104,7 +104,7 @@ def train(
     if max(seeds) - min(seeds) >= NEXT_TIME:
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
     graph_cache.clear()  # another kind of run may have left its trainer on the GPU
-    first = cohort.runs[0]
+    first = max(cohort.runs, key=lambda run: parameters_of(run).pretraining)
     data = prepare(first.recipe.data, data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
     shape = MaskedModelShape(

@@ -12,8 +12,7 @@ from torch import Tensor
 from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState
-from embinit.lab.models.layers import Dropout, no_dropout
-from embinit.lab.models.losses import cross_entropy
+from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.masked_language_model import MaskedLanguageModel
 from embinit.lab.models.masking import Masked, mask_tokens
 from embinit.lab.training.optimizers import lr_factor
@@ -34,9 +33,10 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
         self.masking = [stream(seed, "masking", device) for seed in initial.seeds]
         # A tensor, so that a recorded step reads each step's own rate.
         self.rate = torch.zeros((), device=device)
-        model = MaskedLanguageModel(initial.model())
-        for run, spec in enumerate(initial.specs):
-            model.initialise(run, spec.seed)
+        model = MaskedLanguageModel(
+            initial.model(), [spec.recipe.architecture for spec in initial.specs]
+        )
+        model.initialise([spec.seed for spec in initial.specs])
         super().__init__(initial, model, self.spec, device, "/pretraining", self.rate, self.masking)
 
     def run(self, progress: Progress) -> None:
@@ -54,7 +54,7 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the sentences ``chosen``, cut to ``source`` words."""
         masked = self._mask(self.data.train, chosen, source, self.masking)
-        return self._losses(Masked(*map(self.per_run, masked)), self.dropout)
+        return self.model.losses(Masked(*map(self.per_run, masked)), self.dropout)
 
     def _mask(
         self,
@@ -67,16 +67,13 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
         words = self.model.encoder.shape.encoder_vocabulary
         return mask_tokens(ids, words, self.spec.share, generators)
 
-    def _losses(self, masked: Masked, dropout: Dropout) -> Losses:
-        read = self.model(masked.seen, masked.positions, dropout)
-        return cross_entropy(read, self.model.output(), masked.labels)
-
     def validate(self) -> None:
         """Measures the validation split."""
         split, generators = self.data.validation, [stream(0, "masking/validation", self.device)]
 
         def losses(batch: Tensor) -> Losses:
             longest = int(split.lengths[batch].max())
-            return self._losses(self._mask(split, batch[None], longest, generators), no_dropout)
+            masked = self._mask(split, batch[None], longest, generators)
+            return self.model.losses(masked, no_dropout)
 
         self.curves.validation_loss.append(self.mean_loss(split, losses))
