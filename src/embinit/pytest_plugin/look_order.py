@@ -16,9 +16,6 @@ from embinit.specs import RunSpec
 if TYPE_CHECKING:
     from embinit.pytest_plugin.training import Training
 
-LOOKS_AHEAD = 4
-"""The looks that a CPU trains at once. A GPU trains all that are next, in as large stacks."""
-
 STALE_SHARE = 20
 """The looks are put in order again once one in so many has ended, so that order costs little."""
 
@@ -96,14 +93,12 @@ class LookOrder:
                 self._claims_of.setdefault(run, []).append(case.id)
 
     def _hand_out(self) -> None:
-        """Puts the runs of the most promising looks before all that wait."""
+        """Puts the runs of all pending looks in order; the later ones make stacks larger."""
         self._changed = 0
         order = by_decisions_per_second([*self._pending.values()])
         if not self._options.in_time(self._owed_seconds(order)):
             order = [look for look in order if look.is_owed]
-        on_gpu = self._options.option("device") != "cpu"
-        ahead = order if on_gpu else order[: max(LOOKS_AHEAD, len(order) // STALE_SHARE)]
-        self._training.session.want((run for look in ahead for run in look.costs), first=True)
+        self._training.session.want((run for look in order for run in look.costs), first=True)
 
     def longer_than_budget(self) -> list[str]:
         """A line where what is owed takes longer than the budget."""

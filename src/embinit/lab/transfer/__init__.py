@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
+from embinit.lab.kinds import FEW_RUNS, WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
 from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
@@ -57,7 +57,7 @@ class TransferKind(ModelKind[TransferSpec]):
     def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
         """The largest useful cohort: on a core more runs are hardly faster, and stored later."""
         most = super().stacked(run, device)
-        return min(most, 4) if device == "cpu" else most
+        return min(most, FEW_RUNS) if device == "cpu" else most
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
         """Parameter counts at pre-training and at fine-tuning."""
