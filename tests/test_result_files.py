@@ -288,8 +288,11 @@ CASES = [
     ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], REFUSED,
      "r.csv:8: 'new' has the numbers of 'base'"),
     ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED, "twice or more"),
-    ("a few numbers alike", "r.csv", rows("arm,acc", "{arm},{score}", (90, 91, 90, 92),
-     (91, 90, 92, 90)), [], DISCARD, "discard new"),
+    *((f"a few numbers alike, of {n}", "r.csv", rows("arm,acc", "{arm},{score}",
+       [k / n for k in (90, 91, 92)], [k / n for k in (91, 90, 92)]), [], DISCARD, "discard new")
+      for n in (1, 97)),
+    ("a step of each run", "r.csv", rows("config,id,step,loss",
+     "{arm},{arm}{seed},{seed}0,{score}"), [], KEEP, "keep new"),
     # Units.
     ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED, "mean, sd and n"),
     ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED, "stderr; give sd"),

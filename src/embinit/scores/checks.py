@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 IN_ORDER = -3.5
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
+
+MOST_ITEMS = 300
+"""Scores may be shares of so many items, as 0.8333 of 6: few numbers, though of many digits."""
 
 LEAST_IN_ORDER = 4
 """An arm has so many numbers at least where their order is looked at."""
@@ -53,8 +57,13 @@ def _copied(values: Sequence[float], others: Sequence[float]) -> bool:
     """Whether numbers that others are too, in any order, are so by chance less than 1e-5 often."""
     if not values:
         return False
-    unit = min(Decimal(repr(value)).normalize().as_tuple().exponent for value in values)
-    size = math.log(1 + (max(values) - min(values)) / 10.0 ** int(unit))
+    shares = [Fraction(value).limit_denominator(MOST_ITEMS) for value in values]
+    if all(abs(share - value) < 1e-6 for share, value in zip(shares, values, strict=True)):
+        unit = 1.0 / max(share.denominator for share in shares)
+    else:
+        digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
+        unit = 10.0 ** min(map(int, digits))
+    size = math.log(1 + (max(values) - min(values)) / unit)
     ways = 0.0 if values == others else math.lgamma(1 + len(values))
     return ways - len(values) * size < math.log(1e-5)
 

@@ -186,7 +186,7 @@ def _require_runs(rows: _Rows) -> None:
 
 def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
     """InputError where rows seem to be steps; a note on what has the same values in each arm."""
-    unnamed = {*rows.free} - {*called(rows.free, "run")}
+    unnamed = {*rows.free} - {*called(rows.free, "run", "step")}
     others = {name: rows.table.columns[name] for name in rows.free if name in unnamed}
     runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
     if other := called_steps(others, runs):
