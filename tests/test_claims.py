@@ -360,9 +360,9 @@ def test_a_missing_measure_is_not_run(arms):
          "Xavier is compared with 'Xavier'; compare it with an arm"),
         (lambda arms: arms["xavier"] < math.inf, "Xavier is compared with inf; give a"),
         (lambda arms: claim_of(named_nothing()),
-         r"test_nothing is no claim; decorate it: @claim\("),
-        (lambda arms: argument_of(lambda: None), ".*takes its experiment alone.*takes nothing$"),
-        (lambda arms: argument_of(lambda arms, other: None), ".*alone.*takes arms, other$"),
+         r"test_nothing is not a claim; decorate it: @claim\("),
+        (lambda arms: argument_of(lambda: None), ".*takes one argument.*takes nothing$"),
+        (lambda arms: argument_of(lambda arms, other: None), ".*one argument.*takes arms, other$"),
         (lambda arms: rank_correlation([(arms["pretrained"], arms["xavier"])] * 2),
          ".*at least 3 pairs"),
         *((lambda arms, margin=margin: arms["xavier"].within(margin), r"Xavier.within\(.*finite")

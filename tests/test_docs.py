@@ -158,9 +158,7 @@ def commands():
 def code_of(page):
     """What a page shows as code: its blocks and its spans."""
     text = page.read_text(encoding="utf-8")
-    return "\n".join(
-        ["\n".join(each) for each in re.findall(r"```\S*(.*?)```|`([^`\n]+)`", text, re.S)]
-    )
+    return "\n".join(map("".join, re.findall(r"```\S*(.*?)```|`([^`\n]+)`", text, re.S)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

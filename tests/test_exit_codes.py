@@ -448,7 +448,7 @@ def test_check_refuses_an_earlier_sessions_document(session, capsys):
     path = "reports/latest/verdicts.json"
     assert main(["check", path, "--since", "1000000000"]) == Status.IN_ORDER
     assert main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
-    assert "is of an earlier session" in capsys.readouterr().err
+    assert "was written by an earlier session" in capsys.readouterr().err
     document["session"]["started"] = "soon"
     Path(path).write_text(json.dumps(document))
     assert main(["check", path, "--since", "1"]) == Status.UNUSABLE

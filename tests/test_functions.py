@@ -200,7 +200,7 @@ def test_sizes_are_arguments_by_tier():
         ({"a": {"lr": object()}}, {}, "which is a object; arguments are numbers, text"),
         ({}, {}, "has no arms"),
         (["a"], {"metric": "scroe"}, "no measure 'scroe': did you mean 'score'"),
-        (["a"], {"baseline": "b"}, "the baseline 'b' is no arm of 'mine'"),
+        (["a"], {"baseline": "b"}, "the baseline 'b' is not an arm of 'mine'"),
         (["a"], {"timeout": 0.0}, "a time limit of 0.0 s can't be kept"),
         (["a"], {"measures": "score"}, "measures are names with units"),
         (["a"], {"versions": {"scikit-lern": "any"}}, "no distribution 'scikit-lern' installed"),

@@ -250,7 +250,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<<<<<<< HEAD\n{}", "is no JSON (JSONDecodeError"),
+        ("<<<<<<< HEAD\n{}", "is not JSON (JSONDecodeError"),
         ('{"schema_version": 1}', "is no lock of claims: /: 'noise_floors' is a required property"),
         (
             '{"schema_version": 2, "noise_floors": {}, "differences": {}, "claims": {}}',
@@ -347,7 +347,7 @@ def test_a_difference_names_what_changed():
         ({"states": [{**state, "margin": 2.0}]}, "a > b: margin 2.0, registered was 1.0"),
         ({"states": [{**state, "arms": "y"}]}, "a > b: its arms have other settings"),
         ({"states": [state, state]}, "it states 'a > b' and 'a > b', registered was 'a > b'"),
-        ({"looks": [5]}, "it is looked at with 5 seeds, registered was 5, then 10"),
+        ({"looks": [5]}, "its interim analyses have 5 seeds, registered was 5, then 10"),
         ({"claims": 3}, "its family's size is 3, registered was 2"),
         ({"alpha": 0.1}, "its family's level is 0.1, registered was 0.05"),
         ({"expects": "REFUTED"}, "it expects REFUTED, registered was none"),

@@ -309,9 +309,9 @@ def test_judge_says_what_it_lacks(store):
         assert experiment["pretrained"] < experiment["xavier"]
 
     session = Session(Store(store), None, "cpu")
-    with pytest.raises(InputError, match="judge takes a session"):
+    with pytest.raises(InputError, match="judge needs a session"):
         judge(no_claim)
-    with pytest.raises(InputError, match="judge takes the experiment"):
+    with pytest.raises(InputError, match="judge needs an experiment"):
         judge(no_claim, session=session)
-    with pytest.raises(InputError, match="no_claim is no claim; decorate it: @claim"):
+    with pytest.raises(InputError, match="no_claim is not a claim; decorate it: @claim"):
         judge(no_claim, experiments("micro")[0], session)

@@ -228,7 +228,7 @@ MISTAKES = {
     "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
     "argument": "test_fitted.py:49: test_fitted:train can't be called for the arm 'train(tide=3)'",
     "nothing": "test_fitted.py:51: test_nothing asserts no comparison of arms",
-    "same": "test_fitted.py:54: train() and train() are one run, so that no number can differ",
+    "same": "test_fitted.py:54: train() and train() are the same run, so no number can differ",
     "positional": "test_fitted.py:58: seeds takes one function, and its arguments by name, as in",
     # The noise that their margins come from can't be measured.
     "noise_fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=False', seeds 5000, 5001",

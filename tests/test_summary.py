@@ -96,7 +96,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
     found = lists(tables([made, real]))
     assert found["synthetic language"]["Replicates"] == [TITLE]
-    assert found["real text"]["Does not replicate, or is mixed"] == [f"{TITLE} (mixed)"]
+    assert found["real text"]["Does not replicate, or mixed"] == [f"{TITLE} (mixed)"]
     assert [*found] == ["real text", "synthetic language"]
     text = " ".join(check(render(made, {}, others=[real])).text.split())
     for words in (
@@ -139,7 +139,7 @@ def test_the_numbers_of_a_finding_are_of_its_median_effect():
     [finding] = document["summary"]["findings"]
     assert finding["middle"] == claims[0]["id"]
     front = " ".join(check(render(document, {})).text.split())
-    assert re.findall(r"Upper median, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
+    assert re.findall(r"Median setting, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
     assert re.findall(r"; (at\S+): ", findings_as_markdown([document])) == ["at-3"]
     assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
 

@@ -200,7 +200,7 @@ def test_every_plain_conjunction_is_accepted(judged):
 BROKEN_MODULES = {
     "a wrong baseline": (
         "experiment('more', training=fit, arms=['low', 'high'], baseline='hihg')",
-        "the baseline 'hihg' is no arm of 'more': did you mean 'high'?",
+        "the baseline 'hihg' is not an arm of 'more': did you mean 'high'?",
     ),
     "another error": ("Family(nmae='mine/h')", "TypeError: "),
     "a package that is nowhere": ("import nowhere_at_all", "ModuleNotFoundError: No module named"),

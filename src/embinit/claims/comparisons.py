@@ -302,10 +302,10 @@ class Quantity:
         if not seeds:
             return None
         made = [[lookup(run) for run in self.runs_of(seed)] for seed in seeds]
-        told = why_without(self.measure, made[0])
+        reasons = why_without(self.measure, made[0])
         named = ", ".join(str(self.seed_of(seed)) for seed in seeds)
         reason = f"{self.label} has no {self.measure.in_words} from seeds {named}"
-        reason += f" ({'; '.join(told)})" if told else ""
+        reason += f" ({'; '.join(reasons)})" if reasons else ""
         return Lacking(reason, any(None not in results for results in made))
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
@@ -322,10 +322,10 @@ class Quantity:
 
 def why_without(measure: Measure, results: Iterable[RunResult | None]) -> list[str]:
     """Why runs lack a measure: their failures, else the lengths of the curves that show it."""
-    made = [each for each in results if each is not None]
-    if failures := sorted({each.failure for each in made if each.failure}):
+    made = [result for result in results if result is not None]
+    if failures := sorted({result.failure for result in made if result.failure}):
         return failures
-    lengths = sorted({len(each.curves.get(measure.curve or "", ())) for each in made} - {0})
+    lengths = sorted({len(result.curves.get(measure.curve or "", ())) for result in made} - {0})
     return [f"its curve has {length} points" for length in lengths] if measure.read else []
 
 
@@ -442,10 +442,10 @@ class Comparison:
         seeds, or a value that isn't finite, is an InputError.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
-        lacking = [each for side in (self.left, self.right) if (each := side.lacking(lookup))]
+        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(lookup))]
         if lacking:
-            reason = "; ".join(each.reason for each in lacking)
-            failed = any(each.failed for each in lacking)
+            reason = "; ".join(gap.reason for gap in lacking)
+            failed = any(gap.failed for gap in lacking)
             return Decision(self, None, (), (), reason, alpha, failed)
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
@@ -501,27 +501,27 @@ class Decision:
         if outcome is None:
             return f"{self.comparison}: {self.verdict} ({self.reason})"
         low, high = outcome.interval
-        told = f"difference {outcome.difference:+.4g} {unit}".rstrip()
+        text = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
             p = outcome.p_no_effect if outcome.verdict is Verdict.NO_EFFECT else outcome.p
             varies = f" [{low:+.4g}, {high:+.4g}], p = {p:.2g}" if outcome.sd else ""
-            told += f"{varies}, {outcome.n} seeds"
+            text += f"{varies}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
-            told += f", margin {outcome.margin:g}"
+            text += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
-            told += f", within the margin {outcome.margin:g}"
+            text += f", within the margin {outcome.margin:g}"
         if outcome.spread is not None and outcome.spread.of:
-            told += f", noise: {outcome.spread.of}"
+            text += f", noise: {outcome.spread.of}"
         if self.hangs_on is not None:
-            told += f", not robust: changes without seed {self.hangs_on}"
+            text += f", not robust: changes without seed {self.hangs_on}"
         if self.reason:
-            told += f": {self.reason}"
+            text += f": {self.reason}"
         elif outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
             needed = outcome.seeds_needed
-            told += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
+            text += f", about {needed} seeds would decide" if needed else ", over 1000 needed"
             if needed is None and 0 < outcome.margin <= (reach := (high - low) / 2) < math.inf:
-                told += f"; the smallest margin that {outcome.n} resolve is {rounded_up(reach):g}"
-        return f"{self.comparison}: {self.verdict}, {told}"
+                text += f"; the smallest margin that {outcome.n} resolve is {rounded_up(reach):g}"
+        return f"{self.comparison}: {self.verdict}, {text}"
 
 
 def verdict_of(decisions: Sequence[Decision]) -> Verdict:
@@ -588,19 +588,19 @@ class Decider(Reader):
         if decision is None or not _state_the_same(comparison, decision.comparison):
             was = "nothing more" if decision is None else decision.comparison
             raise InputError(
-                f"it asserts {comparison} now, and {was} when it was read: what a claim asserts "
-                "may not depend on what tests change"
+                f"it asserts {comparison} now, and {was} when it was read: a claim may not depend "
+                "on values that tests change"
             )
         return decision.verdict is Verdict.SUPPORTED
 
     def raise_problem(self) -> None:
         """Raises what the claim no longer asserts."""
         for decision in self.decisions[len(self.met) :]:
-            raise InputError(f"it asserts {decision.comparison} no longer, as it did when read")
+            raise InputError(f"it asserted {decision.comparison} when read, and doesn't now")
 
 
 def _state_the_same(one: Comparison, other: Comparison) -> bool:
-    shifts = [(each.left.shift, each.right.shift) for each in (one, other)]
+    shifts = [(comparison.left.shift, comparison.right.shift) for comparison in (one, other)]
     return str(one) == str(other) and one.arms() == other.arms() and shifts[0] == shifts[1]
 
 

@@ -76,7 +76,7 @@ def _path(text: str, position: Position) -> list[ast.AST]:
             inner = [
                 node
                 for node in bare
-                if any(_spans(each, position) for each in ast.iter_child_nodes(node))
+                if any(_spans(child, position) for child in ast.iter_child_nodes(node))
             ]
         if not inner:
             return path

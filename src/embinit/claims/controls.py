@@ -1,8 +1,8 @@
 """Controls: claims whose right verdict is known before anything is trained.
 
-A positive control trains a setting that must be worse. Where it isn't found, the claims of its task
-that find nothing say little. A negative control compares arms with themselves on other seeds; it
-expects NO EFFECT, and what must come out is that the p-values look uniform.
+A positive control trains a setting that must be worse. If it isn't SUPPORTED, UNDECIDED and NO
+EFFECT claims about its task say little. A negative control compares arms with themselves on other
+seeds. It expects NO EFFECT, and uniformly distributed p-values.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def p_of_uniform(decisions: Iterable[Decision]) -> float:
     """
     from scipy import stats  # it takes a second to load
 
-    differences = [np.subtract(each.left, each.right) for each in decisions]
-    if any(np.ptp(each) <= ALIKE * np.abs(each).max() for each in differences):
+    differences = [np.subtract(row.left, row.right) for row in decisions]
+    if any(np.ptp(row) <= ALIKE * np.abs(row).max() for row in differences):
         return 0.0
-    ps = [float(stats.ttest_1samp(each, 0, alternative="greater").pvalue) for each in differences]
+    ps = [float(stats.ttest_1samp(row, 0, alternative="greater").pvalue) for row in differences]
     return float(stats.kstest(ps, "uniform").pvalue)

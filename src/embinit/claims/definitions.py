@@ -64,7 +64,7 @@ class Family:
     def __post_init__(self) -> None:
         """Takes the origin's name for the origin; InputError for an unknown one."""
         if self.origin is not None:
-            require("origin", self.origin, [each.value for each in Origin])
+            require("origin", self.origin, [known.value for known in Origin])
             object.__setattr__(self, "origin", Origin(self.origin))
 
     def share(self, tier: str) -> float:
@@ -108,8 +108,8 @@ def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
     def every(tier: str) -> Sequence[Experiment]:
         return [
             experiment
-            for each in several
-            for experiment in ([each] if isinstance(each, Experiment) else each(tier))
+            for entry in several
+            for experiment in ([entry] if isinstance(entry, Experiment) else entry(tier))
         ]
 
     return every
@@ -229,7 +229,7 @@ def claim_of(test: object) -> Claim:
         raise stated.error
     if not isinstance(stated, Claim):
         raise InputError(
-            f"{getattr(test, '__name__', test)} is no claim; decorate it: "
+            f"{getattr(test, '__name__', test)} is not a claim; decorate it: "
             "@claim(id, says=…, family=…, on=…)"
         )
     return stated
@@ -241,7 +241,7 @@ def argument_of(test: Callable[..., Any]) -> str:
     if len(names) != 1:
         taken = f"takes {', '.join(names)}" if names else "takes nothing"
         raise InputError(
-            f"a claim takes its experiment alone, as in def test_it(arms); this one {taken}"
+            f"a claim takes one argument, its experiment, as in def test_it(arms); this one {taken}"
         )
     return names[0]
 

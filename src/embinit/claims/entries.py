@@ -46,7 +46,7 @@ def claim_entry(
         "place": claim.where,
         "origin": str(claim.origin),
         "trained": any(
-            side.trained for each in case.comparisons for side in (each.left, each.right)
+            side.trained for pair in case.comparisons for side in (pair.left, pair.right)
         ),
         "tier": experiment.tier,
         "task": experiment.task or None,
@@ -97,7 +97,7 @@ def _comparison(
         "hangs_on": decision.hangs_on,
         "sd": outcome.sd,
         "spread": outcome.spread
-        and {n: each for n, each in asdict(outcome.spread).items() if each != ""},
+        and {n: value for n, value in asdict(outcome.spread).items() if value != ""},
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
@@ -117,10 +117,10 @@ def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
         low, high = comparison["interval"]
         arms = comparison["arms"]
         statement = f"{arms['left']} {comparison['relation']} {arms['right']}"
-        told = {"statement": statement, "low": low, "high": high, "seeds": comparison["n"]}
-        told |= {name: comparison[name] for name in PROPERTIES}
+        values = {"statement": statement, "low": low, "high": high, "seeds": comparison["n"]}
+        values |= {name: comparison[name] for name in PROPERTIES}
         pairs += [
-            (f"{number}.{name}", str(each)) for name, each in told.items() if each is not None
+            (f"{number}.{name}", str(value)) for name, value in values.items() if value is not None
         ]
     return pairs
 

@@ -103,7 +103,7 @@ def experiment(
         sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``.
     """
     if not isinstance(training, Training):
-        raise InputError(f"{training!r} is no training function; decorate it with @training(…)")
+        raise InputError(f"{training!r} is not a training function; decorate it with @training(…)")
     given = dict(arms) if isinstance(arms, Mapping) else dict.fromkeys(arms)
     if not given:
         raise InputError(f"the experiment {name!r} has no arms; name at least two")
@@ -111,8 +111,8 @@ def experiment(
     number = _margin(margin)
     if baseline is not None and baseline not in known:
         raise InputError(
-            f"the baseline {baseline!r} is no arm of {name!r}: {nearest(baseline, known)}it has "
-            f"{', '.join(known)}"
+            f"the baseline {baseline!r} is not an arm of {name!r}: {nearest(baseline, known)}"
+            f"it has {', '.join(known)}"
         )
     first = next(iter(training.measures.values()))
     made = FunctionExperiment(
@@ -186,8 +186,8 @@ def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
     """One arm for each combination of values, with names such as ``lr=0.1, depth=2``."""
     names = list(values)
     return {
-        ", ".join(f"{name}={value}" for name, value in zip(names, each, strict=True)): dict(
-            zip(names, each, strict=True)
+        ", ".join(f"{name}={value}" for name, value in zip(names, combination, strict=True)): dict(
+            zip(names, combination, strict=True)
         )
-        for each in itertools.product(*values.values())
+        for combination in itertools.product(*values.values())
     }

@@ -49,7 +49,7 @@ class Case:
     @functools.cached_property
     def too_coarse(self) -> str | None:
         """Why its setting can't decide, whatever comes out; worked out late: it loads scipy."""
-        return next(filter(None, (_underpowered(self, each) for each in self.comparisons)), None)
+        return next(filter(None, (_underpowered(self, pair) for pair in self.comparisons)), None)
 
     @property
     def obstacle(self) -> str | None:
@@ -108,7 +108,7 @@ class Case:
         """The comparisons, with measured margins."""
         if not self.experiment.measures_noise:
             return self.comparisons
-        return tuple(within_own_noise(each, lookup) for each in self.comparisons)
+        return tuple(within_own_noise(comparison, lookup) for comparison in self.comparisons)
 
 
 def read(
@@ -128,8 +128,8 @@ def read(
     for each in stated:
         if each.is_of_one_run:
             raise InputError(
-                f"{each.left.label} and {each.right.label} are one run, so that no number can "
-                "differ; give the two arms settings that do"
+                f"{each.left.label} and {each.right.label} are the same run, so no number can "
+                "differ; give the two arms different settings"
             )
     unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
     comparisons = tuple(
@@ -217,7 +217,7 @@ class Judgement:
     @property
     def reason(self) -> str:
         """Why a comparison was not decided, or what is wrong with a negative control."""
-        reasons = dict.fromkeys(each.reason for each in self.decisions if each.reason)
+        reasons = dict.fromkeys(decision.reason for decision in self.decisions if decision.reason)
         if not reasons and self.case.claim.expects is Verdict.NO_EFFECT:
             return (
                 f"{counted(len(self.decisions), 'p-value')} of arms against themselves: "
@@ -249,13 +249,13 @@ def judge(
     stored, is an InputError.
     """
     if session is None:
-        raise InputError("judge takes a session, which has the store that runs are kept in")
+        raise InputError("judge needs a session, which has the store of runs")
     if isinstance(test, Case):
         case = test
     elif experiment is not None:
         case = read(test, experiment)
     else:
-        raise InputError("judge takes the experiment that the claim is tested in")
+        raise InputError("judge needs an experiment in which the claim is tested")
     looks = case.looks()
     noise, first = case.noise_runs(), case.first_runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
@@ -264,7 +264,7 @@ def judge(
 
     def faults(runs: Sequence[RunSpec]) -> list[str]:
         made = (session.result(run) for run in dict.fromkeys([*twice, *runs]))
-        return seed_faults(each for each in made if each is not None)
+        return seed_faults(outcome for outcome in made if outcome is not None)
 
     def may_look_again(runs: list[RunSpec]) -> bool:
         # A run that failed is the claim's failure, and no reason to decide without it.
@@ -277,13 +277,13 @@ def judge(
     if not problems and not session.failures(noise):
         seen = case.comparisons_seen(session.result)
         decisions = look(seen, looks, case.alpha, session.ensure, session.result, may_look_again)
-    wanted = [*noise, *(run for each in decisions for run in each.comparison.runs())]
+    wanted = [*noise, *(run for decision in decisions for run in decision.comparison.runs())]
     failures = session.failures(wanted)
-    if not (failures or problems or any(each.failed for each in decisions)):
+    if not (failures or problems or any(decision.failed for decision in decisions)):
         failures = faults(wanted)
     if failures:
         decisions = _undecided(case, failures)
-    failures += dict.fromkeys(each.reason for each in decisions if each.failed)
+    failures += dict.fromkeys(decision.reason for decision in decisions if decision.failed)
     return Judgement(case, looks, tuple(decisions), tuple(failures))
 
 

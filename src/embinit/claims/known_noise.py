@@ -29,10 +29,10 @@ def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
     experiment = case.experiment
     if not experiment.measures_noise or experiment.seeds != SEEDS or case.line or case.obstacle:
         return case
-    spreads = [_spread(each, file, view) for each in case.comparisons]
+    spreads = [_spread(comparison, file, view) for comparison in case.comparisons]
     comparisons = tuple(
-        replace(each.with_seeds(SEEDS_KNOWN), spread=spread)
-        for each, spread in zip(case.comparisons, spreads, strict=True)
+        replace(comparison.with_seeds(SEEDS_KNOWN), spread=spread)
+        for comparison, spread in zip(case.comparisons, spreads, strict=True)
     )
     known = replace(experiment, seeds=SEEDS_KNOWN)
     return case if None in spreads else replace(case, experiment=known, comparisons=comparisons)
@@ -54,9 +54,9 @@ def _spread(comparison: Comparison, file: Sequence[Case], view: StoreView) -> Re
     function, measure = terms[old].run(0).recipe.task, terms[old].measure
     sides = [_arm(side) for case in file for c in case.comparisons for side in (c.left, c.right)]
     arms = {
-        each.run(0).recipe.arm: each
-        for each in filter(None, sides)
-        if each.measure == measure and each.run(0).recipe.task == function
+        other.run(0).recipe.arm: other
+        for other in filter(None, sides)
+        if other.measure == measure and other.run(0).recipe.task == function
     }
     noise = Noise.of({n: v for n, arm in arms.items() if (v := _values(arm, view))}, of_seeds=True)
     spread, source = noise.spread()

@@ -138,11 +138,11 @@ class Lock:
 def nearest_lock(path: Path) -> Lock:
     """The lock of a file of claims: the nearest in its folder or above it, or a new one."""
     folder = path.absolute().parent
-    for each in (folder, *folder.parents):
+    for place in (folder, *folder.parents):
         # One that can't be read, as a link that leads nowhere, is refused when it is asked.
         with contextlib.suppress(FileNotFoundError):
-            return _lock(each / NAME, os.lstat(each / NAME).st_mtime_ns)
-        if any((each / mark).exists() for mark in ROOT_MARKS):
+            return _lock(place / NAME, os.lstat(place / NAME).st_mtime_ns)
+        if any((place / mark).exists() for mark in ROOT_MARKS):
             break
     return Lock(folder / NAME)
 

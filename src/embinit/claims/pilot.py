@@ -123,8 +123,8 @@ def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
     if not (margin := margin_given(comparison)):
         side = _registering(noise_side(comparison), ENOUGH_REGISTERED)
         found = side.values(lookup)
-        values = [each for each in found if each is not None and math.isfinite(each)]
-        lacking = [side.runs_of(index) for index, each in enumerate(found) if each not in values]
+        values = [value for value in found if value is not None and math.isfinite(value)]
+        lacking = [side.runs_of(index) for index, value in enumerate(found) if value not in values]
         if lacking:
             why = why_without(side.measure, map(lookup, lacking[0]))
             raise InputError(

@@ -17,21 +17,21 @@ def smallest_effects(
     """The effect that each look shows with 90 % power, in the metric's unit, if registered."""
     if (spread := comparison.spread) is None:
         return None
-    return tuple(smallest_effect(alpha * each.share, each.seeds, spread) for each in looks)
+    return tuple(smallest_effect(alpha * look.share, look.seeds, spread) for look in looks)
 
 
 def expected_seeds(comparison: Comparison, looks: Sequence[Look], alpha: float) -> int | None:
     """The seeds of the first look that sees a difference of one margin; None without one."""
     effects = smallest_effects(comparison, looks, alpha) or ()
     seen = zip(looks, effects, strict=False)
-    return next((each.seeds for each, effect in seen if effect <= comparison.left.margin), None)
+    return next((look.seeds for look, effect in seen if effect <= comparison.left.margin), None)
 
 
 def random_comparisons(case: Case) -> list[Comparison]:
     """A claim's comparisons that seeds can change; none where it can't be tested."""
     if case.obstacle:
         return []
-    return [each for each in case.comparisons if each.left.random or each.right.random]
+    return [pair for pair in case.comparisons if pair.left.random or pair.right.random]
 
 
 def expected_runs(case: Case) -> list[RunSpec]:
@@ -40,10 +40,10 @@ def expected_runs(case: Case) -> list[RunSpec]:
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
     """
     runs, every = case.runs(), random_comparisons(case)
-    known = [each for each in every if each.spread is not None and each.left.margin]
+    known = [pair for pair in every if pair.spread is not None and pair.left.margin]
     if case.claim.expects is None and known:
         looks = case.looks()
         last = looks[-1].seeds
-        seeds = max(expected_seeds(each, looks, case.alpha) or last for each in known)
-        runs += [run for each in every for run in each.with_seeds(seeds).runs()]
+        seeds = max(expected_seeds(pair, looks, case.alpha) or last for pair in known)
+        runs += [run for pair in every for run in pair.with_seeds(seeds).runs()]
     return runs

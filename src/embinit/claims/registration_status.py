@@ -50,8 +50,8 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
     Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
     entry, now = case.line, frozen(case, looks)
-    told = () if entry is None else (difference(entry, now), *_moved(case))
-    differs = "; ".join(filter(None, told))
+    differences = () if entry is None else (difference(entry, now), *_moved(case))
+    differs = "; ".join(filter(None, differences))
     if entry is not None and not differs:
         return dict(entry)
     former = "" if entry is None else entry.get("afterwards", "")
@@ -74,7 +74,7 @@ def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
         "states": [_stated(comparison) for comparison in case.comparisons],
     }
     more = {"replicates": case.experiment.replicates, "expects": str(claim.expects or "")}
-    return entry | {name: told for name, told in more.items() if told}
+    return entry | {name: value for name, value in more.items() if value}
 
 
 NAMED_UP_TO = 5
@@ -88,38 +88,38 @@ def named(ids: Sequence[str]) -> str:
 
 def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The difference of a claim from its line, in words; "" without one."""
-    told = []
+    found = []
     before, after = registered.get("states", []), now["states"]
-    if [each["says"] for each in before] != [each["says"] for each in after]:
-        told.append(f"it states {_says(after)}, registered was {_says(before)}")
+    if [state["says"] for state in before] != [state["says"] for state in after]:
+        found.append(f"it states {_says(after)}, registered was {_says(before)}")
     else:
         for old, new in zip(before, after, strict=True):
             for name in ("margin", "measure"):
                 if old.get(name) != new.get(name):
-                    told.append(
+                    found.append(
                         f"{new['says']}: {name} {_value(new.get(name))}, "
                         f"registered was {_value(old.get(name))}"
                     )
             if old.get("arms") != new.get("arms"):
-                told.append(f"{new['says']}: its arms have other settings")
+                found.append(f"{new['says']}: its arms have other settings")
     for name, words in (
         ("family", "its family is {}"),
         ("claims", "its family's size is {}"),
         ("alpha", "its family's level is {}"),
-        ("looks", "it is looked at with {} seeds"),
+        ("looks", "its interim analyses have {} seeds"),
         ("replicates", "its seeds have {}"),
         ("expects", "it expects {}"),
     ):
         if registered.get(name) != now.get(name):
-            told.append(
+            found.append(
                 f"{words.format(_value(now.get(name)))}, registered was "
                 f"{_value(registered.get(name))}"
             )
-    return "; ".join(dict.fromkeys(told))
+    return "; ".join(dict.fromkeys(found))
 
 
 def _says(states: Iterable[Mapping[str, Any]]) -> str:
-    return " and ".join(f"'{each['says']}'" for each in states)
+    return " and ".join(f"'{state['says']}'" for state in states)
 
 
 def _value(value: object) -> str:
@@ -140,10 +140,10 @@ def _stated(comparison: Comparison) -> dict[str, Any]:
 def _moved(case: Case) -> list[str]:
     """The spreads of a claim that are others than its lock has so far, in words."""
     assert case.lock is not None
-    pairs = [(each, each.spread, case.lock.spread(each)) for each in case.comparisons]
+    pairs = [(pair, pair.spread, case.lock.spread(pair)) for pair in case.comparisons]
     return [
-        f"{each}: standard deviation {_told(now)}, registered was {_told(known)}"
-        for each, now, known in pairs
+        f"{pair}: standard deviation {_told(now)}, registered was {_told(known)}"
+        for pair, now, known in pairs
         if now not in (None, known)
     ]
 

@@ -92,7 +92,7 @@ def _arguments_apart(*runs: RunSpec) -> list[str]:
     """The names of the arguments in which two calls of a function differ."""
     given = [json.loads(getattr(run.recipe, "arguments", "{}")) for run in runs]
     names = dict.fromkeys(itertools.chain(*given))
-    return [f"`{name}`" for name in names if len({str(each.get(name)) for each in given}) > 1]
+    return [f"`{name}`" for name in names if len({str(values.get(name)) for values in given}) > 1]
 
 
 def seed_faults(results: Iterable[RunResult]) -> list[str]:
@@ -101,28 +101,28 @@ def seed_faults(results: Iterable[RunResult]) -> list[str]:
     A function may give one arm's numbers exactly, but not those of every arm of a claim, unless it
     is declared deterministic.
     """
-    given = [each for each in results if each.spec.kind == FunctionRecipe.kind]
-    told = [*repeated_otherwise(given, on_cpu=True)]
+    given = [result for result in results if result.spec.kind == FunctionRecipe.kind]
+    faults = [*repeated_otherwise(given, on_cpu=True)]
     seen: dict[str, dict[RunSpec, dict[int, object]]] = defaultdict(lambda: defaultdict(dict))
-    for each in given:
-        seeds = seen[each.spec.recipe.task][each.spec.without_seed()]
-        seeds[each.spec.seed] = _recorded(each)
+    for result in given:
+        seeds = seen[result.spec.recipe.task][result.spec.without_seed()]
+        seeds[result.spec.seed] = _recorded(result)
     for name, arms in seen.items():
         several = [[*seeds.values()] for seeds in arms.values() if len(seeds) > 1]
         fixed = all(records.count(records[0]) == len(records) for records in several)
         if several and fixed and not training_named(name).deterministic:
-            told.append(
+            faults.append(
                 f"{name.rpartition(':')[2]} ignores its seed: every seed gave the same results; "
                 "draw from the seed, or declare it: @training(…, deterministic=True)"
             )
-    return told
+    return faults
 
 
 def repeated_otherwise(results: Iterable[RunResult], on_cpu: bool) -> list[str]:
     """A line for each run that was repeated and differed, on CPUs or else on GPUs."""
-    about = [each.provenance for each in results if each.provenance.get(AGAIN)]
-    places = [(str(each[AGAIN]), str(each.get("device", "cpu"))) for each in about]
-    return [*{told: None for told, place in places if place.startswith("cpu") == on_cpu}]
+    about = [result.provenance for result in results if result.provenance.get(AGAIN)]
+    places = [(str(result[AGAIN]), str(result.get("device", "cpu"))) for result in about]
+    return [*{text: None for text, place in places if place.startswith("cpu") == on_cpu}]
 
 
 def unequal(comparisons: Sequence[Comparison], phase: str) -> str | None:

@@ -51,8 +51,8 @@ class SeedsExperiment(Experiment):
                 "seeds takes one function, and its arguments by name, as in seeds(train, lr=0.1)"
             )
         known = given[0] if isinstance(given[0], Training) else plain_training(given[0])
-        told = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        label = f"{known.name.rpartition(':')[2]}({told})"
+        listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        label = f"{known.name.rpartition(':')[2]}({listed})"
         return FunctionExperiment(
             name=self.name,
             tier=self.tier,

@@ -103,6 +103,6 @@ def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
         raise InputError(f"{parsed.verdicts}: its session started at {text!r}: {error}") from None
     if when < int(parsed.since):
         raise InputError(
-            f"{parsed.verdicts} is of an earlier session, which started at {text}; the one that "
-            "was to be checked wrote none"
+            f"{parsed.verdicts} was written by an earlier session, which started at {text}; "
+            "the session to check wrote no verdicts"
         )

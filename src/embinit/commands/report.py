@@ -52,7 +52,7 @@ def _report(parsed: argparse.Namespace) -> int:
     from embinit.report import markdown, page
     from embinit.report.reading import read
 
-    first, *others = documents = [read(each) for each in parsed.verdicts]
+    first, *others = documents = [read(path) for path in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
@@ -81,7 +81,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     for path in parsed.store:
         if not (path / "runs").is_dir():
             raise InputError(
-                f"{path} is no store of runs; name one that pytest wrote (--embinit-store)"
+                f"{path} is not a store of runs; name one that pytest wrote (--embinit-store)"
             )
     baseline, fail_on = compared(parsed)
     report_dir = parsed.report_dir.absolute()

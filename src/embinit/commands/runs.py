@@ -104,9 +104,9 @@ def _entries(store: Store, begins: str = "") -> list[_Entry]:
             name, when = RunName.of(result.spec), result.finished
             entries.append(_Entry(key, name, when, _outcome(result), True, result))
     entries += [
-        _Entry(each.key, each.run, each.when, f"failed: {each.reason}", False, details=each.details)
-        for each in store.failures()
-        if each.key.startswith(begins)
+        _Entry(lost.key, lost.run, lost.when, f"failed: {lost.reason}", False, details=lost.details)
+        for lost in store.failures()
+        if lost.key.startswith(begins)
     ]
     return entries
 

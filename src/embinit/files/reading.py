@@ -67,7 +67,7 @@ def read_json(path: Path, mend: str = "fetch it again") -> Any:
         raise InputError(f"{path}: {error}; {mend}") from None
     except (ValueError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"{path} is no JSON ({reason}); {mend}") from None
+        raise InputError(f"{path} is not JSON ({reason}); {mend}") from None
 
 
 def parse_json(text: bytes | str) -> Any:

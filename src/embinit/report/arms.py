@@ -34,7 +34,7 @@ def learning_curves(
     seen = [(label, [run.curves for run in runs.values()]) for (label, _), runs in arms.items()]
 
     def having(name: str) -> int:
-        return sum(any(each.get(name) for each in of_arm) for _, of_arm in seen)
+        return sum(any(curves.get(name) for curves in of_arm) for _, of_arm in seen)
 
     name = max(names, key=having)
     return curves(

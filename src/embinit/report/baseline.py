@@ -89,11 +89,11 @@ class Since:
         """That there are no changes, and how many claims were not compared."""
         left = len(self.left_out)
         where = "in what was compared" if left else "since the baseline"
-        told = [] if self.changes else [f"No changes {where}."]
+        sentences = [] if self.changes else [f"No changes {where}."]
         if left:
             verb = "was" if left == 1 else "were"
-            told.append(f"{left} of the baseline's {self.claims} claims {verb} not asked for.")
-        return " ".join(told)
+            sentences.append(f"{left} of the baseline's {self.claims} claims {verb} not asked for.")
+        return " ".join(sentences)
 
 
 def require_same_tier(document: Document, baseline: Document) -> None:
@@ -184,18 +184,18 @@ def _restated(old: Document, new: Document) -> str:
         return f"expects {new['expects'] or 'nothing'} in place of {old['expects'] or 'nothing'}"
     if before and after and len(before) != len(after):
         return f"{len(after)} comparisons in place of {len(before)}"
-    told = [
+    changes = [
         f"{word} {_in_words(now[name])} in place of {_in_words(was[name])}"
         for was, now in zip(before, after, strict=False)
         for name, word in STATED.items()
         if was[name] != now[name] and not (name == "margin" and _same_margin(was, now))
     ]
-    return "; ".join(told)
+    return "; ".join(changes)
 
 
 def _same_margin(before: Document, after: Document) -> bool:
     """Whether two margins are equal, or both were measured in their sessions."""
-    measured = all(each.get("margin_measured") for each in (before, after))
+    measured = all(entry.get("margin_measured") for entry in (before, after))
     return measured or math.isclose(before["margin"], after["margin"])
 
 

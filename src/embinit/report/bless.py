@@ -36,7 +36,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if all(claim["control"] for claim in document["claims"]):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
-    told: list[str] = []
+    lines: list[str] = []
     if os.path.exists(to / "verdicts.json"):
         with contextlib.suppress(InputError) if anyway else contextlib.nullcontext():
             old = read(to / "verdicts.json", ANYWAY)
@@ -50,8 +50,8 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
                     f"not blessed: {len(gone)} claims of {to} are not in {report}, such as "
                     f"{gone[0]}; run them all, keep them by --keep, or bless --anyway"
                 )
-            told = [str(change) for change in since.changes if change.kind is not Kind.MOVED]
-            told += [f"{Kind.LOST}: {name} was not asked for, and goes" for name in since.left_out]
+            lines = [str(change) for change in since.changes if change.kind is not Kind.MOVED]
+            lines += [f"{Kind.LOST}: {name} was not asked for, and goes" for name in since.left_out]
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
             "make room, or name another --to"
         ) from error
-    return told
+    return lines
 
 
 def _with_kept(document: Document, old: Document) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def _with_kept(document: Document, old: Document) -> dict[str, Any]:
     # A session's own document is not blessed: then its session says when.
     blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
     have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
-    kept = [{"blessed": blessed, **each} for each in old["claims"] if each["id"] not in have]
-    audits = [each for each in old.get("audits", ()) if each["id"] not in have]
+    kept = [{"blessed": blessed, **claim} for claim in old["claims"] if claim["id"] not in have]
+    audits = [audit for audit in old.get("audits", ()) if audit["id"] not in have]
     merged = {**document, "session": _session_of_both(document["session"], old["session"], kept)}
     for name, entries in (("claims", kept), ("audits", audits)):
         every = [*document.get(name, ()), *entries]
@@ -86,7 +86,7 @@ def _session_of_both(new: Document, old: Document, kept: Sequence[Document]) -> 
     in_use = {(one.get("registration") or {}).get("lock") for one in kept}
     locks = {one["lock"]: one for one in old.get("locks", ()) if one["lock"] in in_use}
     locks |= {one["lock"]: one for one in new.get("locks", ())}
-    papers = {one["key"]: one for each in (old, new) for one in each.get("papers", ())}
+    papers = {one["key"]: one for session in (old, new) for one in session.get("papers", ())}
     notes = [f"before: {note.removeprefix('before: ')}" for note in old.get("notes", ()) if kept]
     both = {
         "locks": [locks[name] for name in sorted(locks)],

@@ -48,7 +48,7 @@ def make_document(
         entries.sort(key=lambda entry: entry["id"])
     note_insensitive(claims)
     papers = papers_of(entry["paper"] for entry in claims)
-    keys = {key for entry in claims for each in entry["comparisons"] for key in each["runs"]}
+    keys = {key for entry in claims for pair in entry["comparisons"] for key in pair["runs"]}
     results = {} if store is None else dict(store.results(sorted(keys)))
     fresh = sum(
         store is not None and store.path(key).stat().st_mtime >= circumstances.started
@@ -90,5 +90,5 @@ def paper_entry(paper: Paper) -> dict[str, Any]:
         "citation": paper.citation,
         "short": paper.short,
         "made": [tier.name for tier in paper.tiers.values() if tier.made],
-        "findings": [{"says": each.says, "claims": list(each.claims)} for each in paper.findings],
+        "findings": [{"says": row.says, "claims": list(row.claims)} for row in paper.findings],
     }

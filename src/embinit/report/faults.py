@@ -32,7 +32,7 @@ def nothing_decided(document: Document) -> list[str]:
     verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
     if not verdicts or any(verdict not in ("UNDECIDED", "NOT RUN") for verdict in verdicts):
         return []
-    counts = (f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
+    counts = (f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return [f"no claim is decided: {', '.join(counts)}"]
 
 

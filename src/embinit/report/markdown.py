@@ -78,7 +78,7 @@ def as_markdown(
 
 def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
     """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
-    claims = [{each["id"]: each for each in one["claims"]} for one in documents]
+    claims = [{claim["id"]: claim for claim in one["claims"]} for one in documents]
     lines = []
     for table in tables(documents):
         columns = " | ".join(_plain(column) for _, column in table.columns)
@@ -86,11 +86,11 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
         lines += [f"| finding | {columns} |"]
         lines += [f"|{'---|' * (len(table.columns) + 1)}"]
         for says, cells in table.rows:
-            told = [
+            outcomes = [
                 in_words(cell) if short or cell is None else _with_numbers(cell, claims[number])
                 for cell, (number, _) in zip(cells, table.columns, strict=True)
             ]
-            lines.append(f"| {' | '.join(map(_plain, [says, *told]))} |")
+            lines.append(f"| {' | '.join(map(_plain, [says, *outcomes]))} |")
         lines.append("")
     return "\n".join(
         lines or ["No paper here names findings; name one verdicts.json to see its claims."]
@@ -99,14 +99,14 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
 
 def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
     """A finding's outcome with the means and the difference of its examples."""
-    told = [in_words(finding)]
+    texts = [in_words(finding)]
     for claim in examples(finding, claims):
         if (shown := deciding(claim)) is not None:
             where = claim["experiment"] or claim["task"] or claim["place"]
-            told.append(
+            texts.append(
                 f"{where}: {labelled_means(shown)}, {difference(shown)}, {as_claimed(claim)}"
             )
-    return "; ".join(told)
+    return "; ".join(texts)
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:

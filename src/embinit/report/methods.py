@@ -14,14 +14,14 @@ EARLIER = "These verdicts were decided by an earlier rule, that of the day of th
 def methods(document: Mapping[str, Any], signatures: Iterable[str] = ()) -> Iterator[str]:
     """The rule, the seeds and levels, what intervals leave out, sacreBLEU: a paragraph each."""
     claims = document["claims"]
-    compared = [each for entry in claims for each in entry["comparisons"] if not each["exact"]]
+    compared = [pair for entry in claims for pair in entry["comparisons"] if not pair["exact"]]
     if compared:
-        pooled = sum(each["spread"] is not None for each in compared)
+        pooled = sum(pair["spread"] is not None for pair in compared)
         known = f", and {pooled} of them a variance that is pooled with a known one"
         yield " ".join(document.get("rule", [EARLIER]))
         yield (
             f"The claims make {counted(len(compared), 'comparison')} over "
-            f"{_range([each['n'] for each in compared])} seeds{known if pooled else ''}. A claim's "
+            f"{_range([pair['n'] for pair in compared])} seeds{known if pooled else ''}. A claim's "
             f"share of its family's 5 % is {_range([entry['alpha'] for entry in claims], short)}."
         )
     yield (
@@ -29,8 +29,8 @@ def methods(document: Mapping[str, Any], signatures: Iterable[str] = ()) -> Iter
         "text the test set and the training data. A claim that is decided early tends to "
         "overstate its effect."
     )
-    if told := "; ".join(signatures):
-        yield f"BLEU is sacreBLEU's ({told})."
+    if joined := "; ".join(signatures):
+        yield f"BLEU is sacreBLEU's ({joined})."
 
 
 def _range(values: Sequence[Any], form: Any = plain) -> str:

@@ -115,7 +115,7 @@ class Session:
             place = os.path.commonpath(files)
             place += "" if place.endswith(".py") else "/" if place else "./"
         else:  # modules
-            place = os.path.commonpath([each.replace(".", "/") for each in files]).replace("/", ".")
+            place = os.path.commonpath([file.replace(".", "/") for file in files]).replace("/", ".")
         return numbers.rerun(place, self.document["session"]["tier"])
 
 

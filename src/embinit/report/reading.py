@@ -35,7 +35,7 @@ def read(path: Path, mend: str = BY_PYTEST) -> dict[str, Any]:
             f"{'upgrade embinit' if newer else mend}"
         )
     check_document(path, document, load_schema(), "verdicts document", mend)
-    ids = Counter(each["id"] for name in ("claims", "audits") for each in document.get(name, ()))
+    ids = Counter(entry["id"] for name in ("claims", "audits") for entry in document.get(name, ()))
     if twice := [name for name, count in ids.items() if count > 1]:
         raise InputError(f"{path} has the id {twice[0]!r} twice; {mend}")
     known: dict[str, Any] = document

@@ -37,7 +37,7 @@ INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
 
 LISTS = {
     "Replicates": (REPLICATES,),
-    "Does not replicate, or is mixed": (FAILS, MIXED),
+    "Does not replicate, or mixed": (FAILS, MIXED),
     "Inconclusive": (INCONCLUSIVE,),
     "Not run": (NOT_RUN,),
 }
@@ -169,8 +169,8 @@ def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
 
 def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
     known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
-    late = [each for each in known if each["state"] != BEFOREHAND]
-    reasons = Counter(each["differs"] or WORDS_OF_STATE[each["state"]] for each in late)
+    late = [line for line in known if line["state"] != BEFOREHAND]
+    reasons = Counter(line["differs"] or WORDS_OF_STATE[line["state"]] for line in late)
     return {
         "claims": len(claims),
         "verdicts": _verdicts(claims),
@@ -180,10 +180,10 @@ def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    told = {each["key"]: each for each in document["session"].get("papers", ())}
+    papers = {each["key"]: each for each in document["session"].get("papers", ())}
     for key, _ in Counter(entry["paper"] for entry in claims).most_common():
         of_paper = [entry for entry in claims if entry["paper"] == key]
-        paper = told.get(key, {})
+        paper = papers.get(key, {})
         for each in paper.get("findings") or _by_statement(of_paper):
             counted = [entry for entry in of_paper if statement_of(entry) in each["claims"]]
             if counted:
@@ -287,8 +287,7 @@ def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
         for says, cells in table.rows:
             found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
             for kind, titles in groups.items():
-                cell = found.get(kind)
-                word = NOT_RUN if cell is None else cell["outcome"]
+                word = cell["outcome"] if (cell := found.get(kind)) else NOT_RUN
                 name = next(name for name in LISTS if word in LISTS[name])
                 titles[name].append(f"{says} ({MIXED})" if word == MIXED else says)
     return groups

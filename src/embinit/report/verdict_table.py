@@ -65,8 +65,8 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
         lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
         lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
-    told = clean("; ".join(totals(document["summary"])))
-    wrapped = textwrap.wrap(told, width) if width else [told]
+    total = clean("; ".join(totals(document["summary"])))
+    wrapped = textwrap.wrap(total, width) if width else [total]
     lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
 
@@ -93,7 +93,7 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
     if claim["control"]:
         # A control's REFUTED is the right verdict, and so not red.
         style = "wrong" if claim["as_expected"] is False else "dim"
-    numbers, shown, told = ("", "", "", ""), deciding(claim), notes(claim)
+    numbers, shown, remarks = ("", "", "", ""), deciding(claim), notes(claim)
     if shown is not None:
         numbers = (
             f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
@@ -104,10 +104,10 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
             p_in_words(shown),
         )
         several = len(claim["comparisons"])
-        told += [f"the deciding one of {several}"] if several > 1 else []
+        remarks += [f"the deciding one of {several}"] if several > 1 else []
         if shown["hangs_on"] is not None:
-            told.append(f"not robust: changes without seed {shown['hangs_on']}")
-    return (clean(claim["id"]), verdict, *numbers, "; ".join(told)), style
+            remarks.append(f"not robust: changes without seed {shown['hangs_on']}")
+    return (clean(claim["id"]), verdict, *numbers, "; ".join(remarks)), style
 
 
 def _reasons(document: Mapping[str, Any], styled: Callable[[str, str], str]) -> Iterator[str]:

@@ -13,13 +13,13 @@ from embinit.report.numbers import finite, plain, points
 from embinit.stats.statements import Relation, Verdict
 
 NOT_SENSITIVE = "not sensitive"
-"""How a reason begins of a claim that finds nothing where its positive control isn't found."""
+"""How the reason of a claim begins if its task's positive control is not as expected."""
 
 
 def by_family(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Claims by their family's statement, in the report's order; controls are last."""
     families: dict[str, list[Mapping[str, Any]]] = {}
-    for entry in sorted(claims, key=lambda each: (family_rank(each["family"]), each["control"])):
+    for entry in sorted(claims, key=lambda claim: (family_rank(claim["family"]), claim["control"])):
         families.setdefault(entry["family_says"] or entry["family"], []).append(entry)
     return families
 
@@ -32,8 +32,8 @@ def tier_in_words(session: Mapping[str, Any]) -> str:
 
 def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The comparison that is shown for a claim: of those that decide it, the least certain."""
-    same = [each for each in entry["comparisons"] if each["verdict"] == entry["verdict"]]
-    return max(same, key=lambda each: deciding_p(each) or 0.0, default=None)
+    same = [pair for pair in entry["comparisons"] if pair["verdict"] == entry["verdict"]]
+    return max(same, key=lambda pair: deciding_p(pair) or 0.0, default=None)
 
 
 def p_in_words(comparison: Mapping[str, Any]) -> str:
@@ -66,17 +66,17 @@ def labelled_means(comparison: Mapping[str, Any]) -> str:
     """Both sides' means with their labels and unit: ``GloVe 60.0 vs Xavier 81.0 BLEU``."""
     arms = comparison["arms"]
     pairs = zip((arms["left"], arms["right"]), means(comparison), strict=False)
-    told = " vs ".join(f"{label}: {mean}" for label, mean in pairs)
-    return f"{told} {comparison['unit']}".strip()
+    labelled = " vs ".join(f"{label}: {mean}" for label, mean in pairs)
+    return f"{labelled} {comparison['unit']}".strip()
 
 
 def difference(comparison: Mapping[str, Any]) -> str:
     """The mean difference with its interval and unit: ``−21.0 [−33.2, −1.6] BLEU``."""
     places = numbers.decimals([comparison["difference"], *comparison["interval"]])
-    told = numbers.number(comparison["difference"], places)
+    text = numbers.number(comparison["difference"], places)
     if not comparison["exact"] and any(finite(end) is not None for end in comparison["interval"]):
-        told += f" {numbers.interval(comparison['interval'], places)}"
-    return f"{told} {points(comparison['unit'])}".strip()
+        text += f" {numbers.interval(comparison['interval'], places)}"
+    return f"{text} {points(comparison['unit'])}".strip()
 
 
 def wanted(comparison: Mapping[str, Any]) -> str:
@@ -108,10 +108,10 @@ def against_print(comparison: Mapping[str, Any]) -> str:
     less = [row["task"] for row in printed if abs(row["difference"]) < margin]
     if not less:
         return "smaller than the printed difference"
-    told = f"larger than the printed difference on {' and '.join(less)}"
+    text = f"larger than the printed difference on {' and '.join(less)}"
     states = not Relation(comparison["relation"]).uses_margin
     allowed = states and len(less) == len(printed)
-    return told + (", so NO EFFECT does not contradict the paper" if allowed else "")
+    return text + (", so NO EFFECT does not contradict the paper" if allowed else "")
 
 
 def allows_print(entry: Mapping[str, Any]) -> bool:
@@ -126,16 +126,16 @@ def qualified(entry: Mapping[str, Any]) -> str:
     """The restriction that is printed with a SUPPORTED claim; "" without one."""
     if entry["verdict"] != Verdict.SUPPORTED or entry["control"]:
         return ""
-    found = [_qualified(each) for each in entry["comparisons"]]
+    found = [_qualified(comparison) for comparison in entry["comparisons"]]
     return next(filter(None, found), "")
 
 
 def bound(entry: Mapping[str, Any]) -> str:
     """The words that qualify a verdict SUPPORTED or NO EFFECT; "" without any."""
     shown = deciding(entry)
-    told = qualified(entry)
-    if entry["control"] or shown is None or shown["exact"] or told:
-        return told
+    words = qualified(entry)
+    if entry["control"] or shown is None or shown["exact"] or words:
+        return words
     within = f"{plain(shown['margin'])} {points(shown['unit'])}".strip()
     if entry["verdict"] == Verdict.NO_EFFECT:
         return f"within {within}{', more than is printed' if allows_print(entry) else ''}"
@@ -189,8 +189,8 @@ def note_insensitive(claims: Sequence[dict[str, Any]]) -> None:
     for entry in claims:
         finds_nothing = entry["verdict"] in (Verdict.UNDECIDED, Verdict.NO_EFFECT)
         if finds_nothing and not entry["control"] and _setting(entry) in lacking:
-            told = f"{NOT_SENSITIVE}: the control {lacking[_setting(entry)]} isn't found"
-            entry["reason"] = "; ".join(filter(None, (entry["reason"], told)))
+            note = f"{NOT_SENSITIVE}: the control {lacking[_setting(entry)]} is not as expected"
+            entry["reason"] = "; ".join(filter(None, (entry["reason"], note)))
 
 
 def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -200,7 +200,7 @@ def _setting(entry: Mapping[str, Any]) -> tuple[Any, ...]:
 def locks_of(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The locks that claims were compared with: file and digest of each."""
     known = (entry["registration"] for entry in claims if "registration" in entry)
-    pairs = {(each["lock"], each["digest"]) for each in known}
+    pairs = {(registration["lock"], registration["digest"]) for registration in known}
     return [{"lock": lock, "digest": digest} for lock, digest in sorted(pairs)]
 
 
@@ -210,10 +210,10 @@ def not_beforehand(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     for entry in claims:
         known = entry.get("registration")
         if known is not None and known["state"] != BEFOREHAND:
-            told = f": {known['differs']}" if known["differs"] else ""
+            what = f": {known['differs']}" if known["differs"] else ""
             words = WORDS_OF_STATE[known["state"]]
-            alike.setdefault((words, told, known["lock"]), []).append(entry["id"])
-    return [f"{words}: {named(ids)}{told} ({lock})" for (words, told, lock), ids in alike.items()]
+            alike.setdefault((words, what, known["lock"]), []).append(entry["id"])
+    return [f"{words}: {named(ids)}{what} ({lock})" for (words, what, lock), ids in alike.items()]
 
 
 WORDS_OF_STATE = {

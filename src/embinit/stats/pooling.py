@@ -42,12 +42,12 @@ class Noise(NamedTuple):
     @classmethod
     def of(cls, arms: Mapping[str, Sequence[float]], of_seeds: bool = False) -> Self:
         """The noise of arms, whose values have the same seeds in order if they are ``of_seeds``."""
-        values = {name: np.array(each) for name, each in arms.items() if len(each) > 1}
+        values = {name: np.array(scores) for name, scores in arms.items() if len(scores) > 1}
         if of_seeds and values:
             of_all = sum(values.values()) / len(values)
-            values = {name: each - of_all for name, each in values.items()}
+            values = {name: scores - of_all for name, scores in values.items()}
         squares = np.array([float(np.sum((v - v.mean()) ** 2)) for v in values.values()])
-        degrees = np.array([len(each) - 1 for each in values.values()], dtype=int)
+        degrees = np.array([len(scores) - 1 for scores in values.values()], dtype=int)
         odd = _odd(values, squares, degrees)
         alike = np.array([name not in odd for name in values], dtype=bool)
         pooled = [*itertools.compress(values.values(), alike)]
@@ -104,7 +104,7 @@ def _odd(
     """The arms that vary more or less than all others together, as one that fails now and then."""
     from scipy import special
 
-    constant = np.array([each.min() == each.max() for each in values.values()], dtype=bool)
+    constant = np.array([scores.min() == scores.max() for scores in values.values()], dtype=bool)
     odd = dict.fromkeys(itertools.compress(values, constant), "has runs that don't vary")
     names = [name for name in values if name not in odd]
     degrees, squares = degrees[~constant], squares[~constant]

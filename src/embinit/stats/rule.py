@@ -262,7 +262,7 @@ def _without_each(
 
 def depth(mean: float, relation: Relation, margin: float) -> float:
     """How far the mean lies inside of what it would decide, in the metric's unit."""
-    supporting, opposing = (inside(mean, each) for each in sides(relation, margin))
+    supporting, opposing = (inside(mean, side) for side in sides(relation, margin))
     return max(min(supporting), max(opposing), margin - abs(mean))
 
 
