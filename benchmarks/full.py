@@ -107,12 +107,6 @@ class Part:
     stack_seconds: float  # what each stack costs, without its runs
     registering: bool = False  # no claim uses their seeds
 
-    @property
-    def seconds(self) -> float:
-        """The estimate for the whole part."""
-        stacks = sum(1 for _ in stacks_of(self.runs, STACK))
-        return self.run_seconds * len(self.runs) + self.stack_seconds * stacks
-
 
 def part(
     unit: str,
@@ -149,6 +143,8 @@ def parts() -> list[Part]:
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),
         *(part(u, [one["bert-multi30k-en-de"]], BERT, s) for u, s in units("7", 6, 3)),
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
+        *(part(u, [each], GLOVE, s) for u, s in units("10", 8, 4) for each in both(multi30k)),
+        *(part("10c", [each], GLOVE, range(30)) for each in both(sst2)),
     ]
 
 
@@ -156,6 +152,11 @@ def four(usual: ModelExperiment) -> list[ModelExperiment]:
     """Table 3's settings: with and without positions, trained and frozen."""
     frozen = usual.frozen()
     return [usual, usual.without_positions(), frozen, frozen.without_positions()]
+
+
+def both(usual: ModelExperiment) -> tuple[ModelExperiment, ModelExperiment]:
+    """In float32, and in TF32."""
+    return usual, usual.with_training("in TF32", precision="tf32")
 
 
 def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
@@ -169,7 +170,9 @@ def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     known = {each.unit for each in every} | {each.unit.rstrip("abc") for each in every}
     if unknown := set(names) - known:
         sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
-    return [each for name in names for each in every if name in (each.unit, each.unit[:1])]
+    return [
+        each for name in names for each in every if name in (each.unit, each.unit.rstrip("abc"))
+    ]
 
 
 def tiny(each: Part) -> Part:
@@ -333,23 +336,14 @@ def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: 
 
     store = to.stores["registering" if each.registering else "claims"]
     todo = [run for run in each.runs if key_of(run, data) not in store]
-    most = STACK
     while todo:
         fit = fitting(seconds - to.seconds, each, pace)
         if fit < min(3, len(todo)):
             to.say(unit=each.unit, left_out=len(todo), because="no time")
             break
-        stack = next(stacks_of(todo, min(most, fit)))
+        stack = next(stacks_of(todo, min(STACK, fit)))
         began = to.seconds
-        try:
-            results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
-        except torch.OutOfMemoryError as error:
-            if len(stack) == 1:
-                raise
-            most = len(stack) // 2
-            to.say(unit=each.unit, stack=len(stack), failed=str(error)[:300], next_stack=most)
-            torch.cuda.empty_cache()
-            continue
+        results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
             to.say(unit=each.unit, **_told(run, result))
@@ -379,6 +373,7 @@ def _told(run: RunSpec, result: Any) -> dict[str, Any]:
         "arm": f"{recipe.table.init} of {recipe.table.source}",
         "trained": recipe.table.trained,
         "positions": recipe.positions.kind,
+        "precision": recipe.training.precision,
         "seed": run.seed,
         "scores": scores,
         "failure": result.failure,
@@ -446,9 +441,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     preparing.add_argument("to", type=Path)
     preparing.add_argument("--no-wheels", action="store_true")
     running.add_argument("ready", type=Path)
-    running.add_argument("--slots", nargs="+", default=["1", "2", "3", "4", "5", "6", "7", "9"])
+    running.add_argument("--slots", nargs="+", default=[], help="default: all")
     running.add_argument("--seconds", type=float, default=560)
-    running.add_argument("--device", default="")
     running.add_argument("--done", nargs="*", type=Path, default=[])
     running.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for each in (preparing, running):
@@ -460,17 +454,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.command == "keep":
         keep(given.folders, given.data.absolute(), given.to)
         return
-    todo = chosen(given.slots, parts())
+    todo = chosen(given.slots, parts()) if given.slots else parts()
+    if given.tiny:
+        todo = [tiny(each) for each in todo]
     with tempfile.TemporaryDirectory() as root, Trained(given.out, Path(root)) as to:
         unpack(given.done, Path(root))
-        device = given.device or ("cpu" if given.tiny else "cuda")
-        run(
-            given.ready,
-            [tiny(each) for each in todo] if given.tiny else todo,
-            device,
-            given.seconds,
-            to,
-        )
+        run(given.ready, todo, "cpu" if given.tiny else "cuda", given.seconds, to)
 
 
 if __name__ == "__main__":

@@ -52,12 +52,12 @@ def judged(trials: int, measured: int = 10) -> Rule:
 
     def play(rng: np.random.Generator, effect: float) -> tuple[int, int]:
         plan, kept, runs = Plan(lower=True, trials=trials), 0, measured
-        noise = arms_of((("base",), Score(value, "")) for value in rng.normal(size=measured))
+        noise = arms_of(("base", Score(value, "")) for value in rng.normal(size=measured))
         for _ in range(TRIALS):
             values, more = [], 2
             while more:
                 values += list(rng.normal(-effect, 1, more))
-                arms = arms_of((("new",), Score(value, "")) for value in values)
+                arms = arms_of(("new", Score(value, "")) for value in values)
                 (found,) = judge(arms, plan, noise=noise)
                 more = found.more or 0
             kept += found.verdict is Verdict.SUPPORTED

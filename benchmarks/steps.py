@@ -8,7 +8,7 @@ vocabulary, training pairs, epochs and batch are Table 5's.
 Speed does not need the text, so ids are random. On a CPU each setting runs in a process of its own,
 which tells its peak memory.
 
-    python benchmarks/steps.py [--device cuda] [--json FILE]
+    python benchmarks/steps.py [--device cuda] [--precision tf32] [--json FILE]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
@@ -32,12 +32,11 @@ import torch
 
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.embedding import Embedding
-from embinit.lab.models.graphs import Replayed, cuda_graphs
+from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.memory import WidestBatch, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
-from embinit.lab.specs import ModelSpec
 from embinit.lab.tables import positions
 from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
@@ -52,59 +51,38 @@ STEPS, WARM = 5, 2
 
 @dataclass(frozen=True)
 class Work:
-    """The shapes of one training step of a cohort."""
+    """The shapes of one training step of a cohort: its models, and their batch in words."""
 
+    shape: ModelShape
     runs: int
-    dim: int
-    heads: int
-    layers: int
-    feed_forward: int
-    encoder_words: int
-    decoder_words: int
-    classes: int
     source: int
     target: int
     batch: int
-    precision: str = "float32"
-
-
-def shape_of(work: Work) -> ModelShape:
-    """The shape of one of its models."""
-    return ModelShape(
-        ModelSpec(work.dim, work.heads, work.layers, work.feed_forward),
-        encoder_vocabulary=work.encoder_words,
-        decoder_vocabulary=work.decoder_words,
-        outputs=work.decoder_words or work.classes,
-        precision=work.precision,
-    )
 
 
 def model_of(work: Work, device: str) -> StackedTransformer:
     """A stacked model with random tables."""
-    shape = shape_of(work)
+    shape, dim = work.shape, work.shape.spec.dim
 
     def embedding(words: int, length: int) -> Embedding:
-        rows = positions.table("sinusoidal", length + 1, work.dim)
+        rows = positions.table("sinusoidal", length + 1, dim)
         return shape.embedding(
-            tables=torch.randn(work.runs, words, work.dim) * 0.02,
-            multipliers=torch.full((work.runs,), work.dim**0.5),
+            tables=torch.randn(work.runs, words, dim) * 0.02,
+            multipliers=torch.full((work.runs,), dim**0.5),
             positions=rows.repeat(work.runs, 1, 1),
             trained=torch.ones(work.runs, dtype=torch.bool),
         )
 
-    decoder = embedding(work.decoder_words, work.target) if work.decoder_words else None
-    model = StackedTransformer(shape, embedding(work.encoder_words, work.source), decoder)
+    decoder = embedding(shape.decoder_vocabulary, work.target) if shape.translates else None
+    model = StackedTransformer(shape, embedding(shape.encoder_vocabulary, work.source), decoder)
     for run in range(work.runs):
         model.initialise(run, torch.Generator().manual_seed(run))
     return model.to(device)
 
 
-Learn = Callable[[torch.Tensor, int, int], None]
-
-
-def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
+def step_of(work: Work, device: str) -> tuple[Step, Sequence[torch.Generator]]:
     """A training step on random ids, and the generators it draws from."""
-    model = model_of(work, device)
+    model, shape = model_of(work, device), work.shape
     dropout = SeedDropout(
         [torch.Generator(device).manual_seed(0)],
         torch.zeros(work.runs, dtype=torch.long, device=device),
@@ -113,16 +91,19 @@ def step_of(work: Work, device: str) -> tuple[Learn, Sequence[torch.Generator]]:
     optimizer = torch.optim.Adam(
         model.parameters(), lr=1e-4, fused=True, capturable=device != "cpu"
     )
-    source = torch.randint(5, work.encoder_words, (1, work.batch, work.source), device=device)
-    labels = torch.randint(0, max(2, work.classes), (1, work.batch), device=device)
-    target = source
-    if work.decoder_words:
-        shape = (1, work.batch, work.target + 1)
-        target = torch.randint(5, work.decoder_words, shape, device=device)
+
+    def drawn(low: int, high: int, *words: int) -> torch.Tensor:
+        return torch.randint(low, high, (1, work.batch, *words), device=device)
+
+    source = drawn(5, shape.encoder_vocabulary, work.source)
+    if shape.translates:
+        target = drawn(5, shape.decoder_vocabulary, work.target + 1)
         labels = target[..., 1:].flatten(1)
+    else:
+        labels = drawn(0, shape.outputs)
 
     def step(chosen: torch.Tensor, words: int, target_words: int) -> None:
-        if work.decoder_words:
+        if shape.translates:
             hidden = model.decode(source, target[..., :-1], dropout)
         else:
             hidden = model.mean_pool(source, dropout)
@@ -178,7 +159,7 @@ def _measure(work: Work, device: str) -> dict[str, Any]:
     if device != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**30
     widest = WidestBatch(work.batch, work.source, work.target)
-    estimate = estimated_bytes(shape_of(work), work.runs, widest, device)
+    estimate = estimated_bytes(work.shape, work.runs, widest, device)
     return {
         "seconds": round(seconds, 5),
         "memory_gib": round(memory, 2),
@@ -219,21 +200,10 @@ def settings(precision: str = "float32") -> list[Setting]:
         printed = numbers()["table_5"][family][name]
         arms = sum(name in cells for cells in numbers()["tables_1_and_7"][family].values())
         words = [thousands(size) for size in printed["vocabulary"]]
-        lengths, classes = LENGTHS[name], TASKS[one.data.task].classes
-        work = Work(
-            runs=arms,
-            dim=model.dim,
-            heads=model.heads,
-            layers=model.layers,
-            feed_forward=model.feed_forward,
-            encoder_words=words[0],
-            decoder_words=0 if classes else words[-1],
-            classes=classes,
-            source=lengths[0],
-            target=lengths[1],
-            batch=printed["batch_size"],
-            precision=precision,
-        )
+        classes = TASKS[one.data.task].classes
+        decoder = 0 if classes else words[-1]
+        shape = ModelShape(model, words[0], decoder, decoder or classes, precision)
+        work = Work(shape, arms, *LENGTHS[name], printed["batch_size"])
         steps = -(-thousands(printed["train_size"]) // work.batch) * printed["epochs"] * one.seeds
         hours = arms * one.seeds * printed["epochs"] * float(printed["minutes_per_epoch"]) / 60
         found.append(Setting(f"{family} {name}", work, steps, hours))
@@ -265,7 +235,8 @@ def main() -> None:
     found = bill(arguments.device, arguments.precision)
     if arguments.json:
         document = {
-            "command": f"python benchmarks/steps.py --device {arguments.device}",
+            "command": f"python benchmarks/steps.py --device {arguments.device}"
+            f" --precision {arguments.precision}",
             "date": datetime.date.today().isoformat(),
             "device": device_name(arguments.device),
             "versions": versions(),

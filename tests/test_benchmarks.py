@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from embinit.lab.specs import Cut
+from embinit.lab.specs import Cut, ModelSpec
 from embinit.stats.rule import compare
 from embinit.stats.statements import RegisteredSd, Relation
 from test_model import copy_layer, copy_linear
@@ -100,15 +100,16 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
     assert len(found) == 12
     assert sum(one.paper_hours for one in found) == pytest.approx(197, abs=0.5)
     [glove] = [one for one in found if one.name == "glove multi30k"]
-    assert (glove.work.runs, glove.work.dim, glove.work.encoder_words) == (3, 300, 7800)
+    shape = glove.work.shape
+    assert (glove.work.runs, shape.spec.dim, shape.encoder_vocabulary) == (3, 300, 7800)
     assert glove.steps == 454 * 20 * 4
 
 
-@pytest.mark.parametrize("words", [40, 0])
-def test_a_step_is_taken_and_its_memory_told(steps, words):
+@pytest.mark.parametrize(("words", "precision"), [(40, "tf32"), (0, "float32")])
+def test_a_step_is_taken_and_its_memory_told(steps, words, precision):
     """Of a translation, and of a classification, which has no decoder."""
-    tiny = steps.Work(2, 20, 2, 1, 30, 50, words, 0 if words else 2, 6, 5, 4)
-    found = steps._measure(tiny, "cpu")
+    shape = steps.ModelShape(ModelSpec(20, 2, 1, 30), 50, words, words or 2, precision)
+    found = steps._measure(steps.Work(shape, 2, 6, 5, 4), "cpu")
     assert min(found["seconds"], found["memory_gib"], found["estimated_gib"] + 1) > 0
 
 

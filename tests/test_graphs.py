@@ -13,9 +13,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from embinit.lab.models.graphs import Replayed, own_stream
-from embinit.lab.specs import Cut
+from embinit.lab.models.attention import Attention
+from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
+from embinit.lab.models.layers import PRECISIONS
+from embinit.lab.specs import Cut, ModelSpec
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
 from embinit.lab.training.stacked import graph_cache
@@ -55,15 +58,17 @@ def test_each_batch_is_learnt_once_in_its_turn(batches):
     assert recorder.recorded == sum(shapes.count(shape) > 1 for shape in set(shapes))
 
 
+def three(**changes):
+    """Three translations with other settings of training."""
+    runs = cohort("translation")[:3]
+    settings = replace(runs[0].recipe.training, **changes)
+    return Cohort(tuple(run.changed(training=settings) for run in runs))
+
+
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
 def test_recorded_training_is_training(schedule):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
-    runs = Cohort(
-        tuple(
-            run.changed(training=replace(run.recipe.training, schedule=schedule))
-            for run in cohort("translation")[:3]
-        )
-    )
+    runs = three(schedule=schedule)
     eager, replayed = (CohortTraining(runs, None, "cpu") for _ in range(2))
     recorder = Recorder()
     where = addresses(replayed)
@@ -181,8 +186,9 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no
 
 
 @on_a_gpu
-def test_graphs_train_as_eager_steps_do():
-    runs = Cohort(tuple(cohort("translation")[:3]))
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+def test_graphs_train_as_eager_steps_do(precision):
+    runs = three(precision=precision)
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager.step
     assert isinstance(graphs.learn, Replayed)
@@ -192,6 +198,43 @@ def test_graphs_train_as_eager_steps_do():
                 each.train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@on_a_gpu
+def test_tf32_is_for_its_own_products_recorded_or_not():
+    """And for their gradients; a product that is not in TF32 is rounded as float32 is."""
+    made = {}
+    with own_stream("cuda"):
+        x, y, outer = (torch.randn(3, 64, 64, device="cuda") for _ in range(3))
+        one, other, third = (each.double() for each in (x, y, outer))
+        exact = (one @ other, third @ other.mT, one.mT @ third)
+        inputs = x.requires_grad_(), y.requires_grad_()
+
+        def step(*_):
+            for name in ("tf32", "float32"):
+                product = PRECISIONS[name](*inputs)
+                made[name] = product.detach(), *torch.autograd.grad(product, inputs, outer)
+
+        learn = Replayed(step, cuda_graphs([]))
+        for _ in range(3):
+            learn(torch.zeros(1, 1, device="cuda").long(), 0, 0)
+            for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
+                for own, wanted in zip(made[name], exact, strict=True):
+                    assert low < float((own - wanted).norm() / wanted.norm()) < high
+
+
+@on_a_gpu
+def test_gloves_heads_have_fused_attention():
+    """The fused kernel takes no head that is 30 wide, which is an error if no other is allowed."""
+    layer = Attention(ModelSpec(300, 10, 1, 8), 1, "float32").cuda()
+    for each in layer.parameters():
+        torch.nn.init.normal_(each, std=300**-0.5)
+    x = torch.randn(1, 14, 300, device="cuda")
+    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
+        fused = layer.self_attention(x, 2, causal=True)
+    with sdpa_kernel(SDPBackend.MATH):
+        usual = layer.self_attention(x, 2, causal=True)
+    torch.testing.assert_close(fused, usual, rtol=1e-4, atol=1e-4)
 
 
 @on_a_gpu

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from embinit.lab.models import layers
 from embinit.lab.models.layers import StackedLinear
-from embinit.lab.models.losses import NOTHING, cross_entropy
+from embinit.lab.models.losses import MOST_BYTES, NOTHING, cross_entropy
 
 DIM = 4
 
@@ -43,7 +43,8 @@ def test_it_is_torchs_with_its_gradients(runs, count, words, shared, most_bytes)
     weights = torch.arange(1.0, runs + 1, dtype=torch.float64)
     inputs = (hidden, layer.weight, layer.bias)
 
-    losses, counted = cross_entropy(hidden, layer, labels, most_bytes)
+    with mock.patch.dict(MOST_BYTES, cpu=most_bytes):
+        losses, counted = cross_entropy(hidden, layer, labels)
     ours = torch.autograd.grad((losses * weights).sum(), inputs)
 
     logits = hidden @ layer.weight + layer.bias
@@ -77,26 +78,36 @@ def test_what_is_not_learnt_needs_no_gradient(kept):
 @given(
     st.integers(1, 3), st.integers(1, 17), st.integers(1, 70), st.integers(1, 19), st.integers(0, 9)
 )
-def test_bfloat16_products_are_rounded_once_on_any_cpu(native, runs, rows, width, columns, seed):
-    """By oneDNN or by way of float32: sums of exact products, and their gradients, then rounded."""
+def test_narrow_products_are_those_of_rounded_matrices(native, runs, rows, width, columns, seed):
+    """With their gradients: of bfloat16, by oneDNN or by way of float32, and of TF32."""
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(runs, rows, width, generator=generator).bfloat16().requires_grad_()
-    y = torch.randn(runs, width, columns, generator=generator).bfloat16().requires_grad_()
-    outer = torch.randn(runs, rows, columns, generator=generator).bfloat16()
-    with mock.patch.object(layers, "multiplies_bfloat16", return_value=native):
-        narrow = layers.products(x, y)
-        ours = (narrow, *torch.autograd.grad(narrow, (x, y), outer))
-    wide = [part.detach().double() for part in (x, y, outer)]
-    exact = (wide[0] @ wide[1], wide[2] @ wide[1].mT, wide[0].mT @ wide[2])
-    for own, wanted in zip(ours, exact, strict=True):
-        assert own.dtype == torch.bfloat16
-        torch.testing.assert_close(own.double(), wanted, rtol=2**-8, atol=1e-5 * width)
+    shapes = ((runs, rows, width), (runs, width, columns), (runs, rows, columns))
+    x, y, outer = (torch.randn(shape, generator=generator) for shape in shapes)
+    supported = "_is_mkldnn_bf16_supported"
+    for name, rounding in (("bf16-mixed", 2**-8), ("tf32", 0)):
+        inputs = x.clone().requires_grad_(), y.clone().requires_grad_()
+        with mock.patch.object(torch.ops.mkldnn, supported, return_value=native):
+            narrow = layers.PRECISIONS[name](*inputs)
+            ours = (narrow, *torch.autograd.grad(narrow, inputs, outer))
+        narrowed = torch.Tensor.bfloat16 if rounding else tf32
+        rounded = [narrowed(each).double() for each in (x, y, outer)]
+        exact = (rounded[0] @ rounded[1], rounded[2] @ rounded[1].mT, rounded[0].mT @ rounded[2])
+        for own, wanted in zip(ours, exact, strict=True):
+            assert own.dtype == torch.float32
+            torch.testing.assert_close(own.double(), wanted, rtol=rounding, atol=1e-5 * width)
 
 
-def test_bfloat16_is_for_the_products_alone():
+def tf32(x: torch.Tensor) -> torch.Tensor:
+    """``x`` rounded to 11 significant bits, away from 0 where two are as near."""
+    fraction, exponent = torch.frexp(x.double() * (1 + 2**-30))
+    return torch.ldexp((fraction * 2**11).round() / 2**11, exponent)
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "tf32"])
+def test_a_precision_is_for_the_products_alone(precision):
     """Loss and gradients come out float32, within what the narrow products lose."""
     exact = drawn(3, 40, 9, 1)
-    narrow = drawn(3, 40, 9, 1, "bf16-mixed")
+    narrow = drawn(3, 40, 9, 1, precision)
     results = []
     for layer, hidden, labels in (exact, narrow):
         hidden.requires_grad_()

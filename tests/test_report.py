@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -363,7 +364,7 @@ def test_own_tests_are_claims_without_a_paper_and_a_tier():
     ],
 )
 def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
-    """For the files of its claims, wherever they are; a paper's first finding has its own."""
+    """For the files of its claims, wherever they are; a paper's finding has its own."""
     claims = [
         make_claim(name, nodeid=f"{name}::t", id=f"p/f/{name}[x]", paper="p") for name in files
     ]
@@ -371,10 +372,11 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     paper = {"key": "p", "citation": "P", "short": "P", "made": [], "findings": [finding]}
     document = make_document(claims, tier="sample", papers=[paper])
     text = " ".join(check(render(document, {})).text.split())
-    told = text[text.index("To run") : text.index("; one claim")]
     command = f"{command} --embinit-tier sample for sample tier, 100 runs in "
-    assert told.startswith(f"To run all claims: {command}")
-    assert files[0] in told.partition("one finding: pytest ")[2]
+    assert f"To run all claims: {command}" in text
+    assert "one finding: the command in its row; one claim" in text
+    pyargs = "" if files[0].endswith(".py") else "--pyargs "
+    assert f"It is sopytest {pyargs}{shlex.quote(files[0])} --embinit-tier sample" in text
 
 
 def test_changes_since_a_baseline_are_shown(tmp_path):

@@ -70,6 +70,7 @@ SHIFTS = [
     )
 ] + [(a, s, s + d) for a, d in (("base", 1), ("new", 99)) for s in range(3)]
 LOSSES = [3 + math.exp(-n / 4) + math.sin(n * n) / 99 for n in range(20)]
+LONG = (3.012345, 2.998321, 3.023411, 2.987123, 3.001239, 3.019992)
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
 FAR = {"base": HIGH, "new": LOW}
 PAIRED = ["--by", "arm", "--metric", "loss"]
@@ -214,8 +215,6 @@ CASES = [
      "ended at step"),
     ("too many", "r.csv", two(range(2000)), [], REFUSED, "one a run and not one a step"),
     # What can't be read as it stands.
-    ("two names", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9} for a, _, v in RUNS),
-     [], REFUSED, "r.jsonl:1: broken or cut short (ValueError: 'm.loss' is there twice"),
     ("two columns", "r.csv", "arm,loss,loss\na,1,2\n", [], REFUSED, "2 columns are called 'loss'"),
     ("a column that is the same", "r.csv", rows("arm,optimizer,loss", "gpt,{arm},{score}"), [],
      KEEP, "arms: optimizer"),
@@ -224,7 +223,7 @@ CASES = [
     ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED, "there are loss, val_loss"),
     ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,
      "name the columns of the arms"),
-    ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write 3.27 for 3,27"),
+    ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write a number alone"),
     ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
     ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
     ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED, "add a column n"),
@@ -242,6 +241,72 @@ CASES = [
         f"{a},{v + i / 81}\n" for a, v in (("base", 3), ("new", 2.9)) for i in (0, 1, 2, 0, 1, 2)),
      [], REFUSED, "has each number twice or more; remove the copies"),
     ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED, "mean, sd and n"),
+    # Other forms of tables.
+    ("quotes and a mark", "r.csv", "\ufeff" + rows('"arm","Name","eval/loss"',
+     '"{arm}","x{seed}","{score}"'), ["--by", "arm"], KEEP, "keep new"),
+    ("utf-16", "r.csv", two().encode("utf-16"), [], KEEP, "keep new"),
+    ("compressed", "r.csv.gz", b"\x1f\x8b\x08\x00", [], REFUSED, "save it as a table in UTF-8"),
+    ("utf-16 without a mark", "r.csv", two().encode("utf-16-le"), [], REFUSED, "it is no text"),
+    ("returns alone", "r.csv", two().replace("\n", "\r"), [], KEEP, "keep new"),
+    ("lines in a cell", "r.csv", 'arm,note,loss\na,"x\ny",1\na,z,q\n', [], REFUSED, "r.csv:4: "),
+    ("spaces", "r.txt", rows("arm    loss", "{arm}   {score}"), [], KEEP, "keep new"),
+    ("commas in .tsv", "r.tsv", two(), [], KEEP, "keep new"),
+    ("comments", "r.csv", "# by me, with lr=3\n#\n" + two(), [], KEEP, "keep new"),
+    ("names in a comment", "r.csv", "# " + two(), [], KEEP, "keep new"),
+    ("comment on noise", "n.txt", "# ten runs\n3.0\n3.1\n3.2\n", [], AGAIN, "2 degrees"),
+    ("names again", "r.csv", two(new=()) + two(base=()), [], KEEP, "keep new"),
+    ("blank lines", "r.csv", two().replace("\n", "\n\n,\n"), [], KEEP, "keep new"),
+    ("bold runs", "r.md", MARKDOWN.replace("| new | **2.0** |", "| **new** | **2.0** |"), [], KEEP,
+     "new   2.005 (n=6)"),
+    ("json by arm and seed", "r.json", json.dumps({"runs": {a: {f"seed{s}": v for b, s, v in RUNS
+     if a == b} for a in ("base", "new")}}), ["--lower"], KEEP, "seed by seed"),
+    ("json by arm", "r.json", json.dumps({a: {"mean": m, "std": 0.02, "n": 8} for a, m in
+     (("base", 3), ("new", 2))}), ["--lower"], KEEP, "keep new"),
+    ("json by run", "r.json", json.dumps({f"id{a}{s}": {"arm": a, "loss": v} for a, s, v in RUNS}),
+     [], KEEP, "keep new"),
+    ("an index", "r.csv", "at,arm,loss\n" + "".join(f"{2 * s},base,{b}\n{2 * s + 1},new,{n}\n"
+     for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [], KEEP, "keep new"),
+    # Names that number runs, and those that don't.
+    ("numbered", "r.csv", rows("Name,State,loss", "{arm}-{seed},finished,{score}"), [], KEEP,
+     "new   2.005 (n=6)"),
+    ("seeds in names", "r.csv", rows("Name,loss", "{arm}_seed4{seed},{score}"), [], KEEP,
+     "seed by seed"),
+    ("names of no number", "r.csv", rows("Name,State,loss", "{arm}{seed}-x,finished,{score}"), [],
+     AGAIN, "each run is an arm of its own; --by COLUMNS names"),
+    *((f"not numbered: {a}", "r.csv", f"name,loss\n{a}\n", [], AGAIN, says) for a, says in (
+     ("gpt-3,3\ngpt-4,3.1\nllama-2,3.2\nllama-3,3.3", "llama-3"),
+     ("sgd-1e-1,3\nsgd-1e-2,3.1\nadam-1e-1,3.2\nadam-1e-2,3.3", "adam-1e-2"))),
+    # Rows that are no runs.
+    ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
+     "r.csv:14 is a row of mean; take it out"),
+    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED, "a row of Total"),
+    ("an arm called mean", "r.csv", two().replace("base", "mean"), [], KEEP, "keep new"),
+    ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,
+     "arm is empty; write a name, such as none"),
+    ("several metrics", "r.csv", rows("arm,metric,value", "{arm},loss,{score}", end="new,acc,1\n"),
+     [], REFUSED, "r.csv has rows of acc, loss; keep the rows of one metric"),
+    ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], REFUSED,
+     "r.csv:8: 'new' has the numbers of 'base'"),
+    ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED, "twice or more"),
+    *((f"a few numbers alike, of {n}", "r.csv", rows("arm,acc", "{arm},{score}",
+       [k / n for k in (90, 91, 92)], [k / n for k in (91, 90, 92)]), [], DISCARD, "discard new")
+      for n in (1, 97)),
+    ("a step of each run", "r.csv", rows("config,id,step,loss",
+     "{arm},{arm}{seed},{seed}0,{score}"), [], KEEP, "keep new"),
+    # Units.
+    ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED, "mean, sd and n"),
+    ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED, "stderr; give sd"),
+    *((f"as {cell}", "r.csv", f'arm,acc\na,"{cell}"\n', [], REFUSED, "write a number alone")
+      for cell in ("1,234.5", "3.2 s", "0.91*")),
+    ("a share and per cent", "r.csv", rows("arm,acc", "{arm},{score}", (0.8, 0.81, 0.79),
+     (80, 82, 83)), [], REFUSED, "new and base differ 20 times in acc: give both as"),
+    ("successes", "r.csv", rows("arm,success", "{arm},{score}", [n < 2 for n in range(20)],
+     [n < 15 for n in range(20)]), ["--higher"], KEEP, "binomial, 20 and 20 trials"),
+    ("successes of seeds", "r.csv", rows("arm,seed,success", "{arm},0,{score}", [0] * 9, [1] * 9),
+     [], REFUSED, "has the seed 0 twice"),
+    ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], DISCARD, "discard new"),
+    ("a seed without a partner", "r.csv", seeded(end="new,99,2.1\n"), [], KEEP,
+     "seed by seed, without runs that lack a partner"),
     # The noise alone, and beside a table.
     ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
     ("noise and seeds", "r.csv", seeded(), ["--noise", "8.txt", *PAIRED], KEEP,
@@ -266,7 +331,7 @@ def test_a_result_file_is_judged_or_refused(
     tmp_path, monkeypatch, capsys, name, text, arguments, status, says
 ):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     (tmp_path / "sd.csv").write_text("sd,n\n0.02,8\n")
     (tmp_path / "8.txt").write_text("\n".join(map(str, EIGHT)))
     found = main(["judge", name, *arguments])

@@ -131,6 +131,12 @@ READINGS = Family(
     says="Readings of the paper's tables that its text does not state",
     origin="ours",
 )
+PRECISION = Family(
+    "kim2024/precision",
+    {"micro": 0, "sample": 0, "paper": 0, "full": 2},
+    says="Precision: products in TF32 train as well as in float32",
+    origin="ours",
+)
 BEYOND = Family(
     "kim2024/beyond",
     {"micro": 1, "sample": 0, "paper": 0, "full": 0},
@@ -217,6 +223,7 @@ FAMILIES = (
     SHUFFLED_POSITIONS,
     NEXT_CHECKS,
     OTHER_TABLES,
+    PRECISION,
     BEYOND,
 )
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status, counted
+from embinit.errors import InputError, Status
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
-    from embinit.scores.tables import Reading
 
 FORMS = (
     "arms, as in base=3.28,3.27 new=3.26,3.27, or counts, as in base=74/80; or a table of runs "
@@ -47,10 +45,7 @@ def add_judge(commands: Any) -> None:
     add("--alpha", type=float, default=0.05, help="error rate (0.05)")
     add("--trials", type=int, default=0, help="number of changes that share the error rate")
     add("--most", type=int, default=24, help="runs per arm at the last analysis (24)")
-    add = judge.add_mutually_exclusive_group().add_argument
-    add("--last", type=int, metavar="K", help="score: the mean of the last K points")
-    add("--area", action="store_true", help="score: the mean of all points")
-    add("--reach", type=float, metavar="VALUE", help="score: the step that reaches VALUE")
+    add("--last", type=int, metavar="K", help="a run's score: the mean of its last K points")
     form = judge.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print a Markdown table")
     form.add_argument("--json", action="store_true", help="print all numbers as JSON")
@@ -75,17 +70,12 @@ def _judge(parsed: argparse.Namespace) -> int:
 
     arms = _read(parsed, parsed.scores) if parsed.scores else None
     earlier = _read(parsed, [parsed.noise]) if parsed.noise else None
-    curve = parsed.last or parsed.area or parsed.reach is not None
-    if arms is not None and curve and not arms.of_steps:
-        raise InputError(
-            f"{parsed.scores[0]} has one number a run: leave out --last, --area, --reach"
-        )
     if arms is not None and arms.of_noise:
         arms, earlier = None, arms
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     falls = lower_is_better(known.metric or (earlier or known).metric)
-    lower = (falls if parsed.lower is None else parsed.lower) or parsed.reach is not None
+    lower = falls if parsed.lower is None else parsed.lower
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most)
     earlier = earlier and earlier.settled(parsed.crashed, lower)
     if arms is None or (earlier is None and len(arms.scores) == 1):
@@ -109,39 +99,14 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
     """The arms that were named: numbers in words, a table or a folder of runs."""
     from embinit.scores import folders, rows, tables
 
-    by, path = parsed.by, Path(given[0])
+    path = Path(given[0])
     if not os.path.exists(path):
         table = rows.from_words(given, parsed.metric)
     elif len(given) > 1:
         raise InputError(f"{path} and {given[1]}: give one file or folder, or arms alone")
     elif path.is_dir():
-        table, by = folders.table_of_runs(path, parsed.metric), by or "arm"
+        table = folders.table_of_runs(path, parsed.metric)
     else:
         table = rows.table_of(path)
-    return tables.read(table, _reading(parsed), by, parsed.metric, parsed.seed, not parsed.unpaired)
-
-
-def _reading(parsed: argparse.Namespace) -> Reading:
-    """Reads a run's score off its points, as ``--last``, ``--area`` or ``--reach`` says."""
-    from embinit.runs.measures import first_at, lower_is_better
-
-    metric, reach = parsed.metric, parsed.reach
-    below = lower_is_better(metric or "") if parsed.lower is None else parsed.lower
-    if reach is not None and parsed.lower is None and not below:
-        says = "Its name doesn't say: give --lower or --higher"
-        raise InputError(f"does {metric} fall or rise to {reach:g}? {says}")
-
-    def reading(points: Sequence[tuple[float, float]], place: str) -> float:
-        values = [value for _, value in points]
-        if reach is None:
-            count = len(values) if parsed.area else 1 if parsed.last is None else parsed.last
-            if not 0 < count <= len(values):
-                mend = f"give --last 1 to {len(values)}"
-                raise InputError(f"{place} has {counted(len(values), 'point')}; {mend}")
-            return statistics.fmean(values[-count:])
-        if (found := first_at(values, reach, below)) is None:
-            mend = "name a value that every run reaches"
-            raise InputError(f"{place}: {metric} never reaches {reach:g}; {mend}")
-        return points[found][0]
-
-    return reading
+    last = parsed.last if given is parsed.scores else None
+    return tables.read(table, parsed.by, parsed.metric, parsed.seed, not parsed.unpaired, last)

@@ -112,10 +112,10 @@ def duration(seconds: object) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def rerun(place: str, tier: str) -> str:
-    """The command that runs a claim, a file, a folder (with its slash) or a module again."""
-    a_path = place.partition("::")[0].endswith((".py", "/"))
-    words = ["pytest", *([] if a_path else ["--pyargs"]), place]
+def rerun(tier: str, *places: str) -> str:
+    """The command that runs claims, files, folders (with a slash) or modules again."""
+    are_paths = places[0].partition("::")[0].endswith((".py", "/"))
+    words = ["pytest", *([] if are_paths else ["--pyargs"]), *places]
     return shlex.join([*words, *([] if tier == DEFAULT_TIER else ["--embinit-tier", tier])])
 
 

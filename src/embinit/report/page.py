@@ -101,22 +101,21 @@ class Session:
         return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
 
     @property
-    def commands(self) -> dict[str, str]:
-        """The commands that train again: all claims, and those of the first finding's files."""
-        findings = self.document["summary"]["findings"]
-        asked = {"all claims": [*self.cards]}
-        if findings and findings[0]["named"]:
-            asked["one finding"] = findings[0]["claims"]
-        return {what: self._rerun(names) for what, names in asked.items() if names}
-
-    def _rerun(self, names: Sequence[str]) -> str:
-        files = [file_of(self.cards[name].claim) for name in names]
+    def command(self) -> str:
+        """The command that trains all claims again; "" without any."""
+        if not (files := [file_of(card.claim) for card in self.cards.values()]):
+            return ""
         if files[0].endswith(".py"):
             place = os.path.commonpath(files)
             place += "" if place.endswith(".py") else "/" if place else "./"
         else:  # modules
             place = os.path.commonpath([file.replace(".", "/") for file in files]).replace("/", ".")
-        return numbers.rerun(place, self.document["session"]["tier"])
+        return numbers.rerun(self.document["session"]["tier"], place)
+
+    def command_of(self, finding: Mapping[str, Any]) -> str:
+        """The command that trains the files of a finding's claims again."""
+        files = dict.fromkeys(file_of(self.cards[name].claim) for name in finding["claims"])
+        return numbers.rerun(self.document["session"]["tier"], *files)
 
 
 def render(

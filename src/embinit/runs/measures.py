@@ -18,8 +18,8 @@ from embinit.registry import Registry
 from embinit.runs.results import RunResult
 
 LOWER_IS_BETTER = re.compile(
-    "loss|ppl|perplexity|bpb|bpc|bits|nll|entropy|ce|error|err|mse|mae|rmse|wer|cer|eer|fid|brier|"
-    "ece|regret|time|seconds|latency"
+    ".*loss|ppl|perplexity|bpb|bpc|bits|nll|.*entropy|ce|xent|kl|error|err|.*mse|.*mae|mape|wer|cer|"
+    "eer|fid|brier|ece|regret|.*time|elapsed|duration|seconds|latency|cost"
 )
 """Words in a measure's name whose lower numbers are better."""
 

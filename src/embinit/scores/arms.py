@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -13,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.checks import require_runs
 from embinit.scores.rows import NUMBER
 from embinit.stats.power import MOST_SEEDS
 
@@ -31,15 +29,13 @@ USUAL = ("base", "baseline", "control")
 LARGEST = 1e50
 """Larger scores are refused: the fourth powers of scores are numbers too."""
 
-Key = tuple[str, ...]
-
 
 class Score(NamedTuple):
     """The score of one run, where it stands, and why it has none; ``of`` 9 trials for 7/9."""
 
     value: float
     place: str
-    seed: Key | None = None
+    seed: str = ""
     crashed: str = ""
     of: int = 0
 
@@ -48,30 +44,28 @@ class Score(NamedTuple):
 class Arms:
     """The scores of several arms by name; bare numbers have an empty metric.
 
-    Those ``of_noise`` have a standard deviation, and a mean of 0 that nobody measured. Those
-    ``of_steps`` were read off the steps of runs.
+    Those ``of_noise`` have a standard deviation, and a mean of 0 that nobody measured.
     """
 
     scores: Mapping[str, Sequence[Score]]
     metric: str = ""
     notes: tuple[str, ...] = ()
     of_noise: bool = False
-    of_steps: bool = False
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
         return tuple(score.value for score in self.scores[arm])
 
     @functools.cached_property
-    def by_seed(self) -> dict[str, dict[Key | None, Score]]:
-        """Each arm's scores by their seeds."""
-        return {arm: {s.seed: s for s in each} for arm, each in self.scores.items()}
+    def by_seed(self) -> dict[str, dict[str, float]]:
+        """Each arm's numbers by their seeds."""
+        return {arm: {s.seed: s.value for s in each} for arm, each in self.scores.items()}
 
-    def pairs(self, arm: str, other: str) -> tuple[Key, ...]:
+    def pairs(self, arm: str, other: str) -> tuple[str, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
         ours, theirs = self.by_seed[arm], self.by_seed[other]
-        common = tuple(filter(None, filter(theirs.__contains__, ours)))
-        return () if None in ours or None in theirs or len(common) < 2 else common
+        common = tuple(filter(theirs.__contains__, ours))
+        return () if "" in ours or "" in theirs or len(common) < 2 else common
 
     def settled(self, crashed: str | None, lower: bool) -> Arms:
         """Deals with runs that crashed as ``--crashed`` says; InputError where it doesn't.
@@ -79,56 +73,57 @@ class Arms:
         An arm all of whose runs crashed is left out and named, unless it may be the baseline.
         """
         rest = [s.value for each in self.scores.values() for s in each if s.value and not s.crashed]
-        # An exact 0 outside the range of all other scores is no score, unless they are 0 or 1.
-        odd = rest and (min(rest) > 0 or max(rest) < 0) and {*rest} != {1.0} and crashed != "keep"
-        zero = "its score is an exact 0, outside the range of all others" if odd else ""
         worst = (max if lower else min)(rest, default=0.0)
-        notes, kept, first = list(self.notes), {}, next(iter(self.scores), "").lower()
+        # An exact 0 outside the range of all other scores is no score, unless it is a count.
+        odd = rest and (min(rest) > 0 or max(rest) < 0) and crashed != "keep"
+        zero = "its score is an exact 0, outside the range of all others" if odd else ""
+        notes, kept, first = [*self.notes], {}, next(iter(self.scores), "").lower()
         for arm, each in self.scores.items():
-            runs = [s if s.value or s.of else s._replace(crashed=s.crashed or zero) for s in each]
-            lost = [score for score in runs if score.crashed]
-            if len(lost) == len(runs) and arm.lower() not in (first, *USUAL):
-                notes.append(f"discard {arm}: {lost[0].place}: {lost[0].crashed}")
-            elif all(crashed == "keep" and math.isfinite(score.value) for score in lost):
-                kept[arm] = each
-            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(runs):
+            lost = [s for s in each if s.crashed or not (s.value or s.of or not zero)]
+            kept[arm] = each
+            if not lost or all(crashed == "keep" and math.isfinite(s.value) for s in lost):
+                continue
+            why = f"{lost[0].place}: {lost[0].crashed or zero}"
+            if len(lost) == len(each) and arm.lower() not in (first, *USUAL):
+                notes.append(f"discard {arm}: {why}")
+                del kept[arm]
+            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(each):
                 raise InputError(
-                    f"{lost[0].place}: {lost[0].crashed}: a run that crashed counts against its "
-                    "arm; judge with --crashed worst (it gets the worst score), drop or keep"
+                    f"{why}: a run that crashed counts against its arm; judge with --crashed worst "
+                    "(it gets the worst score), drop or keep"
                 )
             else:
                 places = "; ".join(s.place for s in lost[:3]) + (" …" if lost[3:] else "")
                 way = "left out" if crashed == "drop" else "got the worst score"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
-                runs = [s for s in runs if not s.crashed or crashed == "worst"]
-                kept[arm] = [s._replace(value=worst) if s.crashed else s for s in runs]
+                runs = [s for s in each if s not in lost]
+                got = [s._replace(value=worst) for s in lost if crashed == "worst"]
+                kept[arm] = [*runs, *got]
         return replace(self, scores=kept, notes=tuple(notes))
 
 
 def arms_of(
-    named: Iterable[tuple[Key, Score]], metric: str = "", notes: Iterable[str] = ()
+    named: Iterable[tuple[str, Score]], metric: str = "", notes: Iterable[str] = ()
 ) -> Arms:
     """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
-    scores: dict[Key, list[Score]] = defaultdict(list)
-    for key, score in named:
-        scores[key].append(score)
-    names = {key: ", ".join(" ".join(part.split()) for part in key) for key in scores}
-    met, found = Counter(names.values()), {}
-    for key, each in scores.items():
+    scores: dict[str, list[Score]] = defaultdict(list)
+    for arm, score in named:
+        scores[arm].append(score)
+    found = {}
+    for arm, each in scores.items():
         seeds = [score.seed for score in each if score.seed]
         if len({*seeds}) < len(seeds):
             [(seed, _)] = Counter(seeds).most_common(1)
             before, again, *_ = (score.place for score in each if score.seed == seed)
             raise InputError(
-                f"{again}: the arm {names[key]!r} has the seed {', '.join(seed)} twice (before at "
-                f"{before}); name every column that pairs by --seed, call one of steps step, or "
-                "judge with --unpaired"
+                f"{again}: the arm {arm!r} has the seed {seed} twice (before at {before}); name "
+                "every column that pairs by --seed, call one of steps step, or judge with "
+                "--unpaired"
             )
         if len(each) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
-            raise InputError(f"{each[0].place}: {names[key]!r} has {len(each):,} numbers; {mend}")
-        found[names[key] if met[names[key]] == 1 else json.dumps(key)] = each
-    require_runs(found)
+            raise InputError(f"{each[0].place}: {arm!r} has {len(each):,} numbers; {mend}")
+        found[" ".join(arm.split())] = each
     return Arms(found, metric, tuple(notes))
 
 
@@ -140,6 +135,8 @@ def cells(
         values, whole = [*map(float, texts)], "".join(texts)
         if sum(map(abs, values)) <= LARGEST and whole.isascii() and "_" not in whole:
             return values, [""] * len(values), [0] * len(values)
+    if {text.lower() for text in texts} == {"true", "false"}:
+        return cells([str(int(text.lower() == "true")) for text in texts], places, what)
     found = [_cell(text, place, what) for text, place in zip(texts, places, strict=True)]
     units = zip(texts, places, found, strict=True)
     kinds = {"%" in text: place for text, place, (_, crashed, _) in units if not crashed}
@@ -151,7 +148,7 @@ def cells(
 
 def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
     """A number, a percentage, a count such as 7/9, or a crashed run's word."""
-    plain = text.strip().strip("*`").removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
+    plain = text.strip().removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
     number = float(plain) if NUMBER.fullmatch(plain) else math.nan
     if abs(number) <= LARGEST:
         return number, "", 0
@@ -162,6 +159,7 @@ def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
     count = re.fullmatch(r"([0-9]+) ?/ ?([1-9][0-9]*)", plain)
     if count and int(count[1]) <= int(count[2]):
         return int(count[1]) / int(count[2]), "", int(count[2])
-    mend = "; write 3.27 for 3,27" if re.fullmatch(r"-?\d+,\d+", plain) else ""
-    mend = "; give columns mean, sd and n" if "±" in plain else mend
-    raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number{mend}")
+    mend = "write a number alone, such as 1234.5"
+    if re.search(r"\d *(±|\+/?-|\()", plain):
+        mend = "give columns mean, sd and n"
+    raise InputError(f"{place}: {what} is {text.strip()[:40]!r}, which is no number; {mend}")

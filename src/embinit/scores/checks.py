@@ -6,6 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 IN_ORDER = -3.5
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
 
+MOST_ITEMS = 300
+"""Scores may be shares of so many items, as 0.8333 of 6: few numbers, though of many digits."""
+
 LEAST_IN_ORDER = 4
 """An arm has so many numbers at least where their order is looked at."""
 
@@ -28,15 +33,14 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
     without_seed = []
     for name, each in arms.items():
         values, place = [score.value for score in each if not score.crashed], each[0].place
-        half, long = len(values) // 2, any(len(repr(value)) > 6 for value in values)
-        if len({*values}) > (2 if long else 3):  # else they may be the same by chance
-            if values[:half] == values[half:] or values[::2] == values[1::2]:
-                mend = "remove the copies"
-                raise InputError(f"{place}: {name!r} has each number twice or more; {mend}")
-            other = seen.setdefault(tuple(values), name)
-            if other != name and (long or values != sorted(values)):
-                mend = "give the runs of two arms"
-                raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
+        half, ranked = len(values) // 2, sorted(values)
+        if ranked[::2] == ranked[1::2] and _copied(values[:half], values[half:]):
+            mend = "remove the copies"
+            raise InputError(f"{place}: {name!r} has each number twice or more; {mend}")
+        other = seen.setdefault(tuple(ranked), name)
+        if other != name and _copied(values, [score.value for score in arms[other]]):
+            mend = "give the runs of two arms"
+            raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
         if len(values) >= LEAST_IN_ORDER and not any(score.seed for score in each):
             without_seed.append(values)
     sorted_by_score = all(
@@ -47,6 +51,21 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
         mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
         place = next(iter(arms.values()))[0].place
         raise InputError(f"{place}: scores depend on their order, as those of steps do; {mend}")
+
+
+def _copied(values: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether numbers that others are too, in any order, are so by chance less than 1e-5 often."""
+    if not values:
+        return False
+    shares = [Fraction(value).limit_denominator(MOST_ITEMS) for value in values]
+    if all(abs(share - value) < 1e-6 for share, value in zip(shares, values, strict=True)):
+        unit = 1.0 / max(share.denominator for share in shares)
+    else:
+        digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
+        unit = 10.0 ** min(map(int, digits))
+    size = math.log(1 + (max(values) - min(values)) / unit)
+    ways = 0.0 if values == others else math.lgamma(1 + len(values))
+    return ways - len(values) * size < math.log(1e-5)
 
 
 def order(values: Sequence[float]) -> float:
@@ -64,10 +83,12 @@ def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[i
     """The column whose numbers rise over the rows of every arm as those of steps do; "" for none.
 
     They start again within an arm, are the same in several, or are evenly spaced; those that
-    just count an arm's rows are none.
+    just count rows are none.
     """
     long = [rows for rows in runs if len(rows) > 2]
     for name, texts in columns.items():
+        if long and {b - a for a, b in itertools.pairwise(map(_number, texts))} == {1.0}:
+            continue
         rising: list[list[float]] = []
         for rows in long:
             rising.append([])

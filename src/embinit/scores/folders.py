@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,69 +12,46 @@ from pathlib import Path
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
+from embinit.scores.names import arm_and_seed, unnumbered
 from embinit.scores.rows import Table, listed, one_of, table_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
-
-_NO_NAME = re.compile(
-    r"lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
-)
-"""Parts of paths that tools make, and that name no arm."""
-
-_SEED = re.compile(r"(?:^|[-_. ]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. ])", re.IGNORECASE)
-_SHORT_SEED = re.compile(r"(?:^|[-_. ])s(\d+)(?=$|[-_. ])")
-_REPLICATE = re.compile(r"(?:^|[-_. ])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. ])")
-"""Parts that name a run's seed, and those that number runs without one."""
 
 Point = tuple[str, float, str, str]
 """A metric's name, a step, the text of its value, and its place."""
 
 
 def table_of_runs(root: Path, metric: str | None) -> Table:
-    """The table of the steps of a folder's runs; folders next to runs crashed without a log."""
+    """The table of the steps of a folder's runs; one without a log crashed, if it has an arm."""
     logs, empty = _logs(root)
     if not logs:
         kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
         raise InputError(f"{root} has no {kinds}; name the folder above the runs")
+    named = {run: arm_and_seed(run.relative_to(root).as_posix()) for run in [*logs, *empty]}
+    arms = {unnumbered(named[run][0]) for run in logs}
     rows = []
-    for folder in [*sorted(logs), *sorted(empty)]:
-        arm, seed = arm_and_seed(folder.relative_to(root).parts)
+    for folder, (arm, seed) in sorted(named.items()):
         run = (arm or root.name or "runs", seed, str(folder))
         points = sorted(_points(logs[folder], metric).items()) if folder in logs else []
         rows += [(place, *run, repr(step), "", text) for step, (text, place) in points]
-        rows += [] if points else [(str(folder), *run, "0", "no log", "")]
+        if not points and (folder in logs or unnumbered(arm) in arms):
+            rows.append((str(folder), *run, "0", "no log", ""))
+    others = [str(run) for run in empty if unnumbered(named[run][0]) not in arms]
+    notes = [f"no run, since there is no log: {listed(others, 3)}"] if others else []
     places, *columns = zip(*rows, strict=True)
-    names = ("arm", "seed", "run", "step", "error", metric or "")
-    return Table(str(root), dict(zip(names, columns, strict=True)), places)
-
-
-def arm_and_seed(path: Sequence[str]) -> tuple[str, str | None]:
-    """The arm, "" where there is none, and the seed that the parts of a run's path name."""
-    parts = [part for part in path if not _NO_NAME.fullmatch(part)]
-    for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
-        met = [(i, found) for i, part in enumerate(parts) for found in pattern.finditer(part)]
-        if met:
-            at, found = met[-1]
-            rest = (parts[at][: found.start()] + parts[at][found.end() :]).strip("-_. ")
-            name = "/".join(filter(None, [*parts[:at], rest, *parts[at + 1 :]]))
-            return name, None if pattern is _REPLICATE else found[1]
-    return "/".join(parts), None
+    names = ("arm", "seed", "uid", "step", "error", metric or "")
+    return Table(str(root), dict(zip(names, columns, strict=True)), places, notes)
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     """The logs of each run's folder, and the folders next to runs that have none."""
-
-    def refuse(error: OSError) -> None:
-        raise InputError(f"{error.filename} can't be read: {error.strerror}; make it readable")
-
-    files, folders = [], []
-    for place, inside, names in os.walk(root, onerror=refuse):
-        files += [Path(place) / name for name in names]
-        folders += [Path(place) / name for name in inside if name[0] != "."]
+    inside = sorted(root.rglob("*"))
+    files = [place for place in inside if place.is_file() or place.is_fifo()]
+    folders = [place for place in inside if place.is_dir() and place.name[0] != "."]
     for link in filter(Path.is_symlink, folders):
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    files.sort(key=lambda file: (_checkpoint(file.parent), file))
+    files.sort(key=lambda file: _checkpoint(file.parent))
     found: dict[Path, list[Path]] = {}
     for kind in (TRAINER, LIGHTNING, TENSORBOARD):
         taken = {*found}
@@ -119,7 +95,7 @@ def _of_trainer(log: Path) -> Iterator[Point]:
 
 def _of_lightning(log: Path) -> Iterator[Point]:
     """A row has the numbers of its own log call alone."""
-    _, columns, places = table_of(log)
+    _, columns, places, _ = table_of(log)
     steps, _, _ = cells(columns.get("step", ["0"] * len(places)), places, "step")
     for name in columns.keys() - {"step", "epoch"}:
         for step, text, place in zip(steps, columns[name], places, strict=True):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.registry import nearest
-from embinit.scores.arms import USUAL, Arms, Key, Score
+from embinit.scores.arms import USUAL, Arms, Score
 from embinit.stats.interim import Look, schedule
 from embinit.stats.pooling import BEFORE, Noise
 from embinit.stats.power import POWER_WANTED
@@ -31,6 +32,9 @@ alone: it keeps nothing, so that it makes no error of the kind that alpha is abo
 
 NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
+
+SHARE, MOST_TIMES = re.compile(r"acc|f1|auc|auroc|\bmap\b|rouge|success", re.IGNORECASE), 20
+"""Shares of 1 that differ so many times are a share and a percentage."""
 
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
@@ -79,9 +83,9 @@ def level_of(looks: Sequence[Look], n: int) -> float:
 class Judged:
     """An arm that was judged against the baseline, by its numbers and the baseline's.
 
-    Where seeds pair runs, ``values`` are those of common seeds, and ``alone`` has the places of the
-    others. ``more`` runs of each of ``short_of`` lead to the next look; None where it is decided,
-    or more are no use. ``reason`` says why it is undecided, and ``noise`` where the noise is from.
+    Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of each of
+    ``short_of`` lead to the next look; None where it is decided, or more are no use. ``reason``
+    says why it is undecided, and ``noise`` where the noise is from.
     """
 
     arm: str
@@ -94,7 +98,6 @@ class Judged:
     reason: str = ""
     noise: str = ""
     looks: tuple[Look, ...] = ()
-    alone: tuple[str, ...] = ()
     paired: bool = False
 
     @property
@@ -139,31 +142,39 @@ def judge(
     known = functools.cache(functools.partial(noise_of, arms, noise))
     judged = []
     for arm in others:
-        alone: tuple[str, ...] = ()
-        sides: list[Sequence[Score]] = [arms.scores[arm], arms.scores[base]]
+        sides = (arms.scores[arm], arms.scores[base])
         if all(len(side) == 1 and side[0].of for side in sides):
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
-        if pairs := arms.pairs(arm, base) if noise is None else ():
-            met, longer = {*pairs}, [side for side in sides if len(side) > len(pairs)]
-            alone = tuple(run.place for side in longer for run in side if run.seed not in met)
-            sides = [[arms.by_seed[name][seed] for seed in pairs] for name in (arm, base)]
+        pairs = arms.pairs(arm, base) if noise is None else ()
+        values = [
+            tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
+            for name in (arm, base)
+        ]
         spread, source = known(pairs).spread(arm, base)
-        values = [tuple(run.value for run in side) for side in sides]
+        small, large = sorted(map(max, values))
+        if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
+            both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
+            raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
         found = _judged(arm, base, values, plan, share, spread, bool(pairs))
-        judged.append(replace(found, noise=source, alone=alone))
+        if pairs and max(map(len, sides)) > len(pairs):
+            found = replace(found, rule=f"{found.rule}, without runs that lack a partner")
+        judged.append(replace(found, noise=source))
     return judged
 
 
-def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[Key] = ()) -> Noise:
+def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) -> Noise:
     """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
     if not seeds:
         earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
         return Noise.of(
             earlier | {name: arms.values(name) for name in arms.scores if name != NOISE}
         )
-    having = {name: of for name, of in arms.by_seed.items() if all(seed in of for seed in seeds)}
-    values = {name: [of[seed].value for seed in seeds] for name, of in having.items()}
+    values = {
+        name: [*map(of.__getitem__, seeds)]
+        for name, of in arms.by_seed.items()
+        if all(map(of.__contains__, seeds))
+    }
     return Noise.of(values, of_seeds=True)
 
 
@@ -203,7 +214,7 @@ def _judged(
         more = following[0] - n
     else:
         reason = reason or f"{looks[-1].seeds} runs would hardly show that it is better"
-    return Judged(arm, base, values, against, rule, outcome, more, reason, "", looks, (), paired)
+    return Judged(arm, base, values, against, rule, outcome, more, reason, "", looks, paired)
 
 
 def _compared(
@@ -262,4 +273,4 @@ def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level:
     rest = (1 - 2 * level, plan.margin, shown, opposite)
     outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=math.sqrt(variance) or 1.0)
     noise = f"binomial, {n} and {m} trials that are taken to be independent"
-    return Judged(arm, base, (p,), (q,), "Fisher's exact test", outcome, more, noise=noise)
+    return Judged(arm, base, (p,) * n, (q,) * m, "Fisher's exact test", outcome, more, noise=noise)

@@ -97,11 +97,9 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     way = "lower" if plan.lower else "higher"
     noise, *others = dict.fromkeys(each.noise for each in judged)
-    left = [f"{each.arm}: {', '.join(each.alone[:3])}" for each in judged if each.alone]
     return [
         f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
         f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
-        *(f"left out, without a partner of its seed: {runs}" for runs in left[:MOST_NAMES]),
     ]
 
 

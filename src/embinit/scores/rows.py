@@ -21,23 +21,28 @@ VALUE = "value"
 """The column of numbers that have no name."""
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
+_NO_COMMENT = re.compile(r"^\s*[^#\s].*", re.MULTILINE)
+_SEED = re.compile(r"(seed)?[-_= ]?\d+", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
 
-Rows = tuple[Sequence[str], Sequence[tuple[str, Sequence[str]]]]
-"""The names of the columns, and each row's place and cells."""
+Rows = tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]]]
+"""The names of the columns, each row's place, and its cells."""
 
 
 class Table(NamedTuple):
-    """The cells of a table by column, and the place of each row."""
+    """The cells of a table by column, the place of each row, and what was left out."""
 
     name: str
     columns: Mapping[str, Sequence[str]]
     places: Sequence[str]
+    notes: Sequence[str] = ()
 
-    def keys(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """The cells of some columns, row by row."""
+    def texts(self, names: Sequence[str]) -> Sequence[str]:
+        """The cells of some columns, row by row, with commas between those of several."""
+        if len(names) == 1:
+            return self.columns[names[0]]
         columns = [self.columns[name] for name in names]
-        return [*zip(*columns, strict=True)] if names else [()] * len(self.places)
+        return [*map(", ".join, zip(*columns, strict=True))] if names else [""] * len(self.places)
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
@@ -84,36 +89,48 @@ def table_of(path: Path) -> Table:
         data = regular(path, MEND).read_bytes()
         utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         text = data.decode("utf-16" if utf_16 else "utf-8-sig")
+        if "\0" in text:
+            raise ValueError("it is no text")
     if not (start := text.lstrip()):
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
     form = _markdown if _RULE.search(text, 0, 100_000) else _csv
-    names, rows = (_json if start[0] in "[{" else form)(str(path), text)
-    names = [name.strip().strip("*`") for name in names]
+    names, places, rows = (_json if start[0] in "[{" else form)(str(path), text)
+    names = [name.strip() for name in names]
     for name, times in Counter(filter(None, names)).items():
         if times > 1:
             raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    for place, cells in rows:
-        if len(cells) != len(names):
-            counts = f"{len(cells)} cells, and the line of names {len(names)}"
-            raise InputError(f"{place} has {counts}; put quotes around a cell with a comma")
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else [()] * len(names)
-    stripped = ([*map(str.strip, column)] for column in columns)
-    return Table(str(path), dict(zip(names, stripped, strict=True)), [place for place, _ in rows])
+    for at, cells in enumerate(map(len, rows)):
+        if cells != len(names):
+            counts = f"{cells} cells, and the line of names {len(names)}"
+            raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
+    columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
+    return Table(str(path), dict(zip(names, columns or [[] for _ in names], strict=True)), places)
 
 
 def _csv(path: str, text: str) -> Rows:
+    """Cells between tabs, commas, semicolons, bars or else spaces, after comments."""
     csv.field_size_limit(1 << 22)
-    first = text.lstrip().partition("\n")[0]
-    delimiter = "\t" if path.endswith(".tsv") else max("\t,;|", key=first.count)
-    found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    first = _NO_COMMENT.search(text)
+    counts = {sign: (first[0] if first else text).count(sign) for sign in "\t,;|"}
+    delimiter = max(counts, key=counts.__getitem__) if any(counts.values()) else " "
+    lines = io.StringIO(text, newline="")
+    found = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     with reading(path, MEND, lambda: f":{found.line_num}"):
-        rows = [(f"{path}:{found.line_num}", row) for row in found if any(row)]
-        names = rows[0][1]
-    if not all(NUMBER.fullmatch(name.strip()) for name in names):
-        return names, rows[1:]
-    if len(names) > 1:
-        raise InputError(f"{path} has no line of names; give one, or one number a line")
-    return [VALUE], rows
+        rows = [(found.line_num, row) for row in found if any(row)]
+    names = rows[0][1]
+    # A line of names may begin with # too.
+    while names[0][:1] == "#" and len(rows) > 1:
+        following = rows[1][1]
+        if len(names) == len(following) and any(map(NUMBER.fullmatch, following)):
+            break
+        rows, names = rows[1:], following
+    if all(NUMBER.fullmatch(name.strip()) for name in names):
+        if len(names) > 1:
+            raise InputError(f"{path} has no line of names; give one, or one number a line")
+        names = [VALUE]
+    rows = [each for each in rows if each[1] != names]
+    places = [f"{path}:{line}" for line, _ in rows]
+    return [names[0].removeprefix("# "), *names[1:]], places, [row for _, row in rows]
 
 
 def _markdown(path: str, text: str) -> Rows:
@@ -125,16 +142,17 @@ def _markdown(path: str, text: str) -> Rows:
 
     def cells(line: str) -> list[str]:
         inside = line.strip().removeprefix("|").removesuffix("|")
-        return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inside)]
+        return [cell.replace("\\|", "|").strip(" \t*`") for cell in re.split(r"(?<!\\)\|", inside)]
 
-    body = itertools.takewhile(lambda n: "|" in lines[n], range(rules[0] + 1, len(lines)))
-    return cells(lines[rules[0] - 1]), [(f"{path}:{n + 1}", cells(lines[n])) for n in body]
+    body = [*itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])]
+    places = [f"{path}:{rules[0] + n}" for n in range(2, len(body) + 2)]
+    return cells(lines[rules[0] - 1]), places, [*map(cells, body)]
 
 
 def _json(path: str, text: str) -> Rows:
-    """Objects, one a line or in a list, or lists of an object; inner names are ``outer.inner``."""
+    """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
-    decoder, following = json.JSONDecoder(object_pairs_hook=_flat), re.compile(r"\S")
+    decoder, following = json.JSONDecoder(), re.compile(r"\S")
     documents, at, line = [], 0, 1
     with reading(path, mend, lambda: f":{line}"):
         while start := following.search(text, at):
@@ -142,35 +160,43 @@ def _json(path: str, text: str) -> Rows:
             document, at = decoder.raw_decode(text, start.start())
             documents.append((f"{path}:{line}", _runs(document)))
             line += text.count("\n", start.start(), at)
-    rows = [(place, row) for place, runs in documents for row in runs]
+    rows = [row for _, runs in documents for row in runs]
+    places = [place for place, runs in documents for _ in runs]
     if len(documents) == 1:
-        rows = [(f"{path}, entry {n}", row) for n, (_, row) in enumerate(rows, start=1)]
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
+        places = [f"{path}, entry {n}" for n in range(1, len(rows) + 1)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
 
     def shown(value: Any) -> str:
         return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
-    return names, [(place, [shown(row.get(name)) for name in names]) for place, row in rows]
+    return names, places, [[shown(row.get(name)) for name in names] for row in rows]
 
 
-def _flat(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's entries, those of an object inside by both names; ValueError for one twice."""
+def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
+    """An object's entries, those of objects inside by both names."""
     made: dict[str, Any] = {}
-    for name, value in pairs:
-        inside = {f"{name}.{n}": v for n, v in value.items()} if isinstance(value, dict) else {}
-        for key, each in (inside or {name: value}).items():
-            if key in made:
-                raise ValueError(f"{key!r} is there twice; keep one")
-            made[key] = each
+    for name, each in value.items():
+        inside = _flat(each) if isinstance(each, dict) else {}
+        made |= {f"{name}.{n}": v for n, v in inside.items()} or {name: each}
     return made
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:
-    """The runs of a list, of lists by arm, or of lists with what all of their runs share."""
+    """The runs of a list, of lists or objects by arm, or of lists with what their runs share."""
     if isinstance(value, list):
         return [run for each in value for run in _runs(each)]
     if not isinstance(value, dict):
         return [{VALUE: value}]
+    objects = [each for each in value.values() if isinstance(each, dict)]
+    if len(objects) == len(value) == 1:
+        return _runs(objects[0])
+    if len(objects) == len(value) > 1:
+        if all(_SEED.fullmatch(name) for each in objects for name in each):
+            seeds = [(arm, *pair) for arm, each in value.items() for pair in each.items()]
+            return [{"arm": arm, "seed": seed, VALUE: score} for arm, seed, score in seeds]
+        if len({frozenset(each) for each in objects}) == 1:
+            return [{"name": arm} | run for arm, each in value.items() for run in _runs(each)]
+    value = _flat(value)
     lists = {name: each for name, each in value.items() if isinstance(each, list)}
     of_runs = {name: each for name, each in lists.items() if each and isinstance(each[0], dict)}
     plain = {name: each for name, each in value.items() if name not in lists}

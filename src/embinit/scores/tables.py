@@ -5,20 +5,22 @@ A row may also have a mean, a standard deviation and a count of runs.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.runs.measures import lower_is_better
-from embinit.scores.arms import CRASHED, NOTHING, Arms, Key, Score, arms_of, cells
-from embinit.scores.checks import called_steps, pairing
+from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
+from embinit.scores.checks import called_steps, pairing, require_runs
+from embinit.scores.names import by_numbers
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
 
@@ -30,84 +32,73 @@ NAMES = {
     "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
     "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
     "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
-    # Columns that say whether a run has a result: in words, by a text, by a flag.
-    "status": "status state runstatus",
+    # Columns that say whether a run has a result: by a state, or by a text.
+    "status": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc "
+    "status state runstatus",
     "text": "error exception traceback failed",
-    "flag": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc",
     "sd": "sd std stdev stddev",
     "count": "n runs seeds nseeds nruns count",
     "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
     "result",
-    "no score": "time seconds latency error sd std stdev stddev",
+    "no score": "time runtime walltime duration elapsed seconds latency error sd std stdev "
+    "stddev stderr sem se",
+    "error": "stderr sem se standarderror ci ci95",
+    # Columns of tables that have a row for each of several numbers of a run.
+    "kind": "metric metricname measure key split subset phase",
 }
 """What columns are called, without what lies before the last point or slash."""
+
+TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
+"""What rows are called that sum up others."""
 
 SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
 """A column whose name contains this pairs runs."""
 
 MEAN = re.compile("mean|avg|average")
+FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of any."""
 
-Reading = Callable[[Sequence[tuple[float, float]], str], float]
-"""Reads one number off a run's points (step and value); the place is for errors."""
-
 
 def read(
     table: Table,
-    reading: Reading,
     by: str | None = None,
     metric: str | None = None,
     seed: str | None = None,
     paired: bool = True,
+    last: int | None = None,
 ) -> Arms:
-    """The arms of a table. Commas separate several columns of ``by``, and of ``seed``."""
-    if any(name.endswith("__MIN") for name in table.columns):
-        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
-    if list(table.columns) == [VALUE]:
-        by = metric = seed = None
+    """The arms of a table. Commas separate several columns of ``by``, and of ``seed``.
 
-    def columns(names: str) -> list[str]:
-        parts = map(str.strip, names.split(","))
-        return [one_of(table.name, "column", name, table.columns) for name in parts]
-
-    score = _metric(table, metric)
-    arms = columns(by) if by else _arms(table, score)
-    seeds = columns(seed) if seed else []
-    if not table.places:
-        raise InputError(f"{table.name} has no row; give one a run")
-    rest = [name for name in table.columns if name not in (score, *arms)]
-    if not seeds and paired:
-        seeds = [name for name in rest if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
-    free = [name for name in rest if name not in seeds]
-    pairs = table.keys(seeds)
-    seed_of = {pair: _seed(pair) for pair in {*pairs}}
-    rows = _Rows(table, score, table.keys(arms), [seed_of[pair] for pair in pairs], free)
-    notes = [f"arms: {', '.join(arms) or 'one'}; scores: {score}"] if rest else []
-    named: Iterable[tuple[Key, Score]] = [] if seeds else _summary(rows)
+    The score of a run of steps is the mean of the ``last`` points, or the last one.
+    """
+    rows = _rows(table, by, metric, seed, paired)
+    _require_runs(rows)
+    score, free = rows.score, rows.free
+    guessed = f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"
+    notes = [guessed] if table.columns.keys() - {score, *rows.by} else []
     step = next(iter(called(free, "step")), "")
-    runs_of_steps = _of_steps(rows, step, reading) if step and not named else []
-    if runs_of_steps:
-        many = f"{len(runs_of_steps)} runs"
-        notes.append(f"rows are steps ({step}) of {many}; one number each is judged")
-        named = runs_of_steps
+    summary = [] if any(rows.seeds) else _summary(rows)
+    named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
+    if named and not summary:
+        notes.append(f"rows are steps ({step}) of {len(named)} runs; one number each is judged")
+    elif last is not None:
+        raise InputError(f"{table.name} has one number a run: leave out --last")
     elif not named:
-        others = {name: table.columns[name] for name in ([] if seed else free)}
-        runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
-        if other := called_steps(others, runs):
-            mend = f"call it step, or pair by it with --seed {other!r}"
-            raise InputError(
-                f"{table.name}: {other} rises in each arm as steps of a run do; {mend}"
-            )
-        if paired and not seeds and (same := pairing(others, runs)):
-            same_in_each = f"{listed(same, 3)} has the same values in each arm"
-            notes.append(f"{same_in_each}, and pairs nothing without --seed")
+        notes += [] if seed else _require_no_steps(rows, paired)
         named = _scores(rows)
+    if not by and (numbered := by_numbers(named)):
+        notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
+        named = numbered
+    elif not by and free and len({*rows.arms}) == len(named) > 2:
+        notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
-        named = [(arm, found._replace(seed=None)) for arm, found in named]
-    made = arms_of(named, "" if score == VALUE else score, notes)
-    return replace(made, of_noise=bool(called([score], "sd")), of_steps=bool(runs_of_steps))
+        named = [(arm, run._replace(seed="")) for arm, run in named]
+    made = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
+    if not summary:
+        require_runs(made.scores)
+    return replace(made, of_noise=bool(called([score], "sd")))
 
 
 def plain(name: str) -> str:
@@ -122,41 +113,89 @@ def called(columns: Iterable[str], *roles: str) -> list[str]:
 
 
 class _Rows(NamedTuple):
-    """A table with the arm and the seed of each row.
+    """A table with the arm and the seed of each row, "" for none.
 
-    ``free`` has the columns of no role.
+    ``by`` are the columns that tell arms apart, ``free`` those of no role.
     """
 
     table: Table
     score: str
-    arms: Sequence[Key]
-    seeds: Sequence[Key | None]
+    by: Sequence[str]
     free: Sequence[str]
+    arms: Sequence[str]
+    seeds: Sequence[str]
 
-    def failures(self) -> list[str]:
-        """Why the run of each row has no result, by columns of states; "" for no reason."""
-        found = [""] * len(self.table.places)
-        for name in called(self.free, "flag", "text", "status"):
-            texts = self.table.columns[name]
-            if said := {text: why for text in {*texts} if (why := _failure(name, text))}:
-                found = [said.get(text, old) for text, old in zip(texts, found, strict=True)]
+    def failures(self, found: Sequence[str]) -> Sequence[str]:
+        """Why the run of each row has no result, also by columns of states; "" for no reason."""
+        for name in called(self.free, "text", "status"):
+            texts, state = self.table.columns[name], called([name], "status")
+            said = {text for text in {*texts} if text.lower() not in NO_FAILURE}
+            bad = {t for t in said if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
+            if bad:
+                pairs = zip(texts, found, strict=True)
+                found = [f"its {name} is {t[:40]!r}" if t in bad else why for t, why in pairs]
         return found
 
 
-def _failure(column: str, text: str) -> str:
-    """Why a run has no result, by what a column of states says; "" for no reason."""
-    number = NUMBER.fullmatch(text)
-    failed = text.lower() not in NO_FAILURE
-    if called([column], "status"):
-        failed = failed and bool(number or CRASHED.search(text))
-    elif called([column], "text"):
-        failed = failed and not number
-    return f"its {column} is {text[:40]!r}" if failed else ""
+def _rows(
+    table: Table, by: str | None, metric: str | None, seed: str | None, paired: bool
+) -> _Rows:
+    """The table's rows by the roles of its columns, which are named or guessed."""
+    if any(name.endswith("__MIN") for name in table.columns):
+        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
+    if list(table.columns) == [VALUE]:
+        by = metric = seed = None
+
+    def columns(names: str) -> list[str]:
+        parts = map(str.strip, names.split(","))
+        return [one_of(table.name, "column", name, table.columns) for name in parts]
+
+    score = _metric(table, metric)
+    arms = columns(by) if by else _arms(table, score)
+    seeds = columns(seed) if seed else []
+    if not table.places:
+        raise InputError(f"{table.name} has no row; give one a run")
+    free = [name for name in table.columns if name not in (score, *arms, *seeds)]
+    if not seeds and paired:
+        seeds = [name for name in free if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
+        free = [name for name in free if name not in seeds]
+    pairs = table.texts(seeds)
+    # 3 is pandas's 3.0; seeds that lack all parts are none.
+    seed_of = {pair: re.sub(r"\.0(?=,|$)", "", pair.strip(", ")) for pair in {*pairs}}
+    names = table.texts(arms) if arms else [Path(table.name).stem] * len(pairs)
+    return _Rows(table, score, arms, free, names, [*map(seed_of.__getitem__, pairs)])
 
 
-def _seed(pair: Key) -> Key | None:
-    """The seed of a row, 3 of pandas's 3.0; None of one that lacks a part."""
-    return tuple(part.removesuffix(".0") for part in pair) if pair and all(pair) else None
+def _require_runs(rows: _Rows) -> None:
+    """InputError for rows of no arm, that sum up others, or that have several kinds of numbers."""
+    table = rows.table
+    for name in called(rows.free, "kind"):
+        if len(kinds := {*table.columns[name]}) > 1:
+            mend = f"keep the rows of one {name}, or name it by --by"
+            raise InputError(f"{table.name} has rows of {listed(sorted(kinds), 3)}; {mend}")
+    arms, seeds = {*rows.arms}, {*rows.seeds}
+    for arm in arms:
+        if not arm.strip(", "):
+            place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
+            raise InputError(f"{place}: {by} is empty; write a name, such as none")
+    for total in filter(lambda text: text.lower() in TOTALS, arms | seeds):
+        if total in seeds or (len(arms) < len(rows.arms) and rows.arms.count(total) == 1):
+            place = table.places[(rows.seeds if total in seeds else rows.arms).index(total)]
+            raise InputError(f"{place} is a row of {total}; take it out")
+
+
+def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
+    """InputError where rows seem to be steps; a note on what has the same values in each arm."""
+    unnamed = {*rows.free} - {*called(rows.free, "run", "step")}
+    others = {name: rows.table.columns[name] for name in rows.free if name in unnamed}
+    runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
+    if other := called_steps(others, runs):
+        mend = f"call it step, or pair by it with --seed {other!r}"
+        what = f"{other} rises in each arm as steps of a run do"
+        raise InputError(f"{rows.table.name}: {what}; {mend}")
+    same = pairing(others, runs) if paired and not any(rows.seeds) else []
+    pairs = "has the same values in each arm, and pairs nothing without --seed"
+    return [f"{listed(same, 3)} {pairs}"] if same else []
 
 
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
@@ -167,54 +206,62 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
     return found
 
 
-def _scores(rows: _Rows) -> Iterator[tuple[Key, Score]]:
+def _scores(rows: _Rows) -> list[tuple[str, Score]]:
     """The score of each row."""
     table = rows.table
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
-    why = [one or other for one, other in zip(crashed, rows.failures(), strict=True)]
-    arms = rows.arms if any(rows.arms) else [(Path(table.name).stem,)] * len(values)
-    return zip(arms, map(Score, values, table.places, rows.seeds, why, trials), strict=True)
+    why = rows.failures(crashed)
+    # As Score(...), in a third of the time.
+    made = functools.partial(tuple.__new__, Score)
+    runs = map(made, zip(values, table.places, rows.seeds, why, trials, strict=True))
+    scores = [*zip(rows.arms, runs, strict=True)]
+    if not {0.0, 1.0}.issuperset(values) or any(trials) or any(why):
+        return scores
+    if any(rows.seeds) and len({*zip(rows.arms, rows.seeds, strict=True)}) < len(values):
+        return scores
+    # Failures and successes are counts, unless seeds have several: those aren't independent.
+    counts = {arm: [values[row] for row in each] for arm, each in _grouped(rows.arms).items()}
+    return [(arm, Score(sum(v) / len(v), table.name, of=len(v))) for arm, v in counts.items()]
 
 
-def _of_steps(rows: _Rows, step: str, reading: Reading) -> list[tuple[Key, Score]]:
+def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
     """One number of each run's points; none of a table whose rows are no steps.
 
     Steps that start again are another run's. A run that ended early has crashed.
     """
     table, name = rows.table, rows.score
-    texts, failures = table.columns[name], rows.failures()
+    texts, failures = table.columns[name], rows.failures([""] * len(table.places))
     steps, _, _ = cells(table.columns[step], table.places, step)
     values, _, _ = cells(texts, table.places, name)
-    keys = zip(rows.arms, rows.seeds, table.keys(called(rows.free, "run")), strict=True)
-    runs: list[tuple[Key, Score, list[int]]] = []
+    most = max((steps[row] for row, text in enumerate(texts) if text), default=0.0)
+    keys = zip(rows.arms, rows.seeds, table.texts(called(rows.free, "run")), strict=True)
+    named, longest = [], 0
     for (arm, seed, run), logged in _grouped(keys).items():
         at = [row for row in logged if texts[row]]  # else the step logged something else
-        why = next(filter(None, (failures[row] for row in logged)), "")
         starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
         again = len({steps[at[i]] for i in starts}) > 1
         if 1 < len(starts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
             raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
         for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
-            place = table.places[(at or logged)[i]]
-            runs.append((arm, Score(math.nan, place, seed, why), at[i:j]))
-    if not (Path(table.name).is_dir() or any(len(at) > 1 for *_, at in runs)):
-        return []
-    most, named = max((steps[at[-1]] for *_, at in runs if at), default=0.0), []
-    for arm, score, at in runs:
-        odd = [values[row] for row in at if not math.isfinite(values[row])]
-        why, value = score.crashed, math.nan
-        if not why and (odd or not at):
-            why = f"{name} is {odd[0] if odd else 'nowhere'}"
-        elif not why:
-            value = reading([(steps[row], values[row]) for row in at], score.place)
-            if steps[at[-1]] < ENDED_EARLY * most:
-                why = f"it ended at step {steps[at[-1]]:g}, and others at {most:g}"
-        named.append((arm, score._replace(value=value, crashed=why)))
-    return named
+            points, place = at[i:j], table.places[(at or logged)[i]]
+            odd = [values[row] for row in points if not math.isfinite(values[row])]
+            why = next(filter(None, (failures[row] for row in logged)), "")
+            if not why and (odd or not points):
+                why = f"{name} is {odd[0] if odd else 'nowhere'}"
+            elif points and not 0 < last <= len(points):
+                mend = f"give --last 1 to {len(points)}"
+                raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
+            elif not why and steps[points[-1]] < ENDED_EARLY * most:
+                why = f"it ended at step {steps[points[-1]]:g}, and others at {most:g}"
+            ends = [values[row] for row in points[-last:]]
+            value = statistics.fmean(ends) if ends else math.nan
+            named.append((arm, Score(value, place, seed, why)))
+            longest = max(longest, len(points))
+    return named if longest > 1 or Path(table.name).is_dir() else []
 
 
-def _summary(rows: _Rows) -> list[tuple[Key, Score]]:
+def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     """Runs that have the mean and standard deviation of each row; none of another table.
 
     Their mean is 0 where the table has only standard deviations.
@@ -224,12 +271,15 @@ def _summary(rows: _Rows) -> list[tuple[Key, Score]]:
     stem = MEAN.sub("", plain(score))
     named = [n for n in rows.free if plain(n) in [stem + sd for sd in NAMES["sd"].split()]]
     sd = alone or named or called(rows.free, "sd")
+    if not sd and count and (error := called(rows.free, "error")):
+        mend = "a standard error times the root of n is one"
+        raise InputError(f"{table.name} has {error[0]}; give sd, the standard deviation: {mend}")
     if not sd or not (alone or count or stem != plain(score)):
         return []
     if not count:
         missing = "add a column n, how many runs each has"
         raise InputError(f"{table.name} has means and {sd[0]}; {missing}")
-    made: dict[Key, list[Score]] = {}
+    made: dict[str, list[Score]] = {}
     of = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
     for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *of, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
@@ -256,7 +306,7 @@ def _metric(table: Table, metric: str | None) -> str:
         known = called(table.columns, "sd")
     if len(known) == 1:
         return known[0]
-    there = f"there are {listed(known or table.columns)}"
+    there = f"there are {listed(known or table.columns)}; a row is a run"
     raise InputError(f"{table.name}: name the column that is judged by --metric; {there}")
 
 

@@ -110,7 +110,8 @@ def _odd(
     degrees, squares = degrees[~constant], squares[~constant]
     while len(names) > 1 and len(odd) <= MOST_ODD * len(values):
         others = degrees.sum() - degrees
-        ratio = squares / degrees * others / (squares.sum() - squares)
+        with np.errstate(divide="ignore"):
+            ratio = squares / degrees * others / (squares.sum() - squares)
         above = special.fdtrc(degrees, others, ratio)
         p = np.minimum(above, 1 - above)
         if p[at := int(np.argmin(p))] >= ALIKE:

@@ -30,6 +30,9 @@ kept from the others by the mask, need a call less each, and more multiplication
 beyond this length.
 """
 
+HEAD_MULTIPLE = {"cpu": 1, "cuda": 8}
+"""What heads' widths are padded to a multiple of: fused kernels refuse others on a GPU."""
+
 REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""
 
@@ -137,8 +140,15 @@ class Attention(nn.Module):
         """The attention output; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
-        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
-        merged: Tensor = self.output(heads.transpose(1, 2).reshape(self.runs, -1, self.dim))
+        width = query.shape[-1]
+        if lacking := -width % HEAD_MULTIPLE[query.device.type]:
+            query, key, value = (F.pad(each, (0, lacking)) for each in (query, key, value))
+        heads = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
+        )
+        merged: Tensor = self.output(
+            heads[..., :width].transpose(1, 2).reshape(self.runs, -1, self.dim)
+        )
         return merged
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:

@@ -7,13 +7,14 @@ sentences of T words, one after the other), D width.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.autograd import Function
 from torch.nn import functional as F
 
 from embinit.lab.specs import ModelSpec
@@ -29,9 +30,6 @@ ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
         "gelu": F.gelu,
     },
 )
-
-PRECISIONS = Named("precision", {"float32": torch.float32, "bf16-mixed": torch.bfloat16})
-"""The type of matrix products; the first attention of each side is float32 in either."""
 
 
 class SeedDropout:
@@ -69,21 +67,57 @@ def no_dropout(x: Tensor) -> Tensor:
     return x
 
 
-@functools.cache
-def multiplies_bfloat16() -> bool:
-    """Whether oneDNN multiplies bfloat16 on this CPU, and doesn't imitate it."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
+    """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
 
-
-def products(x: Float[Tensor, "R M K"], y: Float[Tensor, "R K N"]) -> Float[Tensor, "R M N"]:
-    """Each run's matrix product, which has the same bits whatever the number of runs."""
-    if x.dtype == torch.float32 or x.is_cuda:  # MKL's float32 doesn't depend on the batch's size
-        return torch.bmm(x, y)
-    if x.dtype == torch.bfloat16 and not multiplies_bfloat16():
-        # It would be 15 times slower than the same products in float32, rounded.
-        return torch.bmm(x.float(), y.float()).to(x.dtype)
+    They have the same bits whatever the number of runs.
+    """
+    x, y = x.bfloat16(), y.bfloat16()
+    if x.is_cuda:
+        return torch.bmm(x, y).float()
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        # Imitated by oneDNN it would be 15 times slower than products in float32, rounded.
+        return torch.bmm(x.float(), y.float()).bfloat16().float()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
-    return torch.stack([torch.mm(a, b) for a, b in zip(x.unbind(), y.unbind(), strict=True)])
+    return torch.stack([*map(torch.mm, x, y)]).float()
+
+
+class _TF32Products(Function):
+    """Products of matrices rounded to TF32, and their gradients likewise; sums are float32."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return _in_tf32(x, y)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, Tensor]:
+        x, y = ctx.saved_tensors
+        return _in_tf32(outer[0], y.mT), _in_tf32(x.mT, outer[0])
+
+
+def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
+    if not (x.is_cuda and torch.cuda.is_tf32_supported()):
+        # Rounded to TF32's 10 bits of fraction, halves away from 0, for CPUs and older GPUs.
+        x, y = (((z.view(torch.int32) + 0x1000) & -0x2000).view(z.dtype) for z in (x, y))
+        return torch.bmm(x, y)
+    # The mode is the process's, and gradients come later: each product sets it for itself.
+    mode = torch.backends.cuda.matmul
+    before, mode.fp32_precision = mode.fp32_precision, "tf32"
+    try:
+        return torch.bmm(x, y)
+    finally:
+        mode.fp32_precision = before
+
+
+Products = Callable[[Tensor, Tensor], Tensor]
+"""Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
+
+PRECISIONS: Named[Products] = Named(
+    "precision",
+    {"float32": torch.bmm, "bf16-mixed": bfloat16_products, "tf32": _TF32Products.apply},
+)
+"""How matrices are multiplied; the first attention of each side is float32 in all."""
 
 
 class StackedLinear(nn.Module):
@@ -111,16 +145,14 @@ class StackedLinear(nn.Module):
         else:
             self.register_buffer("bias", torch.zeros(runs, 1, outputs))
         self.parts = parts
-        self.dtype = PRECISIONS[precision]
+        self.products = PRECISIONS[precision]
 
     def forward(
         self, x: Float[Tensor, "R M D"], columns: slice = slice(None)
     ) -> Float[Tensor, "R M outputs"]:
         """The product with the weight's ``columns``."""
         weight, bias = self.weight[..., columns], self.bias[..., columns]
-        if self.dtype == torch.float32:
-            return torch.bmm(x, weight).add_(bias)  # quicker than baddbmm
-        return products(x.to(self.dtype), weight.to(self.dtype)).float() + bias
+        return self.products(x, weight).add_(bias)  # quicker than baddbmm
 
 
 def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
@@ -161,11 +193,6 @@ class PostNorm(nn.Module):
         added: Tensor = self.norm(x + output)
         return added
 
-    @staticmethod
-    def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """No final norm: the last layer ends with its own."""
-        return nn.Identity()
-
 
 class PreNorm(PostNorm):
     """A norm before each sub-layer; the residual stream is not normed (Xiong et al. 2020)."""
@@ -181,11 +208,6 @@ class PreNorm(PostNorm):
         """The residual stream ``x`` with the sub-layer's output added."""
         return x + output
 
-    @staticmethod
-    def final(spec: ModelSpec, runs: int) -> nn.Module:
-        """The final norm of the residual stream."""
-        return StackedLayerNorm(runs, spec.dim)
-
 
 NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
 
@@ -196,8 +218,8 @@ def residual(spec: ModelSpec, runs: int) -> PostNorm:
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
-    """The module after the last layer of encoder and decoder."""
-    return NORM_POSITIONS[spec.norm_position].final(spec, runs)
+    """The norm after the last layer of encoder and decoder, unless that ends with its own."""
+    return StackedLayerNorm(runs, spec.dim) if spec.norm_position == "pre" else nn.Identity()
 
 
 class FeedForward(nn.Module):

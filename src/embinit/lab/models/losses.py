@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
-from embinit.lab.models.layers import StackedLinear, products
+from embinit.lab.models.layers import Products, StackedLinear
 
 NOTHING = -100
 """A label that the loss leaves out."""
@@ -27,25 +27,23 @@ class OutputLayer(NamedTuple):
 
     weight: Float[Tensor, "R D N"]
     bias: Float[Tensor, "R 1 N"]
-    dtype: torch.dtype
+    products: Products
 
 
 def cross_entropy(
     hidden: Float[Tensor, "R M D"],
     layer: StackedLinear | OutputLayer,
     labels: Int[Tensor, "S M"],
-    most_bytes: int | None = None,
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
     """Each run's summed cross-entropy of M rows, and its number of labels (other than NOTHING).
 
-    S is 1 (the same labels for all runs) or R; ``most_bytes`` limits the logits held at once.
+    S is 1 (the same labels for all runs) or R.
     """
     runs, count, _ = hidden.shape
     of_one = 4 * count * layer.weight.shape[-1]
-    most_bytes = MOST_BYTES[hidden.device.type] if most_bytes is None else most_bytes
-    at_once = max(1, min(runs, most_bytes // of_one))
+    at_once = max(1, min(runs, MOST_BYTES[hidden.device.type] // of_one))
     losses: Tensor = _StackedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        hidden, layer.weight, layer.bias, labels.expand(runs, count), layer.dtype, at_once
+        hidden, layer.weight, layer.bias, labels.expand(runs, count), layer.products, at_once
     )
     return losses, (labels != NOTHING).sum(dim=1)
 
@@ -60,7 +58,7 @@ class _StackedCrossEntropy(Function):
         weight: Tensor,
         bias: Tensor,
         labels: Tensor,
-        dtype: torch.dtype,
+        products: Products,
         at_once: int,
     ) -> Tensor:
         learns = any(ctx.needs_input_grad[:3])
@@ -68,10 +66,8 @@ class _StackedCrossEntropy(Function):
         losses = torch.empty(len(hidden), dtype=hidden.dtype, device=hidden.device)
         for low in range(0, len(hidden), at_once):
             part = slice(low, low + at_once)
-            # Where precision is float64 (in tests) it stays so; bfloat16 is for products alone.
-            narrow = dtype if dtype != torch.float32 else hidden.dtype
-            x, w = hidden[part].to(narrow), weight[part].to(narrow)
-            logits = products(x, w).to(hidden.dtype).add_(bias[part])
+            x, w = hidden[part], weight[part]
+            logits = products(x, w).add_(bias[part])
             real = (labels[part] != NOTHING).unsqueeze(-1)
             index = labels[part].unsqueeze(-1).masked_fill(~real, 0)
             weights = real.to(logits.dtype)
@@ -80,7 +76,6 @@ class _StackedCrossEntropy(Function):
             if learns:
                 by_logit = logs.exp_().mul_(weights).scatter_add_(-1, index, -weights)
                 gradients[2][part] = by_logit.sum(dim=1, keepdim=True)
-                by_logit = by_logit.to(narrow)
                 gradients[0][part] = products(by_logit, w.transpose(1, 2))
                 gradients[1][part] = products(x.transpose(1, 2), by_logit)
         ctx.save_for_backward(*gradients)

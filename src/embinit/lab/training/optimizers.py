@@ -7,35 +7,15 @@ elements that are left over (see ``stacked.LANES``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
 from embinit.errors import InputError
+from embinit.lab.specs import PretrainingSpec, TrainingSpec
 
-
-class Settings(Protocol):
-    """A protocol of recipes: batch size, epochs, learning rate and Adam's constants."""
-
-    @property
-    def batch_size(self) -> int:
-        """The number of examples in a batch."""
-
-    @property
-    def epochs(self) -> int:
-        """The number of epochs."""
-
-    @property
-    def lr(self) -> float:
-        """The learning rate, or the peak of a schedule."""
-
-    @property
-    def betas(self) -> tuple[float, float]:
-        """Adam's betas."""
-
-    @property
-    def eps(self) -> float:
-        """Adam's epsilon."""
+Settings = TrainingSpec | PretrainingSpec
+"""Procedures with a batch size, epochs, a learning rate or its peak, and Adam's constants."""
 
 
 def adam(
