@@ -146,6 +146,7 @@ def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, f
     before = project.train(run)
     assert before is not None, project.failure
     assert not untraced(before)
+    assert before.provenance["inputs"]["names"].keys() <= {"mine", "helper", "optional"}
     assert project.holds(run)
 
     path = project.root / name
