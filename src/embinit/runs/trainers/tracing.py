@@ -376,7 +376,7 @@ class Tracer:
 
 def _file(module: types.ModuleType) -> str:
     file = getattr(module, "__file__", None)  # torch makes modules with the name of a file
-    return file if isinstance(file, str) and os.path.isabs(file) else ""
+    return file if isinstance(file, str) and file.startswith(os.sep) else ""
 
 
 def _is_asked(frame: types.FrameType | None) -> bool:
