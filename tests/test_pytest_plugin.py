@@ -275,7 +275,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        *((text, "is no JSON") for text in ("{", "[" * 99_999, '{"a": NaN}', "\0")),
+        *((text, "is not JSON") for text in ("{", "[" * 99_999, '{"a": NaN}', "\0")),
         ("null", "is of schema_version None"),
         ('{"schema_version": 2}', "'session' is a required property"),
     ],

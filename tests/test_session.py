@@ -420,4 +420,4 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}
     assert {one["n"] for e in document["claims"] for one in e["comparisons"]} == {3}
     assert main(["report", "--store", "nowhere"]) == 4
-    assert "embinit: nowhere is no store of runs" in capfd.readouterr().err
+    assert "embinit: nowhere is not a store of runs" in capfd.readouterr().err
