@@ -568,17 +568,6 @@ def test_fine_tuned_several_times_a_run_has_the_means():
     assert len(many.curves["sentiment_validation_accuracy"]) == 2  # the mean over times, by epoch
 
 
-def test_times_are_the_same_however_many_are_stacked(monkeypatch):
-    [task] = TRANSFER.tasks
-    recipe = replace(TRANSFER, tasks=(replace(task, times=3),))
-    cohort = Cohort((run_of(0, training=recipe), run_of(1, training=recipe)))
-    stacked = train(cohort)
-    for most in (4, 1):
-        monkeypatch.setattr("embinit.lab.transfer.cohorts.at_once", lambda *given, most=most: most)
-        for one, other in zip(stacked, train(cohort), strict=True):
-            assert (one.measures, one.curves) == (other.measures, other.curves)
-
-
 def test_seeds_that_fine_tunings_would_share_are_named():
     """Else a run's second time would be another run's first."""
     with pytest.raises(InputError, match="seeds 3 and 1000003 must be less than 1000000 apart"):
