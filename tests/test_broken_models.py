@@ -73,7 +73,7 @@ def unknown(directory):
     [
         (without("model.safetensors"), r"neither of model.safetensors.*put"),
         (without("config.json"), "no config.json; put"),
-        (written("config.json", b"{"), "no JSON"),
+        (written("config.json", b"{"), "not JSON"),
         (half, "not fully covered.*fetch it again"),
         (written("tokenizer.json", b'{"model": {}}'), "no vocabulary"),
         (adapter, r"LoRA.*merge"),

@@ -60,7 +60,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 908683
     ("files", "message"),
     [
         ({"model__safetensors": LFS}, r"model\.safetensors: broken.*SafetensorError.*again"),
-        ({"config__json": b"{"}, r"config\.json is no JSON.*JSONDecodeError"),
+        ({"config__json": b"{"}, r"config\.json is not JSON.*JSONDecodeError"),
         ({"config__json": b"[1]"}, r"config\.json is no model's configuration"),
         (
             {"config__json": b'{"model_type": "bert", "hidden_size": 8}'},
@@ -120,7 +120,7 @@ def test_json_from_outside_has_no_nan(tmp_path):
     """Python's json reads NaN and 1e999, which no other reader does."""
     for number in ("NaN", "1e999"):
         (tmp_path / "a.json").write_text(f'{{"a": {number}}}')
-        with pytest.raises(InputError, match=r"a\.json is no JSON.*mend it"):
+        with pytest.raises(InputError, match=r"a\.json is not JSON.*mend it"):
             outside.read_json(tmp_path / "a.json", "mend it")
 
 

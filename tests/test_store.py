@@ -70,7 +70,7 @@ def test_what_is_put_is_got(tmp_path_factory, measures, curve, texts):
         (lambda content: b"[1]", "indices"),
         (lambda content: b"[" * 99_999, "recursion"),
         (lambda content: content.replace(b"31.5", b"41.5"), "its checksum does not match"),
-        (lambda content: content.replace(b"31.5", b"NaN"), "NaN is no JSON"),
+        (lambda content: content.replace(b"31.5", b"NaN"), "NaN is not JSON"),
         (lambda content: content.replace(b'"key": "ab12"', b'"key": "ab34"'), "of run ab34"),
     ],
 )

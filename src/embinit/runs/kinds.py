@@ -50,6 +50,11 @@ class Cohort(Generic[R]):
 
     runs: tuple[RunSpec[R], ...]
 
+    def __post_init__(self) -> None:
+        """Checks that the runs can be stacked; else InputError."""
+        if len({run.cohort_key for run in self.runs}) != 1:
+            raise InputError("a stack's runs must share data, model and training settings")
+
 
 @dataclass(frozen=True)
 class Making:
