@@ -17,13 +17,13 @@ def session_lines(cases: Sequence[Case]) -> list[str]:
     if not cases:
         return []
     schedules = Counter(case.seeds_of_looks() for case in cases)
-    told = "; ".join(
+    planned = "; ".join(
         f"{_schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
         for seeds, count in schedules.most_common()
     )
     controls = sum(case.claim.expects is not None for case in cases)
     claims = counted(len(cases) - controls, "claim")
-    return [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {told}"]
+    return [f"embinit: {claims} and {counted(controls, 'control')}, seeds: {planned}"]
 
 
 def doubts(cases: Sequence[Case]) -> list[str]:
@@ -37,12 +37,22 @@ def doubts(cases: Sequence[Case]) -> list[str]:
         "without a margin, so that it can't have NO EFFECT: experiment(…, margin=…)": [
             case for case in own if getattr(case.experiment, "margin", None) == 0
         ],
+        "compared with less than 1 on a scale of percent, where a half is 50": [
+            case for case in claims if any(map(_is_share_of_percent, case.comparisons))
+        ],
     }
     return [
         f"embinit: {found[0].id if len(found) == 1 else f'{len(found)} claims'}: {said}"
         for said, found in kinds.items()
         if found
     ]
+
+
+def _is_share_of_percent(comparison: Comparison) -> bool:
+    sides = (comparison.left, comparison.right)
+    return "%" in comparison.left.unit and any(
+        not side.runs() and 0 < abs(side.shift) < 1 for side in sides
+    )
 
 
 def of_claim(case: Case) -> str:
