@@ -220,8 +220,8 @@ def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
     text = str(skipped or (report.longreprtext if crash is None else crash.message))
     lines = [line.removeprefix("E ").strip() for line in text.splitlines() if line.strip()]
     last = crash is None and not report.skipped
-    told = lines[-1 if last else 0] if lines else "it does not say why"
-    return told.removeprefix("Failed: ").removeprefix("Skipped: ")
+    line = lines[-1 if last else 0] if lines else "it does not say why"
+    return line.removeprefix("Failed: ").removeprefix("Skipped: ")
 
 
 def argument(item: pytest.Function) -> str:

@@ -215,8 +215,8 @@ class Store:
         known = []
         for path in sorted(self._failures.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-                told = parse_json(path.read_bytes())
-                known.append(Failure(path.stem, **(told | {"run": RunName(**told["run"])})))
+                content = parse_json(path.read_bytes())
+                known.append(Failure(path.stem, **(content | {"run": RunName(**content["run"])})))
         return known
 
     def _failure(self, key: str) -> Path:

@@ -85,8 +85,8 @@ def _globals(module: types.ModuleType) -> dict[str, str]:
 
 
 def _described(value: Any) -> str:
-    if (told := _plain(value)) is not None:
-        return told
+    if (text := _plain(value)) is not None:
+        return text
     if isinstance(value, types.FunctionType):
         return _function(value)
     if isinstance(value, type):
@@ -127,7 +127,7 @@ def _plain(value: Any, most: int = MOST_MEMBERS) -> str | None:
             None if key is None or part is None else f"{key}: {part}"
             for key, part in zip(parts, within, strict=True)
         ]
-    told = [part for part in parts if part is not None]
-    if len(told) < len(parts):
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
         return None
-    return f"{kind.__name__}({', '.join(sorted(told) if kind in (set, frozenset) else told)})"
+    return f"{kind.__name__}({', '.join(sorted(known) if kind in (set, frozenset) else known)})"

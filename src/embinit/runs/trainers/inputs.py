@@ -106,7 +106,7 @@ def recorded(
 
     root, project = str(root_of(home)), str(project_of(home)) + os.sep
 
-    def told(path: str) -> str:
+    def shortened(path: str) -> str:
         return os.path.relpath(path, root) if f"{path}/".startswith(project) else path
 
     files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
@@ -117,16 +117,16 @@ def recorded(
     versions = versions_of(libraries - {"pytest", "embinit", "hypothesis"})
     return {
         "root": root,
-        "files": {told(path): digest for path, digest in sorted(files.items())},
-        "asked": {told(path): state for path, state in sorted(traced["asked"].items())},
-        "lists": {told(path): digest for path, digest in sorted(traced["lists"].items())},
-        "modules": {told(path): each for path, each in traced["modules"].items()},
-        "names": {name: told(path) for name, path in sorted(traced["names"].items())},
-        "home": told(os.path.abspath(home[1])),
-        "directory": told(traced["directory"]),
+        "files": {shortened(path): digest for path, digest in sorted(files.items())},
+        "asked": {shortened(path): state for path, state in sorted(traced["asked"].items())},
+        "lists": {shortened(path): digest for path, digest in sorted(traced["lists"].items())},
+        "modules": {shortened(path): each for path, each in traced["modules"].items()},
+        "names": {name: shortened(path) for name, path in sorted(traced["names"].items())},
+        "home": shortened(os.path.abspath(home[1])),
+        "directory": shortened(traced["directory"]),
         "variables": traced["variables"],
         "versions": dict(each.split(" ", 1) for each in versions),
-        "declared": {told(path): digest_declared(path) for path in map(str, declared)},
+        "declared": {shortened(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
     }
 
@@ -146,7 +146,7 @@ def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:
 
 @functools.cache
 def seal(value: str | None) -> str | None:
-    """A digest of a value that takes long to guess: a password is not told; None for none."""
+    """A digest of a value that takes long to guess: a password stays secret; None for none."""
     if value is None:
         return None
     text = value.encode(errors="surrogatepass")
@@ -154,7 +154,7 @@ def seal(value: str | None) -> str | None:
 
 
 def digest_of_inputs(inputs: Inputs) -> str:
-    """The digest by which a record is kept beside others of its key."""
+    """The digest by which a record is kept with others of its key."""
     named = {name: each for name, each in inputs.items() if name != "root"}
     return digest_of(json.dumps(named, sort_keys=True))
 
