@@ -126,8 +126,10 @@ def other_edits() -> Iterator[Edit]:
             "conftest.py": f"import os\n{top}\n{conftest}\n",
             **FORMS["module"],
         }
-        files = {n: (text or "").replace("SET\n", f"{statement}\n") for n, text in files.items()}
-        yield Edit("state", f"{name}, sets a {what}", files)
+        after = {n: (text or "").replace("SET\n", f"{statement}\n") for n, text in files.items()}
+        # A conftest.py that sets what training reads is refused, whichever value it sets.
+        before = after | ({"conftest.py": ""} if "conftest" in name else {})
+        yield Edit("state", f"{name}, sets a {what}", before, after)
     for (name, bug), relation in product(FORMS["arms"].items(), [">", ">=", "<=", "<"]):
         style = next(styles)
         bodies = ("v = 1.0", f"v = 1.0\n    {bug}")

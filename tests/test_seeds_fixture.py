@@ -386,6 +386,7 @@ class Model:
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
         ('setattr(lib.Model, "rate", 0.2)', "Model of lib.py is class lib.Model [('rate', '0.2')]"),
         ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
+        ('setattr("os.cpu_count", lambda: 2)', "os.cpu_count of lib.py is TestA.patch.<locals>"),
         ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
     ],
 )
@@ -402,6 +403,16 @@ def test_a_claim_is_not_judged_where_a_fixture_has_changed_what_trains(pytester,
     verdicts = {entry["id"].partition("/seeds/")[2]: entry["verdict"] for entry in claims}
     assert verdicts["TestA.neg[seeds]"] == "NOT RUN"
     assert verdicts["TestB.pos[seeds]"] == "SUPPORTED"
+
+
+def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(pytester):
+    pytester.makepyfile(lib=LIB, test_fitted=PATCHED.replace("monkeypatch.PATCH", "pass"))
+    pytester.makeconftest("import lib\n\nif True:\n    lib.K = -1.0\n")
+    pytester.makeini("[pytest]\npythonpath = .\n")
+    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    assert ran.ret == 3
+    assert "lib.K is set by " in ran.stdout.str()
+    assert "conftest.py when it is imported, and not where train was run" in ran.stdout.str()
 
 
 def test_debugging_calls_each_arm_here_and_decides_nothing(claims_of, pytester):

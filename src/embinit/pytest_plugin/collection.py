@@ -133,7 +133,8 @@ class Collection:
             self._know_noise(items, files)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
-            self._training.globals = all_globals()
+            plugins = self._options.config.pluginmanager.get_plugins()
+            self._training.globals = all_globals(plugins)
             self._plan(cases)
 
     def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:

@@ -44,7 +44,7 @@ class Training:
         self.cluster: str | None = None
         self.reached: ProgressSnapshot | None = None
         self.surroundings: Surroundings | None = None
-        self.globals: Globals = {}
+        self.globals = Globals()
         self._open = contextlib.ExitStack()
         idle = options.config.option.collectonly or options.option("no-train")
         if options.is_worker:  # it trains by itself

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,33 @@ ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 MOST_MEMBERS = 10_000
 """How many members a container may have to be compared by value."""
 
-Globals = Mapping[str, Mapping[str, str]]
+
+@dataclass(frozen=True)
+class Globals:
+    """The globals of the project's modules, before any test.
+
+    ``values`` has each in words, by module; ``assigned`` what a conftest.py sets in which module.
+    """
+
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    assigned: Mapping[str, str] = field(default_factory=dict)
 
 
-def all_globals() -> Globals:
-    """The globals of the project's modules that are loaded, in words, by module."""
-    return {
+def all_globals(plugins: Iterable[Any] = ()) -> Globals:
+    """The globals of the project's modules that are loaded; the conftest.py are ``plugins``."""
+    files = [(str(getattr(plugin, "__file__", None) or "<"), plugin) for plugin in plugins]
+    conftests = [
+        (file, plugin)
+        for file, plugin in files
+        if os.path.basename(file) == "conftest.py" and is_own_file(file)
+    ]
+    assigned = dict(pair for file, conftest in conftests for pair in _assigned(file, conftest))
+    values = {
         name: _globals(module)
         for name, module in list(sys.modules.items())
         if is_own_file(str(getattr(module, "__file__", None) or "<")) and not is_shipped(name)
     }
+    return Globals(values, assigned)
 
 
 def difference(results: Iterable[RunResult], before: Globals) -> str | None:
@@ -44,12 +63,14 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
             continue
         name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
         where = f"where {name} was run; {MEND}"
+        for module in inputs["names"].keys() & before.assigned.keys():
+            return f"{before.assigned[module]}, and not {where}"
         for variable, digest in inputs["variables"].items():
             if seal(os.environ.get(variable)) != digest:
                 return f"the variable {variable} is another in pytest's process than {where}"
-        for module in (inputs["names"].keys() & before.keys() & sys.modules.keys()) - seen:
+        for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
             seen.add(module)
-            here, there = _globals(sys.modules[module]), before[module]
+            here, there = _globals(sys.modules[module]), before.values[module]
             for each in sorted(here.keys() | there.keys()):
                 if here.get(each) != there.get(each):
                     file = Path(str(sys.modules[module].__file__)).name
@@ -58,6 +79,29 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
                         f"fixture or a test changed it), and {_shown(there.get(each))} {where}"
                     )
     return None
+
+
+def _assigned(file: str, conftest: types.ModuleType) -> Iterator[tuple[str, str]]:
+    """What a conftest.py sets in which module as it is imported.
+
+    It is read from the text: before any snapshot could be made, it has happened.
+    """
+    for part in _executed(ast.parse(Path(file).read_bytes())):
+        root = part
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        module = vars(conftest).get(root.id) if isinstance(root, ast.Name) else None
+        if root is not part and isinstance(module, types.ModuleType):
+            yield module.__name__, f"{ast.unparse(part)} is set by {file} when it is imported"
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a module that assign, but for those in functions and classes."""
+    for part in ast.iter_child_nodes(tree):
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(getattr(part, "ctx", None), ast.Store):
+                yield part
+            yield from _executed(part)
 
 
 def _shown(value: str | None) -> str:
@@ -71,9 +115,10 @@ def _globals(module: types.ModuleType) -> dict[str, str]:
 
     Plain values and arrays count by value, functions by where they are written, the project's
     classes and objects by their plain attributes, other objects by their type. Modules have names
-    of their own, and tests train nothing.
+    of their own, and tests train nothing. Of libraries' modules count the functions that the
+    project or a mock has replaced.
     """
-    return {
+    return dict(_replaced(module)) | {
         name: _described(value)
         for name, value in list(vars(module).items())
         if not name.startswith(("@", "__"))
@@ -82,6 +127,30 @@ def _globals(module: types.ModuleType) -> dict[str, str]:
             name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
         )
     }
+
+
+def _replaced(module: types.ModuleType) -> Iterator[tuple[str, str]]:
+    for alias, library in _libraries(module):
+        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library, library.__name__)]
+        for place, part in [(alias, library), *inner]:
+            for name, value in list(vars(part).items()):
+                if type(value).__module__ == "unittest.mock":
+                    yield f"{place}.{name}", "a mock"
+                # Not by isinstance(), which asks the value, and some libraries warn when asked.
+                elif type(value) is types.FunctionType and is_own_file(value.__code__.co_filename):
+                    yield f"{place}.{name}", _function(value)
+
+
+def _libraries(module: types.ModuleType, package: str = "") -> list[tuple[str, types.ModuleType]]:
+    """The libraries' modules that are names of a module, those of one package alone where given."""
+    return [
+        (name, value)
+        for name, value in list(vars(module).items())
+        if issubclass(type(value), types.ModuleType)
+        and not name.startswith(("@", "__"))  # pytest's own
+        and value.__name__.startswith(package and f"{package}.")
+        and not is_own_file(getattr(value, "__file__", None) or "<")
+    ]
 
 
 def _described(value: Any) -> str:
