@@ -196,7 +196,9 @@ class Collection:
             if CASE in test.stash:
                 known[test.path].append(test.stash[CASE])
             elif (claim := SeedsClaim.of(test.function)) is not None:
-                with contextlib.suppress(Exception, pytest.skip.Exception):
+                with contextlib.suppress(
+                    Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception
+                ):
                     family = files.family(claim, self._options.tier)
                     known[test.path].append(read_item(test, family, self._options.most_seeds))
         for item in asked:
