@@ -109,7 +109,7 @@ def main() -> None:
             rng, count = np.random.default_rng(3), given.files // (5 if "other" in name else 1)
             kept = [[*rule(draw, rng, effect)] for _ in range(count)]
             if effect:
-                looks = [[*itertools.accumulate(each, max)][:LOOKS_SHOWN] for each in kept]
+                looks = [[*itertools.accumulate(shown, max)][:LOOKS_SHOWN] for shown in kept]
                 cells.append(", ".join(f"{100 * share:.0f}" for share in np.mean(looks, axis=0)))
             else:
                 cells.append(f"{100 * np.mean([*map(any, kept)]):.1f}")

@@ -31,7 +31,7 @@ def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 def again(entry: Mapping[str, Any]) -> str:
     """The verdict of a claim's entry by the present rule."""
     return str(
-        verdict_of([_decision(each, len(entry["comparisons"])) for each in entry["comparisons"]])
+        verdict_of([_decision(pair, len(entry["comparisons"])) for pair in entry["comparisons"]])
     )
 
 

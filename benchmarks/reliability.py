@@ -154,7 +154,7 @@ def descendants(process: int) -> list[int]:
     parents, known, left = processes(), list[int](), [process]
     while left:
         at = left.pop()
-        children = [each for each, (parent, _) in parents.items() if parent == at]
+        children = [child for child, (parent, _) in parents.items() if parent == at]
         known += children
         left += children
     return known
@@ -385,7 +385,7 @@ def main() -> int:
     print(text)
     if parsed.json:
         parsed.json.write_text(text + "\n")
-    return int(any(each.get("WRONG") for each in counts.values()))
+    return int(any(count.get("WRONG") for count in counts.values()))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def test_inputs_are_used_and_never_pasted_into_a_shell() -> None:
 
 def step(name: str, folder: Path, outputs: dict[str, str], **inputs: str) -> int:
     """Runs a step's script in bash as a runner would, and returns its status."""
-    [script] = [each for each in STEPS if each["name"] == name]
+    [script] = [found for found in STEPS if found["name"] == name]
     defaults = {key: told["default"] for key, told in ACTION["inputs"].items()}
     values = {f"inputs.{key}": value for key, value in {**defaults, **inputs}.items()}
     values |= {f"steps.session.outputs.{key}": value for key, value in outputs.items()}
@@ -132,8 +132,8 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     assert "Tuning helps \\| &lt;b&gt; (tried)" in summary
     assert runs["stored"] == 0
     suites = ElementTree.parse(tmp_path / "reports/latest/junit.xml")
-    [case] = [each for each in suites.iter("testcase") if "tuning" in each.get("name", "")]
-    told = {each.get("name"): each.get("value") for each in case.iter("property")}
+    [case] = [found for found in suites.iter("testcase") if "tuning" in found.get("name", "")]
+    told = {found.get("name"): found.get("value") for found in case.iter("property")}
     assert told["verdict"] == "SUPPORTED"
     assert told["1.statement"] == "tuned > plain"
     assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"])

@@ -175,7 +175,7 @@ def test_what_is_a_fault():
         (FailOn.of("moved", strict=False), [lost, moved]),
         (FailOn.of("moved=2", strict=True), [lost, weakened]),
     ):
-        assert [each for each in (lost, weakened, moved) if fail_on.includes(each)] == faults
+        assert [change for change in (lost, weakened, moved) if fail_on.includes(change)] == faults
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gon
 def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
     """Above zero and below the margin: which of the two is shown first hangs on rounding."""
     was, is_now = (
-        {"interval": each, "difference": statistics.mean(end for end in each if end is not None)}
-        for each in (before, now)
+        {"interval": ends, "difference": statistics.mean(end for end in ends if end is not None)}
+        for ends in (before, now)
     )
     for verdict, kind in (("NO EFFECT", Kind.LOST if lost else Kind.MOVED), ("REFUTED", Kind.LOST)):
         assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

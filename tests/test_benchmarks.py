@@ -124,7 +124,7 @@ def test_the_simulated_rule_is_the_one_that_decides():
         told = [compare(row, np.zeros(6), Relation.ABOVE, level, spread=spread) for row in seen]
         shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
         shown = np.where((mean <= -below).all(1), "REFUTED", shown)
-        assert [*shown] == [each.verdict for each in told]
+        assert [*shown] == [outcome.verdict for outcome in told]
         assert len({*shown}) == 3
 
 

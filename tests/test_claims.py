@@ -72,7 +72,7 @@ FOLDERS = {
 
 
 def functions(*papers):
-    for path in (each for key in papers or FOLDERS for each in FOLDERS[key].glob("test_*.py")):
+    for path in (path for key in papers or FOLDERS for path in FOLDERS[key].glob("test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -148,7 +148,7 @@ def test_each_task_that_trains_has_one_positive_control(tier):
         known = PAPERS[entry.paper].tiers if entry.paper in PAPERS else ()
         for one in entry.experiments(tier) if tier in known else ():
             case = read(test, one)
-            if any(side.trained for each in case.comparisons for side in (each.left, each.right)):
+            if any(side.trained for pair in case.comparisons for side in (pair.left, pair.right)):
                 setting = (entry.paper, one.task, one.metric.name)
                 if entry.expects is None:
                     claimed.add(setting)
@@ -182,7 +182,7 @@ def test_the_studies_page_lists_each_claim_once():
     page = (ROOT / "studies/README.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `studies/")]
     listed = Counter(re.match(r"\| `([^`]+)`", row)[1] for row in rows)
-    there = [one.id for each in functions("studies") if (one := Claim.of(each)) is not None]
+    there = [one.id for function in functions("studies") if (one := Claim.of(function)) is not None]
     assert listed == Counter(there)
 
 
@@ -426,7 +426,7 @@ def test_a_rank_correlation_needs_its_pairs(arms):
     """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
     pair = (arms["pretrained"], arms["xavier"])
     fewer = rank_correlation([pair] * 3).with_seeds(2)
-    assert {fewer.seeds, *(side.seeds for each in fewer.parts for side in each)} == {2}
+    assert {fewer.seeds, *(side.seeds for pair in fewer.parts for side in pair)} == {2}
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
     whole = {"bleu": 1.0, "sigma": 1.0}
     for init in ("pretrained", "xavier"):

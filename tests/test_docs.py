@@ -167,7 +167,7 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     code = code_of(page)
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
-    known |= {word for each in commands().values() for word in each._option_string_actions}
+    known |= {word for parser in commands().values() for word in parser._option_string_actions}
     scripts = (
         *("benchmarks/*.py", "src/embinit/**/__main__.py"),
         "src/embinit/lab/inspect_command.py",

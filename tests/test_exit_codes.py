@@ -84,13 +84,13 @@ def test_each_status_is_documented():
     """A table in one place, and pytest's own numbers mean what they mean there."""
     text = (ROOT / "docs/options.md").read_text()
     rows = dict(re.findall(r"^\| (\d) \| ([a-z ]+) \|", text, re.M))
-    names = {str(int(each)): each.name.lower().replace("_", " ") for each in Status}
+    names = {str(int(status)): status.name.lower().replace("_", " ") for status in Status}
     assert {number: name.split()[0] for number, name in rows.items()} == {
         number: name.split()[0] for number, name in names.items()
     }
-    own = {each.value for each in Status} - {Status.UNWRITABLE, Status.RUN_AGAIN}
-    assert own <= {each.value for each in pytest.ExitCode}
-    assert {Status.UNWRITABLE, Status.RUN_AGAIN}.isdisjoint(each.value for each in pytest.ExitCode)
+    own = {status.value for status in Status} - {Status.UNWRITABLE, Status.RUN_AGAIN}
+    assert own <= {code.value for code in pytest.ExitCode}
+    assert {Status.UNWRITABLE, Status.RUN_AGAIN}.isdisjoint(code.value for code in pytest.ExitCode)
 
 
 HOLDS = '    assert arms["high"] > arms["low"]'

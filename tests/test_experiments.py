@@ -127,7 +127,7 @@ def test_the_models_are_as_large_as_table_5_prints(one):
             decoder_vocabulary=words[1] if words[1:] else 0,
             outputs=words[1] if words[1:] else DATA_SETS[task].classes,
         ).parameters
-        for words in ([int(each.a) for each in rounded], [int(each.b) for each in rounded])
+        for words in ([int(sizes.a) for sizes in rounded], [int(sizes.b) for sizes in rounded])
     )
     assert stated.a <= most
     assert least <= stated.b

@@ -86,7 +86,7 @@ def test_several_arms_share_alpha_and_make_a_table_by_effect(capsys):
     assert r"| a\|b\_c | 3.00 (n=8) | 0.00" in table
     assert "| new | 1.00 (n=8) | −2.00" in table
     _, text = told(capsys, *given, "--json")
-    assert [each["verdict"] for each in json.loads(text)["arms"]] == ["UNDECIDED", "SUPPORTED"]
+    assert [arm["verdict"] for arm in json.loads(text)["arms"]] == ["UNDECIDED", "SUPPORTED"]
     many = [f"arm{n}={n},{n + 1}" for n in range(200)]
     assert max(map(len, told(capsys, *many)[1].splitlines())) < 300
 
@@ -162,7 +162,7 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
         (found,) = judge(arms_of(named), Plan(lower=False), "base")
         assert found.paired
         assert found.verdict is Verdict.SUPPORTED
-    loose = sorted((arm, Score(each.value, "")) for arm, each in [*base, *new])
+    loose = sorted((arm, Score(score.value, "")) for arm, score in [*base, *new])
     (found,) = judge(arms_of(loose), Plan(lower=False), "base")
     assert not found.paired
 

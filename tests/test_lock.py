@@ -105,7 +105,7 @@ def judged(embinit, project, *arguments):
     ran = embinit("run", *arguments)
     document = json.loads((project / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
-    claims = {re.search(r"([\w-]+)\[", each["id"])[1]: each for each in document["claims"]}
+    claims = {re.search(r"([\w-]+)\[", claim["id"])[1]: claim for claim in document["claims"]}
     return ran, document, claims
 
 
@@ -133,9 +133,9 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     ]
     seeds = range(Role.REGISTRATION.seed(0), Role.REGISTRATION.seed(6))
     own = [
-        each["measures"]["accuracy"]
-        for each in values
-        if each["spec"]["seed"] in seeds and "plain" in each["spec"]["training"]["arguments"]
+        result["measures"]["accuracy"]
+        for result in values
+        if result["spec"]["seed"] in seeds and "plain" in result["spec"]["training"]["arguments"]
     ]
     assert len(own) == 6
     assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
@@ -167,7 +167,7 @@ def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, 
     assert lock_of(project) == before
     embinit("register", "--seeds", "4", "-k", "above")
     after = lock_of(project)["differences"]
-    assert sorted(each["seeds"] for each in after.values()) == [3, 4]
+    assert sorted(entry["seeds"] for entry in after.values()) == [3, 4]
 
 
 def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
@@ -198,12 +198,12 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     lock = lock_of(project)
     assert len(lock["claims"]) == 3
     assert len(lock["differences"]) == 2  # of the two arms, and of one with itself
-    assert not [each for each in lock["claims"].values() if "afterwards" in each]
+    assert not [line for line in lock["claims"].values() if "afterwards" in line]
     assert len(text.splitlines()) == 3 + 2 + 1 + 3 + 4
 
     ran, document, claims = judged(embinit, project)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert {each["registration"]["state"] for each in claims.values()} == {"beforehand"}
+    assert {claim["registration"]["state"] for claim in claims.values()} == {"beforehand"}
     assert claims["above"]["comparisons"][0]["spread"]["seeds"] == 3
     [named] = document["session"]["locks"]
     assert named == {"lock": f"claims/{NAME}", "digest": Lock(project / "claims" / NAME).digest}
@@ -319,8 +319,8 @@ def test_margins_that_cant_be_used_are_refused(monkeypatch):
     for margin in (-1, math.inf, math.nan, "noise floor", None):
         with pytest.raises(InputError, match="can't be used; give 0 or more"):
             experiment("mine", training=made, arms=["a", "b"], margin=margin)
-    [each] = experiment("mine", training=made, arms=["a", "b"], margin="noise-floor")("micro")
-    assert math.isnan(each["a"].margin)
+    [found] = experiment("mine", training=made, arms=["a", "b"], margin="noise-floor")("micro")
+    assert math.isnan(found["a"].margin)
 
 
 def test_the_lock_is_the_nearest_within_the_project(tmp_path):
@@ -390,11 +390,11 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
     for test in functions(paper):
         claim = Claim.of(test)
         tiers = () if claim is None else PAPERS[paper].tiers
-        for each in (one for tier in tiers for one in claim.experiments(tier)):
-            case = read(test, each, lock=lock)
+        for setting in (one for tier in tiers for one in claim.experiments(tier)):
+            case = read(test, setting, lock=lock)
             now = registration_status(case, case.looks())
             told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
-            may_lack = ("absent",) if each.tier != "micro" else ()
+            may_lack = ("absent",) if setting.tier != "micro" else ()
             assert now.state in ("afterwards", "beforehand", *may_lack), told
             left.discard(case.key)
     assert left == set()

@@ -38,10 +38,10 @@ ONE = make_experiment()
 def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
     """Seeds rise, never more than twofold; the levels add up to more than alpha, as looks agree."""
     looks = schedule(first, first + more, alpha)
-    counts = [each.seeds for each in looks]
+    counts = [planned.seeds for planned in looks]
     assert (counts[0], counts[-1]) == (first, first + more)
     assert all(low < high <= 2 * low for low, high in itertools.pairwise(counts))
-    shares = [each.share for each in looks]
+    shares = [planned.share for planned in looks]
     assert all(0 < share <= 1 for share in shares)
     assert max(shares) < 1 <= sum(shares) + 1e-9 if more else shares == [1.0]
 
@@ -49,8 +49,8 @@ def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
 def test_one_look_is_the_rule():
     """Without leave to train more there is one look with all of alpha; less is refused."""
     assert schedule(5) == (Look(5, 1.0),)
-    assert [each.seeds for each in schedule(5, 20)] == [5, 10, 20]
-    assert [each.seeds for each in schedule(3, 20)] == [3, 6, 12, 20]
+    assert [planned.seeds for planned in schedule(5, 20)] == [5, 10, 20]
+    assert [planned.seeds for planned in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
         schedule(5, 3)
 
@@ -77,8 +77,8 @@ def _passes(times, bound):
 def test_the_looks_together_err_as_often_as_alpha_says(alpha):
     """By scipy's multivariate normal: the mean of all seeds so far, at each look's level."""
     looks = schedule(3, 20, alpha)
-    times = [each.seeds / 20 for each in looks]
-    bounds = [stats.norm.isf(each.share * alpha) for each in looks]
+    times = [planned.seeds / 20 for planned in looks]
+    bounds = [stats.norm.isf(planned.share * alpha) for planned in looks]
     shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
     inside = stats.multivariate_normal.cdf(
         bounds, cov=shared, abseps=1e-8, releps=1e-8, rng=np.random.default_rng(0)
@@ -103,7 +103,7 @@ class Made:
 
 
 def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
-    comparisons = [replace(each, spread=RegisteredSd(5.7, 10)) for each in comparisons]
+    comparisons = [replace(comparison, spread=RegisteredSd(5.7, 10)) for comparison in comparisons]
     return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, may_go_on)
 
 
@@ -207,19 +207,19 @@ def test_every_kind_of_quantity_takes_more_seeds():
 
 def stated_over(arm, most=6, margin=0.0, expects=None):
     """A claim that an arm is above Xavier, with three seeds and then more."""
-    each = make_experiment(seeds=3, most_seeds=most)
+    arms = make_experiment(seeds=3, most_seeds=most)
 
     @claim(
         f"mine/looks/{arm}",
         says=arm,
         family=Family("mine/looks", size=1),
-        on=each,
+        on=arms,
         expects=expects,
     )
     def it_helps(experiment):
         assert experiment[arm].with_margin(margin) > experiment["xavier"].with_margin(margin)
 
-    return read(it_helps, each)
+    return read(it_helps, arms)
 
 
 def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
@@ -296,7 +296,7 @@ def test_a_papers_own_statement_counts_for_several_others():
         case = replace(case, claim=replace(case.claim, family=family, on=None))
         looks.append(PendingLook(case, (), {RUNS[len(looks)]: 10.0}, 0.5))
     ours, control, own = looks
-    assert [each.weight for each in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
+    assert [pending.weight for pending in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
     assert by_decisions_per_second(looks) == [own, ours, control]
 
 
@@ -305,8 +305,8 @@ def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
     session = Session(Store(tmp_path), None, "cpu")
     claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
     first = [pending_look(case, session) for case in (claimed, control)]
-    assert [(each.is_owed, each.chance) for each in first] == [(True, FIRST_CHANCE)] * 2
-    assert all(each.costs.keys() == set(claimed.runs()) for each in first)
+    assert [(pending.is_owed, pending.chance) for pending in first] == [(True, FIRST_CHANCE)] * 2
+    assert all(pending.costs.keys() == set(claimed.runs()) for pending in first)
     for run in claimed.runs():
         measures = {
             "accuracy": 70.0 + run.seed % 2,

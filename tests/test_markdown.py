@@ -26,9 +26,9 @@ def hostile(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         return value if name in OF_THE_SCHEMA else HOSTILE + value
     if isinstance(value, list):
-        return [hostile(each, name) for each in value]
+        return [hostile(part, name) for part in value]
     return (
-        {key: hostile(each, key) for key, each in value.items()} if type(value) is dict else value
+        {key: hostile(part, key) for key, part in value.items()} if type(value) is dict else value
     )
 
 

@@ -59,7 +59,7 @@ def test_the_kept_digest_is_that_of_the_text(name: str) -> None:
 
 def test_a_text_of_other_code_has_no_kept_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest of the text as it was would let the store answer with stale results."""
-    [task] = (each for each in microcosm.MICROCOSM_TASKS if each.name == "micro-verb")
+    [task] = (known for known in microcosm.MICROCOSM_TASKS if known.name == "micro-verb")
     longer = replace(task, sizes=(1001, 400, 400))
     monkeypatch.setattr(microcosm, "drawn_by", lambda: {"code": "other"})
     microcosm._kept_fingerprints.cache_clear()

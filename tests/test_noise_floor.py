@@ -54,5 +54,5 @@ def test_a_task_on_real_text_has_a_margin_of_one(tier):
     """1 BLEU or 1 point, whatever the source."""
     for key in ("kim2024", "chung2021"):
         if tier in PAPERS[key].tiers:
-            trained = [each for each in PAPERS[key].experiments(tier) if each.model]
-            assert {each.margin for each in trained} == {1.0}
+            trained = [one for one in PAPERS[key].experiments(tier) if one.model]
+            assert {one.margin for one in trained} == {1.0}

@@ -77,9 +77,7 @@ def test_other_tables_are_no_part_of_table_1(tier):
         assert other.source_label == LABELS[other.source_role]
         assert rows(other["pretrained"] < other["xavier"]) == []
         assert rows(other["pretrained"].sigma > other["xavier"].sigma) == []
-        assert other.margin == next(
-            each.margin for each in table if each.data.task == other.data.task
-        )
+        assert other.margin == next(one.margin for one in table if one.data.task == other.data.task)
 
 
 @pytest.mark.parametrize("name", ["word2vec", "fasttext", "elmo"])

@@ -320,9 +320,9 @@ def test_methods_are_those_of_the_document(tier):
         "decided early tends to overstate its effect",
     ):
         assert told in page, told
-    for each in document["summary"]["statements"]:
-        counts = "".join(map(str, each["verdicts"].values()))
-        assert f"{each['whose']}{each['claims']}{counts}{each['beforehand']}" in page
+    for statement in document["summary"]["statements"]:
+        counts = "".join(map(str, statement["verdicts"].values()))
+        assert f"{statement['whose']}{statement['claims']}{counts}{statement['beforehand']}" in page
 
 
 def test_claims_that_were_not_registered_say_why():

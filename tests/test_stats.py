@@ -120,9 +120,9 @@ def test_a_decision_holds_without_any_one_of_its_seeds(pairs, registered, mean, 
 
     outcome = compare(left, np.zeros(len(left)), Relation.ABOVE, alpha, margin, spread=registered)
     whole, others = shown_by(left), [*map(shown_by, rest)]
-    robust = [name for name in whole if all(name in each for each in others)]
+    robust = [name for name in whole if all(name in shown for shown in others)]
     assert outcome.verdict is next(iter(robust), Verdict.UNDECIDED)
-    odd = [index for index, each in enumerate(others) if whole and whole[0] not in each]
+    odd = [index for index, shown in enumerate(others) if whole and whole[0] not in shown]
     assert outcome.hangs_on == (odd[0] if odd and not robust else None)
     undecided = outcome.verdict is Verdict.UNDECIDED
     assert outcome.seeds_needed is None or (undecided and outcome.seeds_needed > len(left))
@@ -369,7 +369,7 @@ def test_the_seeds_that_an_effect_takes_are_the_fewest(effect, registered, sampl
 @given(st.floats(-2, 2), st.integers(6, 20), st.sampled_from(list(Relation)))
 def test_chances_are_the_power_at_what_was_seen(mean, n, relation):
     """To decide: how far the mean lies inside of what it would decide; to support: its own side."""
-    values = [mean + each for each in (-1, 1, -0.5, 0.5, 0.2, -0.2)]
+    values = [mean + noise for noise in (-1, 1, -0.5, 0.5, 0.2, -0.2)]
     outcome = compare(values, [0.0] * 6, relation, 0.01, 0.7)
     bounds = {Relation.BELOW: -mean, Relation.ABOVE: mean, Relation.NOT_BELOW: mean + 0.7}
     bounds |= {Relation.NOT_ABOVE: 0.7 - mean, Relation.ALIKE: 0.7 - abs(mean)}

@@ -118,7 +118,7 @@ def rated(*rates: float, role: str = "sentiment", seeds=(5000,)) -> list[RunSpec
     run = base(role, lr=1e-3)
     frozen = run.changed(table=replace(run.recipe.table, trained=False, rate=rates[-1]))
     learning = [run.changed(table=replace(run.recipe.table, rate=rate)) for rate in rates]
-    return [replace(each, seed=seed) for each in (*learning, frozen) for seed in seeds]
+    return [replace(run, seed=seed) for run in (*learning, frozen) for seed in seeds]
 
 
 def test_a_tables_rate_is_that_of_its_own_group_in_torch():

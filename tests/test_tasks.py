@@ -300,9 +300,9 @@ def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_
     assert len(set(moved)) == len(moved) == held_out
     assert set(moved) <= set(whole)
     left = set(whole) - set(moved)
-    trained = [one for one in phrases if one in left or any(one in whole[each] for each in left)]
+    trained = [one for one in phrases if one in left or any(one in whole[text] for text in left)]
     assert splits.train == [Example(one, label=labels[one]) for one in trained]
-    assert all(each.label == labels[each.text] for each in splits.validation[1:])
+    assert all(example.label == labels[example.text] for example in splits.validation[1:])
     assert splits.test == splits.validation
     assert len(task.load(home, Cut(train=1, validation=1)).train) == 1
     assert task.load(home, Cut(validation=1)).validation == splits.validation[:1]

@@ -302,12 +302,12 @@ def test_more_seeds_than_worlds_are_refused():
 
 def test_an_arm_is_one_arm_in_all_worlds():
     one, other, still = on_worlds(), on_worlds(9500), make_experiment()
-    arms = [each.run("pretrained", seed) for each in (one, other) for seed in (0, 1)]
+    arms = [experiment.run("pretrained", seed) for experiment in (one, other) for seed in (0, 1)]
     assert len({run.without_seed() for run in arms}) == 1
     assert len({run.recipe.pace for run in (*arms, still.run("pretrained", 0))}) == 1
     assert len(set(arms)) == 4
     assert still.run("pretrained", 0).without_seed() not in {run.without_seed() for run in arms}
-    keys = [spread_key(each["pretrained"] < each["xavier"]) for each in (one, other, still)]
+    keys = [spread_key(on["pretrained"] < on["xavier"]) for on in (one, other, still)]
     assert keys[0] == keys[1] != keys[2]
     # A table is another in each world, so its statistics vary with the seed.
     assert on_worlds()["pretrained"].sigma.random
@@ -334,13 +334,13 @@ def test_the_worlds_are_registered():
 
     one, other, still, later = (
         frozen(case, case.looks())
-        for each in (
+        for experiment in (
             on_worlds(),
             on_worlds(9500),
             make_experiment(),
             replace(make_experiment(), claims_from=100),
         )
-        for case in [read_claim(test_it, each)]
+        for case in [read_claim(test_it, experiment)]
     )
     assert "replicates" not in still
     assert difference(still, later) == "its seeds have numbers from 100 on, registered was none"
@@ -380,12 +380,12 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
     assert not any(map(session.is_stored, runs))
     assert not any(map(session.result, runs))
     session.want(runs)
-    tables = [each for each in session.joined if isinstance(each, Making)]
-    assert [each.name for each in tables] == [f"micro-glove@{each}" for each in (9007, 9008, 9009)]
+    tables = [work for work in session.joined if isinstance(work, Making)]
+    assert [work.name for work in tables] == [f"micro-glove@{draw}" for draw in (9007, 9008, 9009)]
     assert made == []
     works = iter(session.take, None)
     for table in tables[:2]:
-        work = next(each for each in works if isinstance(each.what, Making))
+        work = next(work for work in works if isinstance(work.what, Making))
         assert work.what == table
         session.train(work, session.here)
     assert made == ["micro-glove@9007"]

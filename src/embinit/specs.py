@@ -57,7 +57,7 @@ class Recipe:
 
     def layout(self) -> Mapping[str, Any]:
         """The fields of a record and a key, which outlive this code: the first release's layout."""
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
 R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)

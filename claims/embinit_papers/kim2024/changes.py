@@ -53,7 +53,7 @@ def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
     """The tier's experiments, each with the seeds and the worlds that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier)]
-    return [replace(each, seeds=experiment.seeds, worlds=experiment.worlds) for each in every]
+    return [replace(one, seeds=experiment.seeds, worlds=experiment.worlds) for one in every]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:

@@ -173,8 +173,8 @@ class Experiments:
         """The experiments on a tier."""
         given = self.sizes.get(tier, {})
         return [
-            (each.with_arguments(" ", **given) if given else each).changed("", tier=tier)
-            for each in self.experiments
+            (arms.with_arguments(" ", **given) if given else arms).changed("", tier=tier)
+            for arms in self.experiments
         ]
 
     def __getitem__(self, arm: str) -> Quantity:

@@ -125,13 +125,13 @@ def read(
     lock = lock or lock_of(test, experiment)
     experiment = with_margin(experiment, lock)
     stated = comparisons_of(test, experiment)
-    for each in stated:
-        if each.is_of_one_run:
+    for comparison in stated:
+        if comparison.is_of_one_run:
             raise InputError(
-                f"{each.left.label} and {each.right.label} are the same run, so no number can "
-                "differ; give the two arms different settings"
+                f"{comparison.left.label} and {comparison.right.label} are the same run, so no "
+                "number can differ; give the two arms different settings"
             )
-    unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
+    unmeasured = any(pair.relation.uses_margin and math.isnan(pair.left.margin) for pair in stated)
     comparisons = tuple(
         comparison if lock is None else replace(comparison, spread=lock.spread(comparison))
         for comparison in map(_with_a_margin, stated)

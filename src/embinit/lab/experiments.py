@@ -82,7 +82,7 @@ class ModelExperiment(Experiment):
         model = self.model
         if model is None or model.table_width == width or model.input_width is not None:
             return self
-        heads = max(each for each in range(1, model.heads + 1) if width % each == 0)
+        heads = max(heads for heads in range(1, model.heads + 1) if width % heads == 0)
         return self.with_model(f"{width} wide", dim=width, heads=heads)
 
     def without_positions(self) -> Self:
@@ -136,7 +136,7 @@ def worlds_of(text: str) -> range:
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:
     if spec is None:
         raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
-    known = [each.name for each in fields(spec)]
+    known = [field.name for field in fields(spec)]
     for name in changes:
         if name not in known:
             raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")

@@ -31,7 +31,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
         return ()
     from embinit.lab.data.sources import named_source
 
-    return [named_source(each) for each in given]
+    return [named_source(text) for text in given]
 
 
 def _worlds(config: pytest.Config) -> range | None:
@@ -68,7 +68,7 @@ def pytest_embinit_experiment(
         seeds = min(experiment.seeds, most)
         changed = replace(experiment, worlds=worlds, seeds=seeds, most_seeds=most)
     given = pytest_embinit_definitions(config)
-    if experiment.model is None or experiment.source not in [each.name for each in given]:
+    if experiment.model is None or experiment.source not in [source.name for source in given]:
         return changed
     from embinit.lab.data.sources import SOURCES
 
@@ -109,16 +109,16 @@ def pytest_embinit_collected(
 
     runs = (run for case in cases for run in case.runs())
     read = {name for run in runs if (name := run.recipe.columns.get("source"))}
-    for each in given:
-        if each.name not in read and is_named_here(each.name):
+    for source in given:
+        if source.name not in read and is_named_here(source.name):
             raise pytest.UsageError(
-                f"--embinit-source {each.name}=…: no claim reads a source {each.name!r}: "
-                f"{nearest(each.name, read)}they read {', '.join(sorted(read)) or 'none'}"
+                f"--embinit-source {source.name}=…: no claim reads a source {source.name!r}: "
+                f"{nearest(source.name, read)}they read {', '.join(sorted(read)) or 'none'}"
             )
     for told in filter(None, map(problem, wanted)):
-        for each in given:
-            if str(each.path) in told:
-                raise pytest.UsageError(f"--embinit-source {each.name}={each.path}: {told}")
+        for source in given:
+            if str(source.path) in told:
+                raise pytest.UsageError(f"--embinit-source {source.name}={source.path}: {told}")
 
 
 def _make_tables(wanted: Iterable[RunSpec]) -> None:

@@ -195,8 +195,8 @@ class TransferSpec(Procedure):
 
     def in_world(self, world: int | str) -> Self:
         """The procedure with its tasks and probes in another world."""
-        tasks = tuple(replace(each, data=each.data.in_world(world)) for each in self.tasks)
-        probes = tuple(each.in_world(world) for each in self.probes)
+        tasks = tuple(replace(task, data=task.data.in_world(world)) for task in self.tasks)
+        probes = tuple(probe.in_world(world) for probe in self.probes)
         return replace(self, tasks=tasks, probes=probes)
 
     @property

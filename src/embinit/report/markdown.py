@@ -53,10 +53,10 @@ def as_markdown(
     if wrong:
         lines += ["**Not in order:**", "", *_items(wrong), ""]
     if skipped := document.get("skipped", ()):
-        items = [f"{each.get('id', each.get('nodeid'))}: {each.get('reason')}" for each in skipped]
+        items = [f"{test.get('id', test.get('nodeid'))}: {test.get('reason')}" for test in skipped]
         lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]
     if since is not None:
-        others = [str(each) for each in since.changes if not fail_on.includes(each)]
+        others = [str(change) for change in since.changes if not fail_on.includes(change)]
         title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
         lines += [*title, *_items(others), "", since.in_words, ""]
     if tables([document]):
@@ -68,8 +68,8 @@ def as_markdown(
     lines.append(_plain(f"{trained}; {where}; {numbers.duration(session['wall_seconds'])}."))
     for note in session.get("notes", ()):
         lines += ["", _plain(note)]
-    for each in session.get("locks", ()):
-        lines += ["", _plain(f"Registered in {each['lock']}, {each['digest']}.")]
+    for lock in session.get("locks", ()):
+        lines += ["", _plain(f"Registered in {lock['lock']}, {lock['digest']}.")]
     text = "\n".join(lines) + "\n"
     if len(text.encode()) > LARGEST:
         return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])

@@ -184,7 +184,7 @@ def _variables(
         for number, document in enumerate(documents)
     ]
     tables = summary.tables(documents)
-    audits = {audit["id"]: audit for each in documents for audit in each.get("audits", ())}
+    audits = {audit["id"]: audit for document in documents for audit in document.get("audits", ())}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "sessions": sessions,
@@ -195,7 +195,7 @@ def _variables(
         "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
-        "lacking": [each for document in documents for each in unfinished(document)],
+        "lacking": [lack for document in documents for lack in unfinished(document)],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
     }

@@ -180,17 +180,17 @@ def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    papers = {each["key"]: each for each in document["session"].get("papers", ())}
+    papers = {paper["key"]: paper for paper in document["session"].get("papers", ())}
     for key, _ in Counter(entry["paper"] for entry in claims).most_common():
         of_paper = [entry for entry in claims if entry["paper"] == key]
         paper = papers.get(key, {})
-        for each in paper.get("findings") or _by_statement(of_paper):
-            counted = [entry for entry in of_paper if statement_of(entry) in each["claims"]]
+        for finding in paper.get("findings") or _by_statement(of_paper):
+            counted = [entry for entry in of_paper if statement_of(entry) in finding["claims"]]
             if counted:
                 verdicts, middle = _verdicts(counted), _middle(counted)
                 yield {
                     "paper": key,
-                    "says": each["says"],
+                    "says": finding["says"],
                     "named": bool(paper.get("findings")),
                     "data": _data(document["session"]["tier"], paper),
                     "outcome": outcome(verdicts, sum(map(allows_print, counted))),
@@ -249,7 +249,7 @@ class Table:
 
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     """The findings of all papers that name some, merged by titles."""
-    named = [[one for one in each["summary"]["findings"] if one["named"]] for each in documents]
+    named = [[one for one in report["summary"]["findings"] if one["named"]] for report in documents]
     kinds = [findings[0]["data"] if findings else "" for findings in named]
     tiers = [f"{document['session']['tier']} tier" for document in documents]
     # The tier is named where the kind of data is unknown, or that of several documents.
