@@ -143,9 +143,9 @@ def bounds(
     squares = (away**2).sum(axis=-1, keepdims=True) - left_out**2
     cubes = (away**3).sum(axis=-1, keepdims=True) - left_out**3
     moved = -left_out / ns
-    spread = np.maximum(squares / ns - moved**2, 1e-24)
-    skew = (cubes / ns - 3 * moved * squares / ns + 2 * moved**3) / spread**1.5
-    variance, own = spread * ns / (ns - 1), -special.stdtrit(ns - 1, level)
+    second = np.maximum(squares / ns - moved**2, 1e-24)
+    skew = (cubes / ns - 3 * moved * squares / ns + 2 * moved**3) / second**1.5
+    variance, own = second * ns / (ns - 1), -special.stdtrit(ns - 1, level)
     found = {}
     source = "none" if least is None else "registered"
     for rule in subsets(DEVICES[source].replace("L", "")):

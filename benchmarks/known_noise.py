@@ -56,14 +56,14 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
     """Whether the new arm is kept, at each interim analysis: ``arms`` of the file are stored."""
     values = draw(rng, arms + 1, MOST_SEEDS) + rng.standard_normal(MOST_SEEDS)
     stored = {str(n): values[n, :SEEDS] for n in range(arms)}
-    spread, _ = Noise.of(stored, of_seeds=True).spread()
-    if spread is None:
+    known_sd, _ = Noise.of(stored, of_seeds=True).sd_of_difference()
+    if known_sd is None:
         yield False  # it isn't judged with three seeds
-    for look in schedule(SEEDS if spread is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
+    for look in schedule(SEEDS if known_sd is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
         new, old = (values[n, : look.seeds] for n in (-1, 0))
         level = look.share * ALPHA / arms
-        known = spread and unless_odd(replace(spread, of="arms"), [*new], [*old])
-        found = compare(new - effect, old, Relation.BELOW, level, spread=known)
+        known = known_sd and unless_odd(replace(known_sd, of="arms"), [*new], [*old])
+        found = compare(new - effect, old, Relation.BELOW, level, known_sd=known)
         yield found.verdict is Verdict.SUPPORTED
 
 

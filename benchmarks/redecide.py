@@ -36,9 +36,9 @@ def again(entry: Mapping[str, Any]) -> str:
 
 
 def _decision(entry: Mapping[str, Any], of: int) -> Decision:
-    relation, spread = Relation(entry["relation"]), entry["spread"]
+    relation, known_sd = Relation(entry["relation"]), entry["spread"]
     left, right, alpha = entry["left_values"], entry["right_values"], entry["alpha"]
-    known = None if spread is None else RegisteredSd(**spread)
+    known = None if known_sd is None else RegisteredSd(**known_sd)
     random = not entry["exact"]
     outcome = compare(left, right, relation, alpha, entry["margin"], random, alpha / of, known)
     stated: Any = SimpleNamespace(relation=relation)

@@ -36,7 +36,7 @@ from embinit.claims.definitions import (
 )
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.pilot import spread_key
+from embinit.claims.pilot import difference_key
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
@@ -293,7 +293,7 @@ def differing(*differences):
 )
 def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = stated(arms["pretrained"], arms["xavier"])
-    comparison = replace(comparison, spread=RegisteredSd(1.2, 10))
+    comparison = replace(comparison, known_sd=RegisteredSd(1.2, 10))
     told = str(comparison.decide(differing(*differences), 0.01))
     assert re.fullmatch(line, told), told
 
@@ -693,7 +693,7 @@ def test_a_margin_that_noise_covers_tells_nothing(tmp_path):
     def same(arms):
         assert arms["xavier"] > arms["xavier"].on_other_seeds()
 
-    key = spread_key(one["pretrained"] >= one["xavier"])
+    key = difference_key(one["pretrained"] >= one["xavier"])
     lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
     assert reads(alike).obstacle is None
     lock.write({"differences": {key: {"sd": 3.0, "seeds": 10}}})

@@ -157,7 +157,7 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     assert changed["code"] != floor["code"]
 
 
-def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, project):
+def test_registering_some_claims_keeps_the_sds_that_others_rest_on(embinit, project):
     """The two arms' difference is two claims', and would be another on other seeds."""
     embinit("register", "--seeds", "3")
     before = lock_of(project)
@@ -170,7 +170,7 @@ def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, 
     assert sorted(entry["seeds"] for entry in after.values()) == [3, 4]
 
 
-def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
+def test_an_sd_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
     """It is pooled with theirs, and who has seen them may choose on how many seeds."""
     change(project, 'margin="noise-floor"', "margin=1.0")
     embinit("register", "--seeds", "0", "-k", "above")

@@ -90,20 +90,20 @@ def test_the_looks_together_err_as_often_as_alpha_says(alpha):
 class Made:
     """Runs whose scores are known by init; what was asked for is noted."""
 
-    def __init__(self, effects, spread=4.0):
-        self.effects, self.spread, self.asked = effects, spread, []
+    def __init__(self, effects, sd=4.0):
+        self.effects, self.sd, self.asked = effects, sd, []
 
     def ensure(self, runs):
         self.asked.append({(run.recipe.table.init, run.seed) for run in runs})
 
     def record(self, run):
         noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
-        score = 50 + self.effects.get(run.recipe.table.init, 0) + self.spread * noise
+        score = 50 + self.effects.get(run.recipe.table.init, 0) + self.sd * noise
         return make_result(run, accuracy=score)
 
 
 def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
-    comparisons = [replace(comparison, spread=RegisteredSd(5.7, 10)) for comparison in comparisons]
+    comparisons = [replace(pair, known_sd=RegisteredSd(5.7, 10)) for pair in comparisons]
     return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, may_go_on)
 
 
@@ -123,7 +123,7 @@ def test_seeds_follow_need():
 
 def test_scores_that_are_equal_on_every_seed_show_no_equality():
     """Though the registered deviation would show that their difference is within the margin."""
-    made = Made({}, spread=0.0)
+    made = Made({}, sd=0.0)
     [decision] = decided(made, [ONE["pretrained"].within(40).alike(ONE["xavier"])])
     assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
 
@@ -167,15 +167,15 @@ def test_a_missing_number_ends_the_looks():
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
-    made, alpha = Made({"pretrained": -9.8}, spread=0.01), 0.03
-    spread = RegisteredSd(7.6, 1000)
+    made, alpha = Made({"pretrained": -9.8}, sd=0.01), 0.03
+    known_sd = RegisteredSd(7.6, 1000)
 
     def verdicts(comparisons):
         found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
     falls, holds = (
-        replace(comparison, spread=spread)
+        replace(comparison, known_sd=known_sd)
         for comparison in (ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"])
     )
     alone, p = verdicts([falls])
@@ -273,7 +273,7 @@ def test_the_first_look_decides_most_claims_a_second(drawn):
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
 def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_path, effect, seeds):
-    """Were its mean and spread those of the stored runs."""
+    """Were its mean and standard deviation those of the stored runs."""
     case = stated_over("pretrained", most=24)
     session = Session(Store(tmp_path), None, "cpu")
     for run in case.runs():

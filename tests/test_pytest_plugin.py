@@ -141,7 +141,7 @@ def test_each_verdict_has_its_outcome(suite):
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     """Their looks, and the smallest differences that those show; the document has the same."""
-    monkeypatch.setattr(Lock, "spread", lambda self, comparison: RegisteredSd(2.0, 10))
+    monkeypatch.setattr(Lock, "registered_sd", lambda self, comparison: RegisteredSd(2.0, 10))
     argued = ("claims", "--embinit-max-seeds", "20")
     effects = [
         smallest_effect(0.01 * look.share, look.seeds, RegisteredSd(2.0, 10))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from builders import make_experiment, set_apart
 from embinit.claims import Family, claim
 from embinit.claims.judging import read as read_claim
-from embinit.claims.pilot import spread_key
+from embinit.claims.pilot import difference_key
 from embinit.claims.registration_status import difference, frozen
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status
@@ -307,7 +307,7 @@ def test_an_arm_is_one_arm_in_all_worlds():
     assert len({run.recipe.pace for run in (*arms, still.run("pretrained", 0))}) == 1
     assert len(set(arms)) == 4
     assert still.run("pretrained", 0).without_seed() not in {run.without_seed() for run in arms}
-    keys = [spread_key(on["pretrained"] < on["xavier"]) for on in (one, other, still)]
+    keys = [difference_key(on["pretrained"] < on["xavier"]) for on in (one, other, still)]
     assert keys[0] == keys[1] != keys[2]
     # A table is another in each world, so its statistics vary with the seed.
     assert on_worlds()["pretrained"].sigma.random

@@ -186,7 +186,7 @@ SAMPLE_SST2 = TaskSetting(
 SAMPLE_SENTENCES = replace(SAMPLE_SST2, task="sst2-sentences")
 """SST-2 with 3,872 validation sentences in place of 872, at as many training phrases.
 
-Its spread over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
+Its standard deviation over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
 """
 SAMPLE_MULTI30K = TaskSetting(
     role="translation",

@@ -39,7 +39,7 @@ class PendingLook:
 
     ``costs`` has the runs that are not stored, with seconds of one core each, and their shares of
     what is made before them. ``chance`` is that of deciding the claim. ``expected`` has the runs of
-    the first look that decides nine times in ten, were means and spreads true, or else of its last.
+    the first look that decides nine times in ten, were means and sds true, or else of its last.
     ``is_owed``: it is taken in any case, as a first look or a control's.
     """
 
@@ -105,7 +105,7 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
 
 
 def _chance(undecided: Sequence[tuple[Comparison, Outcome]], taken: Look, alpha: float) -> float:
-    """The chance that a look decides all of them, were means and standard deviations true."""
+    """The chance that a look decides all of them, were means and sds true."""
     return math.prod(
         chance_to_decide(outcome, comparison.relation, taken.seeds, taken.share * alpha)
         for comparison, outcome in undecided

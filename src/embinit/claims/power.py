@@ -15,9 +15,9 @@ def smallest_effects(
     comparison: Comparison, looks: Sequence[Look], alpha: float
 ) -> tuple[float, ...] | None:
     """The effect that each look shows with 90 % power, in the metric's unit, if registered."""
-    if (spread := comparison.spread) is None:
+    if (known_sd := comparison.known_sd) is None:
         return None
-    return tuple(smallest_effect(alpha * look.share, look.seeds, spread) for look in looks)
+    return tuple(smallest_effect(alpha * look.share, look.seeds, known_sd) for look in looks)
 
 
 def expected_seeds(comparison: Comparison, looks: Sequence[Look], alpha: float) -> int | None:
@@ -40,7 +40,7 @@ def expected_runs(case: Case) -> list[RunSpec]:
     A control, and a claim of which nothing is foreseen, are taken to end with their first look.
     """
     runs, every = case.runs(), random_comparisons(case)
-    known = [pair for pair in every if pair.spread is not None and pair.left.margin]
+    known = [pair for pair in every if pair.known_sd is not None and pair.left.margin]
     if case.claim.expects is None and known:
         looks = case.looks()
         last = looks[-1].seeds

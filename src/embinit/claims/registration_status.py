@@ -138,18 +138,18 @@ def _stated(comparison: Comparison) -> dict[str, Any]:
 
 
 def _moved(case: Case) -> list[str]:
-    """The spreads of a claim that are others than its lock has so far, in words."""
+    """The sds of a claim that are others than its lock has so far, in words."""
     assert case.lock is not None
-    pairs = [(pair, pair.spread, case.lock.spread(pair)) for pair in case.comparisons]
+    pairs = [(pair, pair.known_sd, case.lock.registered_sd(pair)) for pair in case.comparisons]
     return [
-        f"{pair}: standard deviation {_told(now)}, registered was {_told(known)}"
+        f"{pair}: standard deviation {_in_words(now)}, registered was {_in_words(known)}"
         for pair, now, known in pairs
         if now not in (None, known)
     ]
 
 
-def _told(spread: RegisteredSd | None) -> str:
-    return "none" if spread is None else f"{spread.sd:g} over {spread.seeds} seeds"
+def _in_words(sd: RegisteredSd | None) -> str:
+    return "none" if sd is None else f"{sd.sd:g} over {sd.seeds} seeds"
 
 
 def _arms(quantity: Quantity) -> list[object]:

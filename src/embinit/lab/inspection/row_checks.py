@@ -108,10 +108,10 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
         return
     along = evidence.by_row.along[ids].astype(np.float64)
     median = float(np.median(along))
-    spread = 1.4826 * float(np.median(np.abs(along - median)))
-    if spread == 0 or median < 3 * spread:
+    deviation = 1.4826 * float(np.median(np.abs(along - median)))
+    if deviation == 0 or median < 3 * deviation:
         return  # no direction is common to nearly all rows
-    far = along < median - OFF_CENTRE * spread
+    far = along < median - OFF_CENTRE * deviation
     rows = ids[far]
     if 0 < len(rows) <= len(ids) // 10:
         yield evidence.finding(
