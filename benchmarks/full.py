@@ -347,7 +347,7 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
         results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
-            to.say(unit=part.unit, **_told(run, result))
+            to.say(unit=part.unit, **_log_line(run, result))
         took, wanted = to.seconds - began, part.run_seconds * len(stack) + part.stack_seconds
         peak = torch.cuda.max_memory_allocated() / 2**30 if device != "cpu" else 0.0
         to.say(
@@ -365,7 +365,7 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
     return pace
 
 
-def _told(run: RunSpec, result: Any) -> dict[str, Any]:
+def _log_line(run: RunSpec, result: Any) -> dict[str, Any]:
     """A run for the log: its arm, its seed and its main scores."""
     names = ("accuracy", "bleu", "validation_loss", "best_epoch")
     scores = {name: round(result.measures[name], 4) for name in names if name in result.measures}

@@ -184,9 +184,9 @@ def main() -> int:
         for name, command in steps(parsed.claims).items():
             figures[name] = measured(folder, *command)
             print(f"{name:34} {figures[name]}", flush=True)
-        told = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
+        document = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
         if parsed.json:  # before the store is removed, which takes minutes on a busy disk
-            parsed.json.write_text(json.dumps(told, indent=1) + "\n")
+            parsed.json.write_text(json.dumps(document, indent=1) + "\n")
     # Status 1 is of claims without an effect, and nothing broke.
     return int(any(figure["status"] not in (0, 1) for figure in figures.values()))
 

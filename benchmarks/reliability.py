@@ -353,8 +353,8 @@ def spoils(count: int, draw: random.Random) -> Counter[str]:
         which = draw.randrange(6)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                told = malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
-                counts[told.partition(":")[0]] += 1
+                outcome = malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
+                counts[outcome.partition(":")[0]] += 1
             except Exception as error:
                 counts["WRONG"] += 1
                 print(f"{name}: {type(error).__name__}: {error!s:.200}\n  {which} {changes!r:.400}")

@@ -143,8 +143,8 @@ def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
 
 def _controls(document: Document) -> str:
     """How many controls were as expected."""
-    told = controls_in_words(document["summary"]["controls"])
-    return f"{told[0].upper()}{told[1:]}.\n"
+    text = controls_in_words(document["summary"]["controls"])
+    return f"{text[0].upper()}{text[1:]}.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -166,7 +166,7 @@ def _beside(made: Document, real: Document) -> str:
                 continue
             alike = one["difference"] * other["difference"] > 0
             same[other["verdict"] != "UNDECIDED"].append(alike)
-            pair = ", ".join(map(_told, (one, other)))
+            pair = ", ".join(map(_in_words, (one, other)))
             row[task] = pair if alike else f"**{pair}**"
     table = _table(
         ("difference", *(f"`{task}`, `{name}`" for name, task in ALIKE.items())),
@@ -184,9 +184,9 @@ def _beside(made: Document, real: Document) -> str:
     )
 
 
-def _told(comparison: Document) -> str:
-    told = f"{comparison['difference']:.1f}".replace("-", "−")
-    return f"({told})" if comparison["verdict"] == "UNDECIDED" else told
+def _in_words(comparison: Document) -> str:
+    text = f"{comparison['difference']:.1f}".replace("-", "−")
+    return f"({text})" if comparison["verdict"] == "UNDECIDED" else text
 
 
 def _audits(audits: Sequence[Document]) -> str:
@@ -258,8 +258,8 @@ def documents_of() -> list[Document]:
         if path.exists():
             document = read(path)
             if document["session"]["tier"] != tier:
-                told = document["session"]["tier"]
-                raise InputError(f"{path} has verdicts of tier {told}; bless them with TIER={told}")
+                own = document["session"]["tier"]
+                raise InputError(f"{path} has verdicts of tier {own}; bless them with TIER={own}")
             found.append(document)
     return found
 

@@ -67,14 +67,14 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     """Blessing needs no page, keeps every number, and nothing moves against itself."""
     report, to = tmp_path / "latest", tmp_path / "reference"
     report.mkdir()
-    told = without_idle_controls(document)
-    (report / "verdicts.json").write_text(json.dumps(told), encoding="utf-8")
+    kept = without_idle_controls(document)
+    (report / "verdicts.json").write_text(json.dumps(kept), encoding="utf-8")
     bless(report, to)
     blessed = read(to / "verdicts.json")
     assert sorted(path.name for path in to.iterdir()) == ["verdicts.json"]
-    assert blessed["claims"] == without_keys(told)["claims"]
+    assert blessed["claims"] == without_keys(kept)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
-    assert compare(told, blessed).in_words == "No changes since the baseline."
+    assert compare(kept, blessed).in_words == "No changes since the baseline."
 
 
 def without_idle_controls(document):

@@ -294,8 +294,8 @@ def differing(*differences):
 def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = stated(arms["pretrained"], arms["xavier"])
     comparison = replace(comparison, known_sd=RegisteredSd(1.2, 10))
-    told = str(comparison.decide(differing(*differences), 0.01))
-    assert re.fullmatch(line, told), told
+    text = str(comparison.decide(differing(*differences), 0.01))
+    assert re.fullmatch(line, text), text
 
 
 def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
@@ -339,7 +339,7 @@ def test_a_missing_measure_is_not_run(arms):
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "message"),
     [
         (lambda arms: arms["xavir"].runs(), ".*did you mean 'xavier'"),
         (lambda arms: arms["xavier"].sigma < arms["xavier"],
@@ -372,8 +372,8 @@ def test_a_missing_measure_is_not_run(arms):
           for widths, listed in (((), "none"), ((1, 2, 2), "1, 2, 2"), ((0, 1, 2), "0, 1, 2"))),
     ],
 )  # fmt: skip
-def test_what_a_claim_must_not_do(arms, use, told):
-    with pytest.raises(InputError, match=f"^{told}"):
+def test_what_a_claim_must_not_do(arms, use, message):
+    with pytest.raises(InputError, match=f"^{message}"):
         use(arms)
 
 
@@ -581,7 +581,7 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"family": None}, "mine/f/a has no family: give it one"),
         ({"family": "mine"}, "the family of mine/f/a is 'mine'; give it a Family"),
@@ -591,12 +591,12 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
         ({"says": None}, "mine/f/a states nothing; say it in a sentence"),
     ],
 )
-def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
+def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, message):
     @claim("mine/f/a", **({"says": "It holds", "family": MINE} | given))
     def test_it(arms):
         assert arms["high"] > arms["low"]
 
-    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         claim_of(test_it)
     assert Statement.of(test_it).id == "mine/f/a"
 
@@ -621,7 +621,7 @@ def test_a_claim_keeps_what_it_is_given():
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "message"),
     [
         (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…)"),
         (lambda arm: arm != 1.0, "Xavier != … can't be tested; say which way: < or >"),
@@ -636,9 +636,9 @@ def test_a_claim_keeps_what_it_is_given():
         (lambda arm: True | (arm > 1), "(Xavier > 1) with &, |, ^ or ~ can't be tested"),
     ],
 )
-def test_an_arm_is_no_number(arms, use, told):
+def test_an_arm_is_no_number(arms, use, message):
     """Before it is trained nothing is known of it; it is the same as itself alone."""
-    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         use(arms["xavier"])
     arm = arms["xavier"]
     assert arm == arm

@@ -253,8 +253,8 @@ def test_a_function_that_ignores_its_seed_breaks_its_claims(session):
     """Its seeds are one number many times; one exact arm next to a random one is no fault."""
     arms, root = arms_of(trained.without_seed), session.store.root
     said = "without_seed ignores its seed: every seed gave the same results"
-    [told] = judge(above, arms, session).failures
-    assert told.startswith(said)
+    [message] = judge(above, arms, session).failures
+    assert message.startswith(said)
     half = arms_of(trained.half)
     assert not judge(above, half, Session(Store(root / "other"), None, "cpu")).failures
     exact = arms_of(trained.without_seed, name="exact", deterministic=True)
@@ -383,11 +383,11 @@ def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_
     arms = arms_of(trained.by_the_clock)
     said = r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it"
     for _ in range(2):
-        [told] = judge(above, arms, session).failures
-        assert re.fullmatch(said, told)
+        [message] = judge(above, arms, session).failures
+        assert re.fullmatch(said, message)
     results = [session.result(arms.run("high", seed)) for seed in range(6)]
     results += [session.result(arms.run("low", seed)) for seed in range(6)]
     gpu = [replace(one, provenance={**one.provenance, "device": "H100"}) for one in results]
-    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[told], []]
+    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[message], []]
     assert seed_faults(gpu) == []
-    assert repeated_otherwise(gpu, on_cpu=False) == [told]
+    assert repeated_otherwise(gpu, on_cpu=False) == [message]

@@ -87,8 +87,8 @@ def embinit(project, pytester, monkeypatch, capsys):
         capsys.readouterr()
         given = [command, *map(str, arguments)]
         status = in_process(["claims", *given[1:]]) if command == "run" else main(given)
-        told = capsys.readouterr()
-        return SimpleNamespace(returncode=status, stdout=told.out, stderr=told.err)
+        printed = capsys.readouterr()
+        return SimpleNamespace(returncode=status, stdout=printed.out, stderr=printed.err)
 
     return run
 
@@ -140,8 +140,8 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     assert len(own) == 6
     assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
     assert 2 * floor["sd"] <= floor["margin"] <= 2.2 * floor["sd"]
-    told = f"baseline noise of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
-    assert f"{told} {floor['margin']:g}" in measured.stdout
+    line = f"baseline noise of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
+    assert f"{line} {floor['margin']:g}" in measured.stdout
 
     _, _, claims = judged(embinit, project)
     assert claims["no-worse"]["verdict"] == "SUPPORTED"
@@ -179,13 +179,13 @@ def test_an_sd_that_is_measured_once_runs_are_seen_is_registered_afterwards(embi
     [first] = lock_of(project)["differences"].values()
     key = "mine/fits/above[fits] on micro"
     line = lock_of(project)["claims"][key]
-    told = f"better > plain: standard deviation {first['sd']:g} over 3 seeds, registered was none"
-    assert line["afterwards"] == told
+    why = f"better > plain: standard deviation {first['sd']:g} over 3 seeds, registered was none"
+    assert line["afterwards"] == why
     embinit("register", "--seeds", "4", "-k", "above")
     [second] = lock_of(project)["differences"].values()
     line = lock_of(project)["claims"][key]
     measured = f"better > plain: standard deviation {second['sd']:g} over 4 seeds"
-    assert line["afterwards"] == f"{told}; {measured}, registered was {first['sd']:g} over 3 seeds"
+    assert line["afterwards"] == f"{why}; {measured}, registered was {first['sd']:g} over 3 seeds"
     _, _, claims = judged(embinit, project, "-k", "above")
     assert claims["above"]["registration"]["state"] == "afterwards"
 
@@ -221,8 +221,8 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     )
     ran, _, claims = judged(embinit, project)
     assert claims["above"]["registration"]["state"] == "changed"
-    told = "it states 'plain < better', registered was 'better > plain'"
-    assert f"not as registered: mine/fits/above[fits]: {told} (claims/{NAME})" in ran.stdout
+    reason = "it states 'plain < better', registered was 'better > plain'"
+    assert f"not as registered: mine/fits/above[fits]: {reason} (claims/{NAME})" in ran.stdout
     assert claims["no-worse"]["registration"]["state"] == "beforehand"
     verdicts = str(project / "reports/latest/verdicts.json")
     checked = embinit("check", verdicts)
@@ -230,10 +230,10 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert "NOT IN ORDER: mine/fits/above[fits] is not as registered" in checked.stdout
 
     again = embinit("register", "--seeds", "0")
-    assert f"post hoc: mine/fits/above[fits] on micro: {told}" in again.stdout
+    assert f"post hoc: mine/fits/above[fits] on micro: {reason}" in again.stdout
     ran, _, claims = judged(embinit, project)
     assert claims["above"]["registration"]["state"] == "afterwards"
-    assert f"post hoc: mine/fits/above[fits]: {told}" in ran.stdout
+    assert f"post hoc: mine/fits/above[fits]: {reason}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
     assert "post hoc" in page
     assert embinit("check", verdicts).returncode == 0
@@ -244,7 +244,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     embinit("register", "--seeds", "0")
     back = "it states 'better > plain', registered was 'plain < better'"
     line = lock_of(project)["claims"]["mine/fits/above[fits] on micro"]
-    assert line["afterwards"] == f"{told}; {back}"
+    assert line["afterwards"] == f"{reason}; {back}"
 
 
 @pytest.mark.parametrize(
@@ -393,8 +393,8 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
         for setting in (one for tier in tiers for one in claim.experiments(tier)):
             case = read(test, setting, lock=lock)
             now = registration_status(case, case.looks())
-            told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
+            message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
             may_lack = ("absent",) if setting.tier != "micro" else ()
-            assert now.state in ("afterwards", "beforehand", *may_lack), told
+            assert now.state in ("afterwards", "beforehand", *may_lack), message
             left.discard(case.key)
     assert left == set()

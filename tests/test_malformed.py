@@ -27,13 +27,13 @@ def test_a_file_is_read_and_a_spoilt_one_is_refused_by_name(name, tmp_path):
     files = reader.files()
     largest = max(files, key=lambda name: len(files[name]))
     for number, changes in enumerate((JUNK, [CUT])):
-        told = malformed.outcome(
+        outcome = malformed.outcome(
             reader, tmp_path / f"{number}", sorted(files).index(largest), changes
         )
         if (name, number) == ("labelled text", 1):
             continue  # fewer lines are a file too
-        assert told == "set aside" or told.startswith("refused: "), told
-        assert told == "set aside" or Path(largest).name in told, told
+        assert outcome == "set aside" or outcome.startswith("refused: "), outcome
+        assert outcome == "set aside" or Path(largest).name in outcome, outcome
 
 
 @pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"\xef\xbb\xbf2 3\n", b""])

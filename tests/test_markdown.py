@@ -70,10 +70,10 @@ def test_every_text_of_a_document_is_only_text(claims: int) -> None:
 
 def test_an_address_in_a_claim_is_no_link() -> None:
     """GitHub makes one of what begins with a scheme or with www; the text reads as it did."""
-    says = "see https://a.example/#x, www.b.example and HTTP://c.example"
-    text = as_markdown(make_document([make_claim("a", statement=says)]))
+    statement = "see https://a.example/#x, www.b.example and HTTP://c.example"
+    text = as_markdown(make_document([make_claim("a", statement=statement)]))
     assert not re.search(r"(?i)://|www\.", text)
-    assert says in html.unescape(text).replace("\\", "")
+    assert statement in html.unescape(text).replace("\\", "")
 
 
 def test_faults_stand_first_and_nothing_is_too_large() -> None:

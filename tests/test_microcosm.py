@@ -117,8 +117,8 @@ def test_translation_reorders_but_loses_nothing(seed: str, world: int) -> None:
 def classes_of(world: int, part: Part) -> dict[str, int]:
     """The class of each word of one part of speech, in all of a world's languages."""
     words = lexicon(world)
-    told = {word: number for number, group in enumerate(words.source[part]) for word in group}
-    return told | {word: number for number, word in enumerate(words.target[part])}
+    source = {word: number for number, group in enumerate(words.source[part]) for word in group}
+    return source | {word: number for number, word in enumerate(words.target[part])}
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def classes_of(world: int, part: Part) -> dict[str, int]:
 def test_sentiment_labels_follow_from_the_text(split: str, name: str) -> None:
     """An oracle that knows the classes reads each label off the words before the copula."""
     _, world = split_world(name)
-    says, nouns = lexicon(world).source_function, classes_of(world, "noun")
+    source, nouns = lexicon(world).source_function, classes_of(world, "noun")
     adjectives = classes_of(world, "adjective")
     for example in getattr(whole(name), split):
         words = example.text.split()
-        assert words.pop() == says["is"]
+        assert words.pop() == source["is"]
         last_noun = max(place for place, word in enumerate(words) if word in nouns)
         negated, said = False, set()
         for word in words[last_noun + 1 :]:
             if word in adjectives:
                 said.add((adjectives[word] % 2 == 0) != negated)
-            negated = word == says["not"]
+            negated = word == source["not"]
         assert said == {bool(example.label)}
 
 

@@ -71,8 +71,8 @@ def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
     page = results.page(documents)
-    titles = {says for table in tables(documents) for says, _ in table.rows}
-    assert all(f"\n| {says} |" in page.replace("\\", "") for says in titles)
+    titles = {title for table in tables(documents) for title, _ in table.rows}
+    assert all(f"\n| {title} |" in page.replace("\\", "") for title in titles)
     assert "Shrinking" in " ".join(lists(tables(documents))["real text"]["Not run"])
     for groups in lists(tables(documents)).values():
         assert {one.removesuffix(" (mixed)") for row in groups.values() for one in row} == titles

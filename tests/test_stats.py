@@ -91,8 +91,8 @@ def test_every_relation_is_one_sided_ts(pairs, margin, registered, alpha):
         assert outcome.p_no_effect == inside
     for end, side in zip(outcome.interval, ("greater", "less"), strict=True):
         assert p(end, side) == pytest.approx(alpha, rel=1e-4)
-    told = (outcome.n, outcome.level, outcome.margin, outcome.exact, outcome.known_sd)
-    assert told == (len(pairs), 1 - 2 * alpha, margin, False, registered)
+    kept = (outcome.n, outcome.level, outcome.margin, outcome.exact, outcome.known_sd)
+    assert kept == (len(pairs), 1 - 2 * alpha, margin, False, registered)
     assert outcome.sd == pytest.approx(pooled(left - right, registered)[0])
 
 
@@ -338,8 +338,8 @@ def test_power_is_how_often_the_rule_shows_an_effect(n, effect, registered):
         values = rng.normal(effect, 1, n)
         outcome = compare(values, np.zeros(n), Relation.ABOVE, alpha, known_sd=known)
         shown += outcome.verdict is Verdict.SUPPORTED
-    told = power(effect, n, alpha, registered)
-    assert abs(told - shown / 400) <= 4 * math.sqrt(0.25 / 400)
+    chance = power(effect, n, alpha, registered)
+    assert abs(chance - shown / 400) <= 4 * math.sqrt(0.25 / 400)
 
 
 @given(st.floats(0.02, 3), st.integers(101, 999), st.sampled_from([0.0005, 0.05]))

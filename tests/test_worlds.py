@@ -142,9 +142,9 @@ def test_every_task_is_drawn_in_a_world_s_languages():
         there = replace(TASKS[f"{task.name}@{FREE}"], sizes=(60, 20, 20))
         splits = there.load(None, Cut())
         read = [e for part in (splits.train, splits.validation, splits.test) for e in part]
-        told = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
-        assert told <= source_words | target_words, task.name
-        assert told & source_words, task.name
+        words_read = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
+        assert words_read <= source_words | target_words, task.name
+        assert words_read & source_words, task.name
         assert set(there.languages.values()) == {
             f"{language}@{FREE}" for language in task.languages.values()
         }

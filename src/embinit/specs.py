@@ -86,8 +86,8 @@ class FunctionRecipe(Recipe):
     def arm(self) -> str:
         """The arguments in words, such as ``mean, lr=1e-05``."""
         given = json.loads(self.arguments)
-        told = [str(given.pop("arm"))] if "arm" in given else []
-        return ", ".join([*told, *(f"{name}={value}" for name, value in given.items())])
+        named = [str(given.pop("arm"))] if "arm" in given else []
+        return ", ".join([*named, *(f"{name}={value}" for name, value in given.items())])
 
     def layout(self) -> Mapping[str, Any]:
         """The fields among those of the first release's, which locks have digests of."""

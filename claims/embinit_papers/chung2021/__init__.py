@@ -328,8 +328,8 @@ def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
     assert data.most_words is not None
     words, length = data.most_words, data.max_length + 1
     model = sizes.reinvested(_model(arms), words, length, setting.narrow)
-    says = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
-    return arms.changed(says, model=replace(model, layers=model.layers + too_many))
+    label = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
+    return arms.changed(label, model=replace(model, layers=model.layers + too_many))
 
 
 def with_output_width(arms: ModelExperiment, width: int) -> ModelExperiment:
@@ -349,9 +349,9 @@ def _model(experiment: ModelExperiment) -> ModelSpec:
 
 def pretrained_for(arms: ModelExperiment, epochs: int) -> ModelExperiment:
     """The same arms pre-trained for another number of epochs."""
-    says = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
+    label = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
     pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
-    return arms.with_training(says, pretraining=pretraining)
+    return arms.with_training(label, pretraining=pretraining)
 
 
 def over_output_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:

@@ -95,7 +95,7 @@ def scaled(experiment: ModelExperiment, multiplier: str, pe_scale: str = "one") 
     """
     usual = experiment.positions.multiplier
     times = {"sqrt(D)": "√D", "one": "1"}.get(multiplier, multiplier)
-    says = "" if multiplier == usual else f"× {times}"
-    says += "" if pe_scale == "one" else f" (PE × {pe_scale})"
+    label = "" if multiplier == usual else f"× {times}"
+    label += "" if pe_scale == "one" else f" (PE × {pe_scale})"
     positions = replace(experiment.positions, multiplier=multiplier, pe_scale=pe_scale)
-    return experiment.changed(says, positions=positions)
+    return experiment.changed(label, positions=positions)

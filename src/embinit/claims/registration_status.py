@@ -91,7 +91,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found = []
     before, after = registered.get("states", []), now["states"]
     if [state["says"] for state in before] != [state["says"] for state in after]:
-        found.append(f"it states {_says(after)}, registered was {_says(before)}")
+        found.append(f"it states {_quoted(after)}, registered was {_quoted(before)}")
     else:
         for old, new in zip(before, after, strict=True):
             for name in ("margin", "measure"):
@@ -118,7 +118,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _says(states: Iterable[Mapping[str, Any]]) -> str:
+def _quoted(states: Iterable[Mapping[str, Any]]) -> str:
     return " and ".join(f"'{state['says']}'" for state in states)
 
 

@@ -115,10 +115,10 @@ def pytest_embinit_collected(
                 f"--embinit-source {source.name}=…: no claim reads a source {source.name!r}: "
                 f"{nearest(source.name, read)}they read {', '.join(sorted(read)) or 'none'}"
             )
-    for told in filter(None, map(problem, wanted)):
+    for why in filter(None, map(problem, wanted)):
         for source in given:
-            if str(source.path) in told:
-                raise pytest.UsageError(f"--embinit-source {source.name}={source.path}: {told}")
+            if str(source.path) in why:
+                raise pytest.UsageError(f"--embinit-source {source.name}={source.path}: {why}")
 
 
 def _make_tables(wanted: Iterable[RunSpec]) -> None:

@@ -74,8 +74,8 @@ class Session:
         """Each family's statement with its claims, without controls."""
         claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
         return [
-            (says, [self.cards[claim["id"]] for claim in of_family])
-            for says, of_family in verdicts.by_family(claims).items()
+            (statement, [self.cards[claim["id"]] for claim in of_family])
+            for statement, of_family in verdicts.by_family(claims).items()
         ]
 
     @property
@@ -91,8 +91,8 @@ class Session:
             claim = self.cards[name].claim
             if (one := verdicts.deciding(claim)) is not None:
                 line = charts.line_of(len(shown), one, claim["verdict"])
-                says = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
-                shown += [] if line is None else [(says, line)]
+                text = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
+                shown += [] if line is None else [(text, line)]
         return shown
 
     def examples(self, finding: Mapping[str, Any]) -> list[Card]:

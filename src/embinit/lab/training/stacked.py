@@ -290,9 +290,9 @@ def in_parts(
             free_memory()  # outside of the handler, whose error holds what failed
         subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
-        told = part_of(progress, done, taken)
+        report = part_of(progress, done, taken)
         try:
-            results += work(subset, told)
+            results += work(subset, report)
         except (RuntimeError, MemoryError) as error:
             graph_cache.clear()
             if not ran_out(error):
