@@ -53,7 +53,7 @@ from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.changes import blind, with_narrow_missing
+from embinit_papers.kim2024.changes import blind, with_missing_at_xavier
 from embinit_papers.kim2024.experiments import FULL, experiments, without_vectors
 
 WHEELS = [
@@ -137,7 +137,7 @@ def parts() -> list[Part]:
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, *registering),
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, range(12)),
         part("4", [sst2], GLOVE, range(30)),
-        part("4", [with_narrow_missing(sst2)], GLOVE[1:], range(8)),
+        part("4", [with_missing_at_xavier(sst2)], GLOVE[1:], range(8)),
         part("4", [sst2], ["xavier"], range(30), Role.SECOND_HALF),
         part("4", [blind(sst2)], ["xavier"], range(30)),
         *(part(unit, [multi30k], GLOVE, s) for unit, s in units("5", 8, 4)),

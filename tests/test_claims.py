@@ -305,8 +305,8 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
         assert (decision.verdict, decision.outcome.p) == (Verdict.UNDECIDED, 1)
         assert not decision.outcome.exact
         assert "difference -1 BLEU, 5 seeds: the differences don't vary" in str(decision)
-    wide = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
-    assert (wide.verdict, wide.outcome.exact, wide.reason) == (Verdict.SUPPORTED, True, "")
+    done = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
+    assert (done.verdict, done.outcome.exact, done.reason) == (Verdict.SUPPORTED, True, "")
 
 
 def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
@@ -411,11 +411,11 @@ def test_the_dose_response_is_scipys_spearman(seed):
     for seed_, rho in enumerate(found):
         doses, losses = [], []
         for one in every:
-            wide, base = (
+            large, base = (
                 record(one.run(init, seed_)).measures for init in ("pretrained", "xavier")
             )
-            doses.append(np.log(wide["sigma"] / base["sigma"]))
-            losses.append((base[one.metric.name] - wide[one.metric.name]) / one.margin)
+            doses.append(np.log(large["sigma"] / base["sigma"]))
+            losses.append((base[one.metric.name] - large[one.metric.name]) / one.margin)
         assert rho == pytest.approx(stats.spearmanr(doses, losses).statistic)
     assert len(set(quantity.runs())) == 5 * 6 + 5 * 3
     decision = (quantity > 0).decide(record, 0.01)

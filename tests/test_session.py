@@ -344,8 +344,8 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         session.want(runs)
         session.ensure(runs)
         assert session.trained == trained
-        narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
-        assert narrow < 0.1 < 0.9 < wide
+        small, large = sorted(session.result(run).measures["sigma"] for run in runs)
+        assert small < 0.1 < 0.9 < large
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):

@@ -233,7 +233,7 @@ def test_a_table_s_neighbours_are_asked_in_its_world():
 
 
 def test_a_pre_training_reads_the_text_of_its_world():
-    """Else the claims on why a table is wide would see one text for all seeds."""
+    """Else the claims on why a sigma is large would see one text for all seeds."""
     experiment = next(one for one in pretrainings("micro") if one.name.startswith("t5"))
     experiment = replace(experiment, data=replace(experiment.data, cut=Cut(train=50)))
     there = in_world(experiment, "t5", FREE)

@@ -20,7 +20,7 @@ from embinit_papers.kim2024.changes import (
     scaled,
     trained_for_times,
     twice_as_deep,
-    with_narrow_missing,
+    with_missing_at_xavier,
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
@@ -46,7 +46,7 @@ __all__ = [
     "stands_for",
     "trained_for_times",
     "twice_as_deep",
-    "with_narrow_missing",
+    "with_missing_at_xavier",
     "with_shuffled_positions",
     "with_sinusoidal_positions",
 ]

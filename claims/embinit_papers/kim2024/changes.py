@@ -66,7 +66,7 @@ def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     return experiment.with_positions("sinusoidal", "+ PE")
 
 
-def with_narrow_missing(experiment: ModelExperiment) -> ModelExperiment:
+def with_missing_at_xavier(experiment: ModelExperiment) -> ModelExperiment:
     """GloVe's experiment with rows at Xavier's sigma for the words without a vector."""
     return experiment.changed("with narrow missing words", source="glove-narrow")
 

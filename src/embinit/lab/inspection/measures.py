@@ -103,13 +103,13 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
     for start, block in blocks(table):
         part = slice(start, start + len(block))
-        wide, length = _sound(block.float())
-        weight = torch.from_numpy(measured[part]).to(wide.dtype) * length.isfinite()
+        values, length = _sound(block.float())
+        weight = torch.from_numpy(measured[part]).to(values.dtype) * length.isfinite()
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        sums += (torch.stack([weight, weight * inverse]) @ wide).double()
+        sums += (torch.stack([weight, weight * inverse]) @ values).double()
         squares += float((length.nan_to_num().double() ** 2 * weight).sum())
         units += int((weight * (inverse > 0)).sum())
-        shares = wide @ onto.to(wide.dtype)
+        shares = values @ onto.to(values.dtype)
         shares[:, :PROJECTIONS] *= inverse[:, None]
         kept = torch.cat([shares, length[:, None]], dim=1).clamp(-FLOAT_MAX, FLOAT_MAX)
         by_row[part] = kept.float().numpy()
@@ -152,10 +152,10 @@ def _sound(block: Tensor) -> tuple[Tensor, Tensor]:
     if bool(broken.any()):
         block = torch.where(broken[:, None], 0.0, block)
     # Squares and sums of the largest float32 have no number in float32.
-    wide = block.double() if float(block.abs().max()) > MOST_SQUARED else block
-    length = torch.linalg.vector_norm(wide, dim=1)
+    values = block.double() if float(block.abs().max()) > MOST_SQUARED else block
+    length = torch.linalg.vector_norm(values, dim=1)
     length[broken] = torch.nan
-    return wide, length
+    return values, length
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:
