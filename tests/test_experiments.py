@@ -152,6 +152,6 @@ def test_the_engine_names_no_idea_of_the_lab():
     home = Path(embinit.__file__).parent
     engine = [path for path in home.glob("*/**/*.py") if not path.is_relative_to(home / "lab")]
     text = "".join(path.read_text("utf-8") for path in [*engine, home / "specs.py"])
-    ideas = r"\b\w*worlds?\b|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_correlation"
+    ideas = r"\b\w*worlds?\b|data_draw|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_corr"
     assert len(engine) > 50
     assert set(re.findall(ideas, text)) == set()

@@ -377,7 +377,7 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
     assert difference(locked(), other).endswith("its arms have other settings")
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("data_draws")
 @pytest.mark.parametrize("paper", ["kim2024", "chung2021", "studies"])
 def test_the_papers_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.

@@ -36,7 +36,7 @@ def small(tier):
         replace(
             one,
             most_seeds=None,
-            worlds=None,
+            data_draws=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=1),
             data=replace(one.data, cut=Cut(train=200, validation=50)),

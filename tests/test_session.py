@@ -47,7 +47,7 @@ def small(tier):
             one,
             seeds=3,
             most_seeds=None,
-            worlds=None,
+            data_draws=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=EPOCHS),
             data=replace(one.data, cut=Cut(train=300, validation=100)),

@@ -381,7 +381,7 @@ INITS.register("doubled", Init("doubled", "{source}_Doubled", True,
 def small(tier):
     return [
         replace(
-            each, seeds=6, most_seeds=None, worlds=None,
+            each, seeds=6, most_seeds=None, data_draws=None,
             model=replace(each.model, layers=1, feed_forward=16),
             training=replace(each.training, epochs=1),
             data=replace(each.data, cut=Cut(train=64, validation=32)),

@@ -26,8 +26,8 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 from embinit.runs.measures import MEASURES
 
-WORLDS: dict[str, range] = {"micro": CLAIMING}
-"""The worlds of a tier's claims, one a seed. Real text is one for all seeds."""
+DATA_DRAWS: dict[str, range] = {"micro": CLAIMING}
+"""The data draws of a tier's claims, one a seed. Real text is one for all seeds."""
 
 CLAIMS_FROM = {"sample": 200, "full": 100}
 """The seed that a tier's claims begin at.
@@ -39,7 +39,7 @@ those of ``full`` as runs of ``paper``.
 
 def replicates(tier: str) -> dict[str, Any]:
     """The fields of an experiment that say what its seeds are."""
-    return {"worlds": WORLDS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
+    return {"data_draws": DATA_DRAWS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
 
 
 AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)

@@ -45,7 +45,7 @@ from embinit.lab.specs import (
 )
 from embinit.papers import Finding, Printed
 from embinit.runs.measures import MEASURES, Measure
-from embinit_papers.settings import WORLDS
+from embinit_papers.settings import DATA_DRAWS
 
 USUAL = "normal"
 """The init of all arms that don't compare inits: BERT's and RemBERT's."""
@@ -252,7 +252,7 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
             margin=task.margin,
             positions=PositionSpec("learned", "one"),
             baseline=USUAL,
-            worlds=WORLDS.get(tier),
+            data_draws=DATA_DRAWS.get(tier),
         )
         for task in setting.tasks
     )

@@ -50,10 +50,10 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 
 
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the seeds and the worlds that ``experiment`` has."""
+    """The tier's experiments, each with the seeds and the draws that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier)]
-    return [replace(one, seeds=experiment.seeds, worlds=experiment.worlds) for one in every]
+    return [replace(one, seeds=experiment.seeds, data_draws=experiment.data_draws) for one in every]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:
