@@ -182,7 +182,7 @@ Shown = dict[str, list[np.ndarray]]
 
 
 def simulate(draw: Any, times: float, source: str, families: int, rng: Any) -> Iterator[Any]:
-    """Of each look the means and what each rule must pass; a look has all of a family's claims."""
+    """Of each interim analysis the means of a family's claims, and what each rule must pass."""
     values = draw(rng, families, LOOKS[-1].seeds + REGISTERED)
     least = times * values[..., -REGISTERED:].std(axis=-1, ddof=1)
     for look in LOOKS:
@@ -210,7 +210,7 @@ def rates(draw: Any, times: float, source: str, families: int) -> dict[str, floa
 
 
 def power(source: str, families: int) -> dict[str, dict[str, list[float]]]:
-    """Of each rule how often effects are shown by each look, and none to lie within a margin."""
+    """Of each rule how often analyses show effects, and none to lie within a margin."""
     rng, unit = np.random.default_rng(SEED + 1), math.sqrt(2)
     normal = partial(arms, np.random.Generator.standard_normal, False)
     done: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: False))

@@ -70,7 +70,7 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
 def judged(
     draw: Draw, before: int, paired: bool, rng: np.random.Generator, effect: float
 ) -> Iterator[bool]:
-    """Whether an arm is kept at its 5 %, with its runs and the baseline's added look by look."""
+    """Whether an arm is kept at its 5 %, with its runs and the baseline's added step by step."""
     others = 0 if before else OTHERS
     plan = Plan(lower=True, alpha=ALPHA * (1 + others))
     values = draw(rng, 2 + others, 24) + rng.standard_normal(24) * paired

@@ -1,4 +1,4 @@
-"""The schedule of looks, and that more seeds go only to what is still open."""
+"""The schedule of interim analyses (looks): more seeds go only to what is undecided."""
 
 from __future__ import annotations
 

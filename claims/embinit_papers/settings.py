@@ -76,7 +76,7 @@ class TaskSetting:
     min_freq: int = 2
     max_length: int = 64
     precision: str = "float32"
-    seeds: int = 5  # of an arm at the first look
+    seeds: int = 5  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     validation_bleu: bool = False
     whole: Cut | None = None  # the least sizes, where no part may stand in for the whole

@@ -17,7 +17,7 @@ SUITE = Family("suite/seeds", size=1, says="Seeds: other ones make no difference
 
 
 def first(tier):
-    """The tier's first experiment, with a single look; none on ``full``, whose runs cost most."""
+    """The tier's first experiment, analysed once; none on ``full``, whose runs cost most."""
     return [replace(base, seeds=SEEDS, most_seeds=None) for base in kim2024.first_experiment(tier)]
 
 

@@ -135,7 +135,7 @@ class Setting:
     source: str
     source_label: str
     source_width: int
-    seeds: int = 3  # of an arm at the first look
+    seeds: int = 3  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     says: str = ""  # what its data and its tables are, for people
 

@@ -157,9 +157,9 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
 
 
 def _underpowered(case: Case, comparison: Comparison) -> str | None:
-    """Why the last look at a comparison can't decide what it must, by the registered sd.
+    """Why the last analysis of a comparison can't decide what it must, by the registered sd.
 
-    A margin must be larger than what the last look leaves unknown. A negative control has nothing
+    A margin must be larger than what the last one leaves unknown. A negative control has nothing
     to find.
     """
     known_sd, experiment, expects = comparison.known_sd, case.experiment, case.claim.expects

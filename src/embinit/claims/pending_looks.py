@@ -1,4 +1,4 @@
-"""Which look to take next: the one that decides most claims for the time that its runs take.
+"""Which interim analysis, or look, to take next: that which decides most claims a second.
 
 Arms are shared, so a look counts for all claims whose next looks lack the same runs. Nothing is
 known of a claim before its first look. A paper's own statements come before others and before
@@ -35,7 +35,7 @@ OWN_COUNTS = 4
 
 @dataclass(frozen=True)
 class PendingLook:
-    """The look that an open claim would take next.
+    """The look that an undecided claim would take next.
 
     ``costs`` has the runs that are not stored, with seconds of one core each, and their shares of
     what is made before them. ``chance`` is that of deciding the claim. ``expected`` has the runs of
