@@ -86,10 +86,10 @@ def stored_differences(tier: str) -> list[np.ndarray]:
     document = json.loads((ROOT / f"reports/reference/{tier}/verdicts.json").read_text("utf-8"))
     known: dict[Any, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for entry in document["claims"]:
-        for each in entry["comparisons"]:
-            for side in () if each["exact"] else ("left", "right"):
-                scores = zip(each["seeds"], each[f"{side}_values"], strict=True)
-                known[entry["experiment"], each["metric"]][each["arms"][side]].update(scores)
+        for pair in entry["comparisons"]:
+            for side in () if pair["exact"] else ("left", "right"):
+                scores = zip(pair["seeds"], pair[f"{side}_values"], strict=True)
+                known[entry["experiment"], pair["metric"]][pair["arms"][side]].update(scores)
     found = []
     for experiment in known.values():
         for one, other in itertools.combinations(experiment.values(), 2):
@@ -143,9 +143,9 @@ def bounds(
     squares = (away**2).sum(axis=-1, keepdims=True) - left_out**2
     cubes = (away**3).sum(axis=-1, keepdims=True) - left_out**3
     moved = -left_out / ns
-    spread = np.maximum(squares / ns - moved**2, 1e-24)
-    skew = (cubes / ns - 3 * moved * squares / ns + 2 * moved**3) / spread**1.5
-    variance, own = spread * ns / (ns - 1), -special.stdtrit(ns - 1, level)
+    second = np.maximum(squares / ns - moved**2, 1e-24)
+    skew = (cubes / ns - 3 * moved * squares / ns + 2 * moved**3) / second**1.5
+    variance, own = second * ns / (ns - 1), -special.stdtrit(ns - 1, level)
     found = {}
     source = "none" if least is None else "registered"
     for rule in subsets(DEVICES[source].replace("L", "")):
@@ -182,7 +182,7 @@ Shown = dict[str, list[np.ndarray]]
 
 
 def simulate(draw: Any, times: float, source: str, families: int, rng: Any) -> Iterator[Any]:
-    """Of each look the means and what each rule must pass; a look has all of a family's claims."""
+    """Of each interim analysis the means of a family's claims, and what each rule must pass."""
     values = draw(rng, families, LOOKS[-1].seeds + REGISTERED)
     least = times * values[..., -REGISTERED:].std(axis=-1, ddof=1)
     for look in LOOKS:
@@ -206,11 +206,11 @@ def rates(draw: Any, times: float, source: str, families: int) -> dict[str, floa
                 name = rule + "L" * robust
                 for side, shown in enumerate((mean >= above, mean <= -below)):
                     wrong[name][side] |= without_any(shown, robust).any(axis=-1)
-    return {rule: float(each.mean(axis=-1).max()) for rule, each in wrong.items()}
+    return {rule: float(sides.mean(axis=-1).max()) for rule, sides in wrong.items()}
 
 
 def power(source: str, families: int) -> dict[str, dict[str, list[float]]]:
-    """Of each rule how often effects are shown by each look, and none to lie within a margin."""
+    """Of each rule how often analyses show effects, and none to lie within a margin."""
     rng, unit = np.random.default_rng(SEED + 1), math.sqrt(2)
     normal = partial(arms, np.random.Generator.standard_normal, False)
     done: dict[str, Any] = defaultdict(lambda: defaultdict(lambda: False))
@@ -219,10 +219,10 @@ def power(source: str, families: int) -> dict[str, dict[str, list[float]]]:
         for rule, (above, below) in found.items():
             shown = {name: mean + unit * effect >= above for name, effect in EFFECTS.items()}
             inside = (mean + unit * MARGIN >= above) & (mean - unit * MARGIN <= -below)
-            for name, each in (shown | {"none": inside}).items():
+            for name, seen in (shown | {"none": inside}).items():
                 for robust in (False, True):
                     key = rule + "L" * robust
-                    done[key][name] = done[key][name] | without_any(each, robust)
+                    done[key][name] = done[key][name] | without_any(seen, robust)
                     table[key][name].append(round(float(done[key][name].mean()), 4))
     return table
 
@@ -237,7 +237,7 @@ def of_candidate(by_rule: Mapping[str, Mapping[str, Any]], devices: str) -> dict
 
 def mean_power(by_source: Mapping[str, Mapping[str, Sequence[float]]]) -> float:
     """The one number of the protocol, in percent."""
-    every = [each for table in by_source.values() for found in table.values() for each in found]
+    every = [share for table in by_source.values() for found in table.values() for share in found]
     return 100 * float(np.mean(every))
 
 
@@ -256,13 +256,13 @@ def excess(document: Mapping[str, Any], devices: str) -> dict[str, float]:
 def chosen(document: Mapping[str, Any]) -> str:
     """The candidate that the protocol chooses."""
     candidates = [*subsets("FMSALX"), OWN]
-    over = {each: sum(excess(document, each).values()) for each in candidates}
+    over = {rule: sum(excess(document, rule).values()) for rule in candidates}
     least = min(over.values())
-    admitted = [each for each in candidates if over[each] <= (least + 1 if least else 0)]
-    found = {each: mean_power(of_candidate(document["power"], each)) for each in admitted}
-    best = max(admitted, key=lambda each: found[each])
-    devices = {each: 0 if each == OWN else len(each) for each in admitted}
-    for fewer in sorted(admitted, key=lambda each: (-devices[each], -found[each])):
+    admitted = [rule for rule in candidates if over[rule] <= (least + 1 if least else 0)]
+    found = {rule: mean_power(of_candidate(document["power"], rule)) for rule in admitted}
+    best = max(admitted, key=lambda rule: found[rule])
+    devices = {rule: 0 if rule == OWN else len(rule) for rule in admitted}
+    for fewer in sorted(admitted, key=lambda rule: (-devices[rule], -found[rule])):
         saved = devices[best] - devices[fewer]
         if saved > 0 and found[fewer] > found[best] - 2 * saved:
             best = fewer
@@ -346,9 +346,9 @@ def main() -> None:
         print(name, flush=True)
     document["chosen"] = chosen(document)
     RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    for each in [*subsets("FMSALX"), OWN]:
-        power_of = mean_power(of_candidate(document["power"], each))
-        print(f"{each or 'plain'}: power {power_of:.1f}, over {excess(document, each) or 'none'}")
+    for rule in [*subsets("FMSALX"), OWN]:
+        power_of = mean_power(of_candidate(document["power"], rule))
+        print(f"{rule or 'plain'}: power {power_of:.1f}, over {excess(document, rule) or 'none'}")
     print("chosen:", document["chosen"] or "plain")
 
 

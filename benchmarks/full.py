@@ -53,7 +53,7 @@ from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut
 from embinit.specs import RunSpec
-from embinit_papers.kim2024.changes import blind, with_narrow_missing
+from embinit_papers.kim2024.changes import blind, with_missing_at_xavier
 from embinit_papers.kim2024.experiments import FULL, experiments, without_vectors
 
 WHEELS = [
@@ -122,7 +122,8 @@ def part(
 
 def parts() -> list[Part]:
     """Every part of every slot, the most valuable first."""
-    one = {each.name: each for each in (*experiments(FULL.name), *without_vectors(FULL.name))}
+    every = (*experiments(FULL.name), *without_vectors(FULL.name))
+    one = {setting.name: setting for setting in every}
     xavier, mbert = one["glove-multi30k-de-en-no-vectors"], one["bert-multi30k-de-en-no-vectors"]
     sst2, minilm, multi30k = one["glove-sst2"], one["bert-sst2"], one["glove-multi30k-en-de"]
     table_3 = [setting for setting in four(multi30k) if setting is not multi30k]
@@ -136,15 +137,15 @@ def parts() -> list[Part]:
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, *registering),
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, range(12)),
         part("4", [sst2], GLOVE, range(30)),
-        part("4", [with_narrow_missing(sst2)], GLOVE[1:], range(8)),
+        part("4", [with_missing_at_xavier(sst2)], GLOVE[1:], range(8)),
         part("4", [sst2], ["xavier"], range(30), Role.SECOND_HALF),
         part("4", [blind(sst2)], ["xavier"], range(30)),
         *(part(unit, [multi30k], GLOVE, s) for unit, s in units("5", 8, 4)),
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),
         *(part(u, [one["bert-multi30k-en-de"]], BERT, s) for u, s in units("7", 6, 3)),
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
-        *(part(u, [each], GLOVE, s) for u, s in units("10", 8, 4) for each in both(multi30k)),
-        *(part("10c", [each], GLOVE, range(30)) for each in both(sst2)),
+        *(part(u, [setting], GLOVE, s) for u, s in units("10", 8, 4) for setting in both(multi30k)),
+        *(part("10c", [setting], GLOVE, range(30)) for setting in both(sst2)),
     ]
 
 
@@ -167,18 +168,18 @@ def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
 
 def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     """The parts of the slots and units of those names, in the order of the names."""
-    known = {each.unit for each in every} | {each.unit.rstrip("abc") for each in every}
+    known = {part.unit for part in every} | {part.unit.rstrip("abc") for part in every}
     if unknown := set(names) - known:
         sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
     return [
-        each for name in names for each in every if name in (each.unit, each.unit.rstrip("abc"))
+        part for name in names for part in every if name in (part.unit, part.unit.rstrip("abc"))
     ]
 
 
-def tiny(each: Part) -> Part:
+def tiny(part: Part) -> Part:
     """The same part with data, models and numbers of runs that a CPU trains in a second."""
     runs = []
-    for run in each.runs[: len({one.without_seed() for one in each.runs})]:
+    for run in part.runs[: len({one.without_seed() for one in part.runs})]:
         recipe = run.recipe
         cut = Cut(48, 6, 6) if len(recipe.data.tokenizers) == 2 else Cut(48, 6)
         changed = replace(
@@ -188,7 +189,7 @@ def tiny(each: Part) -> Part:
             training=replace(recipe.training, epochs=1),
         )
         runs.append(replace(run, recipe=changed))
-    return replace(each, runs=tuple(runs))
+    return replace(part, runs=tuple(runs))
 
 
 def stacks_of(runs: Iterable[RunSpec], most: int) -> Iterator[tuple[RunSpec, ...]]:
@@ -216,9 +217,9 @@ type, and the tokenizer's settings."""
 def with_tokenizers(data: Path, to: Path) -> Path:
     """A data directory with a model's directory for each tokenizer whose model is not there."""
     (to / "vectors").mkdir(parents=True)
-    for each in (*data.iterdir(), *(data / "vectors").iterdir()):
-        if each != data / "vectors":
-            (to / each.relative_to(data)).symlink_to(each)
+    for path in (*data.iterdir(), *(data / "vectors").iterdir()):
+        if path != data / "vectors":
+            (to / path.relative_to(data)).symlink_to(path)
     for name, (file, own, kind, settings) in TOKENIZERS.items():
         model = to / "vectors" / name
         if not model.exists():
@@ -238,7 +239,7 @@ def prepare(data: Path, to: Path, small: bool = False, wheels: bool = True) -> N
     with tempfile.TemporaryDirectory() as scratch:
         every = with_tokenizers(data.absolute(), Path(scratch, "data"))
         writer = Writer(Path(scratch, "ready"))
-        runs = [run for each in parts() for run in (tiny(each) if small else each).runs]
+        runs = [run for part in parts() for run in (tiny(part) if small else part).runs]
         # Without vectors of a file first; the stand-ins of the claims are made there.
         sources = {(run.recipe.data, run.recipe.table.source): None for run in runs}
         for spec, source in sources:
@@ -257,9 +258,9 @@ def prepare(data: Path, to: Path, small: bool = False, wheels: bool = True) -> N
     site.mkdir(parents=True, exist_ok=True)
     for name in ("METADATA", "entry_points.txt"):
         (site / name).write_text(installed.read_text(name) or "")
-    sizes = {each: each.stat().st_size for each in sorted(to.rglob("*")) if each.is_file()}
-    for each, size in sizes.items():
-        print(f"{size / 2**20:7.2f} MiB  {each.relative_to(to)}")
+    sizes = {path: path.stat().st_size for path in sorted(to.rglob("*")) if path.is_file()}
+    for path, size in sizes.items():
+        print(f"{size / 2**20:7.2f} MiB  {path.relative_to(to)}")
     if sum(sizes.values()) > MOST_CARRIED:
         sys.exit(f"{sum(sizes.values()):,} bytes are more than the {MOST_CARRIED:,} that travel")
 
@@ -318,13 +319,13 @@ class Trained:
             part.replace(self.out / f"store.tgz.{number:02}")
 
 
-def fitting(left: float, each: Part, pace: float) -> int:
+def fitting(left: float, part: Part, pace: float) -> int:
     """How many runs of a part fit into the seconds that are left."""
-    room = left - SPARE - each.stack_seconds * pace
-    return int(room / max(each.run_seconds * pace, 1e-6)) if room > 0 else 0
+    room = left - SPARE - part.stack_seconds * pace
+    return int(room / max(part.run_seconds * pace, 1e-6)) if room > 0 else 0
 
 
-def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: Trained) -> float:
+def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: Trained) -> float:
     """Trains a part, stack by stack, and stores each stack as it ends.
 
     Returned are the measured seconds over those that were estimated, of the last stack.
@@ -334,25 +335,25 @@ def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: 
     from embinit.runs.kinds import Cohort, RunContext, kind_of
     from embinit.runs.store import key_of
 
-    store = to.stores["registering" if each.registering else "claims"]
-    todo = [run for run in each.runs if key_of(run, data) not in store]
+    store = to.stores["registering" if part.registering else "claims"]
+    todo = [run for run in part.runs if key_of(run, data) not in store]
     while todo:
-        fit = fitting(seconds - to.seconds, each, pace)
+        fit = fitting(seconds - to.seconds, part, pace)
         if fit < min(3, len(todo)):
-            to.say(unit=each.unit, left_out=len(todo), because="no time")
+            to.say(unit=part.unit, left_out=len(todo), because="no time")
             break
         stack = next(stacks_of(todo, min(STACK, fit)))
         began = to.seconds
         results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
-            to.say(unit=each.unit, **_told(run, result))
-        took, wanted = to.seconds - began, each.run_seconds * len(stack) + each.stack_seconds
+            to.say(unit=part.unit, **_log_line(run, result))
+        took, wanted = to.seconds - began, part.run_seconds * len(stack) + part.stack_seconds
         peak = torch.cuda.max_memory_allocated() / 2**30 if device != "cpu" else 0.0
         to.say(
-            unit=each.unit,
+            unit=part.unit,
             stack=len(stack),
-            registering=each.registering,
+            registering=part.registering,
             seconds=round(took, 1),
             estimated=round(wanted * pace, 1),
             peak_gib=round(peak, 1),
@@ -364,7 +365,7 @@ def train(each: Part, data: Path, device: str, seconds: float, pace: float, to: 
     return pace
 
 
-def _told(run: RunSpec, result: Any) -> dict[str, Any]:
+def _log_line(run: RunSpec, result: Any) -> dict[str, Any]:
     """A run for the log: its arm, its seed and its main scores."""
     names = ("accuracy", "bleu", "validation_loss", "best_epoch")
     scores = {name: round(result.measures[name], 4) for name in names if name in result.measures}
@@ -390,11 +391,11 @@ def run(ready: Path, todo: Sequence[Part], device: str, seconds: float, to: Trai
     name = "cpu" if device == "cpu" else torch.cuda.get_device_name()
     pace = next((times for key, times in SLOWER.items() if key in name), 1.0)
     to.say(device=name, torch=torch.__version__, python=sys.version.split()[0])
-    for each in todo:
+    for part in todo:
         try:
-            pace = train(each, data, device, seconds, pace, to)
+            pace = train(part, data, device, seconds, pace, to)
         except Exception as error:
-            to.say(unit=each.unit, failed=f"{type(error).__name__}: {error}"[:600])
+            to.say(unit=part.unit, failed=f"{type(error).__name__}: {error}"[:600])
 
 
 def unpack(folders: Iterable[Path], to: Path) -> None:
@@ -421,7 +422,7 @@ def keep(folders: Iterable[Path], data: Path, to: Path) -> None:
             for key, result in theirs.results(theirs):
                 spec, made_by = result.spec, result.provenance["versions"]
                 names = sorted(kind_of(spec).distributions)
-                versions = [f"{each} {made_by[each]}" for each in names]
+                versions = [f"{library} {made_by[library]}" for library in names]
                 if run_key(spec, kind_of(spec).fingerprint(spec, data), versions) == key:
                     ours.put(key_of(spec, data), result)
                     kept += 1
@@ -445,8 +446,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     running.add_argument("--seconds", type=float, default=560)
     running.add_argument("--done", nargs="*", type=Path, default=[])
     running.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
-    for each in (preparing, running):
-        each.add_argument("--tiny", action="store_true")
+    for command in (preparing, running):
+        command.add_argument("--tiny", action="store_true")
     given = parser.parse_args(arguments)
     if given.command == "prepare":
         prepare(given.data, given.to, given.tiny, not given.no_wheels)
@@ -456,7 +457,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     todo = chosen(given.slots, parts()) if given.slots else parts()
     if given.tiny:
-        todo = [tiny(each) for each in todo]
+        todo = [tiny(part) for part in todo]
     with tempfile.TemporaryDirectory() as root, Trained(given.out, Path(root)) as to:
         unpack(given.done, Path(root))
         run(given.ready, todo, "cpu" if given.tiny else "cuda", given.seconds, to)

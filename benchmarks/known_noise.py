@@ -56,21 +56,21 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
     """Whether the new arm is kept, at each interim analysis: ``arms`` of the file are stored."""
     values = draw(rng, arms + 1, MOST_SEEDS) + rng.standard_normal(MOST_SEEDS)
     stored = {str(n): values[n, :SEEDS] for n in range(arms)}
-    spread, _ = Noise.of(stored, of_seeds=True).spread()
-    if spread is None:
+    known_sd, _ = Noise.of(stored, of_seeds=True).sd_of_difference()
+    if known_sd is None:
         yield False  # it isn't judged with three seeds
-    for look in schedule(SEEDS if spread is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
+    for look in schedule(SEEDS if known_sd is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
         new, old = (values[n, : look.seeds] for n in (-1, 0))
         level = look.share * ALPHA / arms
-        known = spread and unless_odd(replace(spread, of="arms"), [*new], [*old])
-        found = compare(new - effect, old, Relation.BELOW, level, spread=known)
+        known = known_sd and unless_odd(replace(known_sd, of="arms"), [*new], [*old])
+        found = compare(new - effect, old, Relation.BELOW, level, known_sd=known)
         yield found.verdict is Verdict.SUPPORTED
 
 
 def judged(
     draw: Draw, before: int, paired: bool, rng: np.random.Generator, effect: float
 ) -> Iterator[bool]:
-    """Whether an arm is kept at its 5 %, with its runs and the baseline's added look by look."""
+    """Whether an arm is kept at its 5 %, with its runs and the baseline's added step by step."""
     others = 0 if before else OTHERS
     plan = Plan(lower=True, alpha=ALPHA * (1 + others))
     values = draw(rng, 2 + others, 24) + rng.standard_normal(24) * paired
@@ -109,7 +109,7 @@ def main() -> None:
             rng, count = np.random.default_rng(3), given.files // (5 if "other" in name else 1)
             kept = [[*rule(draw, rng, effect)] for _ in range(count)]
             if effect:
-                looks = [[*itertools.accumulate(each, max)][:LOOKS_SHOWN] for each in kept]
+                looks = [[*itertools.accumulate(shown, max)][:LOOKS_SHOWN] for shown in kept]
                 cells.append(", ".join(f"{100 * share:.0f}" for share in np.mean(looks, axis=0)))
             else:
                 cells.append(f"{100 * np.mean([*map(any, kept)]):.1f}")

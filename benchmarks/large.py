@@ -124,7 +124,7 @@ context, took = RunContext(None, trainers=session.trainers), {}
 
 def timed(name, act, given):
     began = time.monotonic()
-    made = [act(each) for each in given]
+    made = [act(one) for one in given]
     took[name] = round(1000 * (time.monotonic() - began) / len(made), 2)
     return made
 
@@ -184,11 +184,11 @@ def main() -> int:
         for name, command in steps(parsed.claims).items():
             figures[name] = measured(folder, *command)
             print(f"{name:34} {figures[name]}", flush=True)
-        told = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
+        document = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
         if parsed.json:  # before the store is removed, which takes minutes on a busy disk
-            parsed.json.write_text(json.dumps(told, indent=1) + "\n")
+            parsed.json.write_text(json.dumps(document, indent=1) + "\n")
     # Status 1 is of claims without an effect, and nothing broke.
-    return int(any(each["status"] not in (0, 1) for each in figures.values()))
+    return int(any(figure["status"] not in (0, 1) for figure in figures.values()))
 
 
 if __name__ == "__main__":

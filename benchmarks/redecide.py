@@ -31,14 +31,14 @@ def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 def again(entry: Mapping[str, Any]) -> str:
     """The verdict of a claim's entry by the present rule."""
     return str(
-        verdict_of([_decision(each, len(entry["comparisons"])) for each in entry["comparisons"]])
+        verdict_of([_decision(pair, len(entry["comparisons"])) for pair in entry["comparisons"]])
     )
 
 
 def _decision(entry: Mapping[str, Any], of: int) -> Decision:
-    relation, spread = Relation(entry["relation"]), entry["spread"]
+    relation, known_sd = Relation(entry["relation"]), entry["spread"]
     left, right, alpha = entry["left_values"], entry["right_values"], entry["alpha"]
-    known = None if spread is None else RegisteredSd(**spread)
+    known = None if known_sd is None else RegisteredSd(**known_sd)
     random = not entry["exact"]
     outcome = compare(left, right, relation, alpha, entry["margin"], random, alpha / of, known)
     stated: Any = SimpleNamespace(relation=relation)

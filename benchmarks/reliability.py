@@ -154,7 +154,7 @@ def descendants(process: int) -> list[int]:
     parents, known, left = processes(), list[int](), [process]
     while left:
         at = left.pop()
-        children = [each for each, (parent, _) in parents.items() if parent == at]
+        children = [child for child, (parent, _) in parents.items() if parent == at]
         known += children
         left += children
     return known
@@ -353,8 +353,8 @@ def spoils(count: int, draw: random.Random) -> Counter[str]:
         which = draw.randrange(6)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                told = malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
-                counts[told.partition(":")[0]] += 1
+                outcome = malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
+                counts[outcome.partition(":")[0]] += 1
             except Exception as error:
                 counts["WRONG"] += 1
                 print(f"{name}: {type(error).__name__}: {error!s:.200}\n  {which} {changes!r:.400}")
@@ -385,7 +385,7 @@ def main() -> int:
     print(text)
     if parsed.json:
         parsed.json.write_text(text + "\n")
-    return int(any(each.get("WRONG") for each in counts.values()))
+    return int(any(count.get("WRONG") for count in counts.values()))
 
 
 if __name__ == "__main__":

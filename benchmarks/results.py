@@ -96,9 +96,9 @@ def _session(document: Document) -> str:
     if session["tier"] in SEEN and "rule" not in document:
         rows.append(("Known before", SEEN[session["tier"]]))
     earlier = Counter(
-        (each["blessed"]["when"][:10], _revision(each["blessed"]))
-        for each in document["claims"]
-        if "blessed" in each
+        (claim["blessed"]["when"][:10], _revision(claim["blessed"]))
+        for claim in document["claims"]
+        if "blessed" in claim
     )
     for (when, revision), number in sorted(earlier.items()):
         rows.append(
@@ -132,19 +132,19 @@ def _revision(blessed: Document) -> str:
 def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
     """One row a paper and origin: its claims by verdict, and how many were registered before."""
     rows, late = [], []
-    for each in statements:
-        name = f"{each['paper']}: {each['whose']}"
-        counts = [str(each["verdicts"][verdict]) for verdict in shown]
-        rows.append((name, *counts, f"{each['beforehand']} of {each['claims']}"))
-        late += [f"- {name}, {number}: {why}." for why, number in each["late"].items()]
+    for row in statements:
+        name = f"{row['paper']}: {row['whose']}"
+        counts = [str(row["verdicts"][verdict]) for verdict in shown]
+        rows.append((name, *counts, f"{row['beforehand']} of {row['claims']}"))
+        late += [f"- {name}, {number}: {why}." for why, number in row["late"].items()]
     table = _table(("Statements", *shown, "preregistered"), rows)
     return "\n".join([table, *late, ""] if late else [table])
 
 
 def _controls(document: Document) -> str:
     """How many controls were as expected."""
-    told = controls_in_words(document["summary"]["controls"])
-    return f"{told[0].upper()}{told[1:]}.\n"
+    text = controls_in_words(document["summary"]["controls"])
+    return f"{text[0].upper()}{text[1:]}.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -166,7 +166,7 @@ def _beside(made: Document, real: Document) -> str:
                 continue
             alike = one["difference"] * other["difference"] > 0
             same[other["verdict"] != "UNDECIDED"].append(alike)
-            pair = ", ".join(map(_told, (one, other)))
+            pair = ", ".join(map(_in_words, (one, other)))
             row[task] = pair if alike else f"**{pair}**"
     table = _table(
         ("difference", *(f"`{task}`, `{name}`" for name, task in ALIKE.items())),
@@ -184,9 +184,9 @@ def _beside(made: Document, real: Document) -> str:
     )
 
 
-def _told(comparison: Document) -> str:
-    told = f"{comparison['difference']:.1f}".replace("-", "−")
-    return f"({told})" if comparison["verdict"] == "UNDECIDED" else told
+def _in_words(comparison: Document) -> str:
+    text = f"{comparison['difference']:.1f}".replace("-", "−")
+    return f"({text})" if comparison["verdict"] == "UNDECIDED" else text
 
 
 def _audits(audits: Sequence[Document]) -> str:
@@ -212,17 +212,17 @@ HOW = ("faithful", "weakened", "missing")
 
 def statements(documents: Sequence[Document], entries: Sequence[Document]) -> str:
     """The paper's statements, the claims that test each, and their verdicts on each tier."""
-    counts = Counter(each["how"] for each in entries)
-    known = [(each["session"]["tier"], each["claims"]) for each in documents]
+    counts = Counter(entry["how"] for entry in entries)
+    known = [(document["session"]["tier"], document["claims"]) for document in documents]
     rows = [
         (
-            each["where"],
-            each["says"],
-            ", ".join(f"`{one.partition('/')[2]}`" for one in each["claims"]),
-            *(_verdicts(each["claims"], claims) for _, claims in known),
-            f"{each['how']}: {each['why']}" if each.get("why") else each["how"],
+            entry["where"],
+            entry["says"],
+            ", ".join(f"`{one.partition('/')[2]}`" for one in entry["claims"]),
+            *(_verdicts(entry["claims"], claims) for _, claims in known),
+            f"{entry['how']}: {entry['why']}" if entry.get("why") else entry["how"],
         )
-        for each in entries
+        for entry in entries
     ]
     summary = ", ".join(f"{counts[how]} {how}" for how in HOW)
     return (
@@ -237,8 +237,8 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
 
 def earlier(documents: Sequence[Document]) -> str:
     """What to know of verdicts that were decided before today's rule; "" where there are none."""
-    older = [each for each in documents if "rule" not in each]
-    data = {one["data"] for each in older for one in each["summary"]["findings"]}
+    older = [document for document in documents if "rule" not in document]
+    data = {one["data"] for document in older for one in document["summary"]["findings"]}
     if not data:
         return ""
     return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
@@ -258,8 +258,8 @@ def documents_of() -> list[Document]:
         if path.exists():
             document = read(path)
             if document["session"]["tier"] != tier:
-                told = document["session"]["tier"]
-                raise InputError(f"{path} has verdicts of tier {told}; bless them with TIER={told}")
+                own = document["session"]["tier"]
+                raise InputError(f"{path} has verdicts of tier {own}; bless them with TIER={own}")
             found.append(document)
     return found
 

@@ -50,9 +50,9 @@ OWN = Family("example/source", {"micro": 1}, says="Vectors without meaning")
 def with_hashed_vectors(tier):
     """The paper's sentiment experiment, with the new source in GloVe's place.
 
-    The source covers one made language, so seeds don't draw one each: worlds is None.
+    The source covers one made language, so seeds don't draw one each: data_draws is None.
     """
-    new = {"source": "hashed", "source_label": "Hashed", "worlds": None}
+    new = {"source": "hashed", "source_label": "Hashed", "data_draws": None}
     return [
         replace(one, name="hashed-sentiment", **new)
         for one in table1("glove", tasks=("sst2",))(tier)

@@ -183,9 +183,9 @@ def outcome(reader: Reader, folder: Path, which: int, changes: Sequence[Mutation
     files = reader.files()
     name = sorted(files)[which % len(files)]
     files[name] = functools.reduce(spoil, changes, files[name])
-    for each, content in files.items():
-        (folder / each).parent.mkdir(parents=True, exist_ok=True)
-        (folder / each).write_bytes(content)
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
     refusal = ""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

@@ -46,10 +46,10 @@ def test_the_metadata_is_what_github_reads() -> None:
     fields = {"name", "description", "author", "branding", "inputs", "outputs", "runs"}
     assert {"name", "description", "runs"} <= set(ACTION) <= fields
     assert ACTION["runs"]["using"] == "composite"
-    for told in ACTION["inputs"].values():
-        assert set(told) <= {"description", "required", "default", "deprecationMessage"}
-        assert isinstance(told["default"], str)
-    assert all(set(told) == {"description", "value"} for told in ACTION["outputs"].values())
+    for one in ACTION["inputs"].values():
+        assert set(one) <= {"description", "required", "default", "deprecationMessage"}
+        assert isinstance(one["default"], str)
+    assert all(set(one) == {"description", "value"} for one in ACTION["outputs"].values())
     for step in STEPS:
         own = {"run", "shell", "env"} if "run" in step else {"uses", "with"}
         assert set(step) - {"name", "id", "if"} <= own
@@ -64,15 +64,15 @@ def test_inputs_are_used_and_never_pasted_into_a_shell() -> None:
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(ACTION["inputs"])
     assert not [step["name"] for step in STEPS if "${{" in step.get("run", "")]
     documented = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
-    for name, told in ACTION["inputs"].items():
+    for name, one in ACTION["inputs"].items():
         assert f"| `{name}` |" in documented
-        assert told["default"] == "" or f"`{told['default']}`" in documented
+        assert one["default"] == "" or f"`{one['default']}`" in documented
 
 
 def step(name: str, folder: Path, outputs: dict[str, str], **inputs: str) -> int:
     """Runs a step's script in bash as a runner would, and returns its status."""
-    [script] = [each for each in STEPS if each["name"] == name]
-    defaults = {key: told["default"] for key, told in ACTION["inputs"].items()}
+    [script] = [found for found in STEPS if found["name"] == name]
+    defaults = {key: one["default"] for key, one in ACTION["inputs"].items()}
     values = {f"inputs.{key}": value for key, value in {**defaults, **inputs}.items()}
     values |= {f"steps.session.outputs.{key}": value for key, value in outputs.items()}
 
@@ -132,11 +132,11 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     assert "Tuning helps \\| &lt;b&gt; (tried)" in summary
     assert runs["stored"] == 0
     suites = ElementTree.parse(tmp_path / "reports/latest/junit.xml")
-    [case] = [each for each in suites.iter("testcase") if "tuning" in each.get("name", "")]
-    told = {each.get("name"): each.get("value") for each in case.iter("property")}
-    assert told["verdict"] == "SUPPORTED"
-    assert told["1.statement"] == "tuned > plain"
-    assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"])
+    [case] = [found for found in suites.iter("testcase") if "tuning" in found.get("name", "")]
+    values = {found.get("name"): found.get("value") for found in case.iter("property")}
+    assert values["verdict"] == "SUPPORTED"
+    assert values["1.statement"] == "tuned > plain"
+    assert float(values["1.low"]) < float(values["1.difference"]) < float(values["1.high"])
     baseline = tmp_path / "blessed.json"
     baseline.write_bytes((tmp_path / "reports/latest/verdicts.json").read_bytes())
     ended, summary, runs = job(tmp_path, 9.0, arguments=arguments, baseline=baseline.name)

@@ -67,14 +67,14 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     """Blessing needs no page, keeps every number, and nothing moves against itself."""
     report, to = tmp_path / "latest", tmp_path / "reference"
     report.mkdir()
-    told = without_idle_controls(document)
-    (report / "verdicts.json").write_text(json.dumps(told), encoding="utf-8")
+    kept = without_idle_controls(document)
+    (report / "verdicts.json").write_text(json.dumps(kept), encoding="utf-8")
     bless(report, to)
     blessed = read(to / "verdicts.json")
     assert sorted(path.name for path in to.iterdir()) == ["verdicts.json"]
-    assert blessed["claims"] == without_keys(told)["claims"]
+    assert blessed["claims"] == without_keys(kept)["claims"]
     assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
-    assert compare(told, blessed).in_words == "No changes since the baseline."
+    assert compare(kept, blessed).in_words == "No changes since the baseline."
 
 
 def without_idle_controls(document):
@@ -175,7 +175,7 @@ def test_what_is_a_fault():
         (FailOn.of("moved", strict=False), [lost, moved]),
         (FailOn.of("moved=2", strict=True), [lost, weakened]),
     ):
-        assert [each for each in (lost, weakened, moved) if fail_on.includes(each)] == faults
+        assert [change for change in (lost, weakened, moved) if fail_on.includes(change)] == faults
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gon
 def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
     """Above zero and below the margin: which of the two is shown first hangs on rounding."""
     was, is_now = (
-        {"interval": each, "difference": statistics.mean(end for end in each if end is not None)}
-        for each in (before, now)
+        {"interval": ends, "difference": statistics.mean(end for end in ends if end is not None)}
+        for ends in (before, now)
     )
     for verdict, kind in (("NO EFFECT", Kind.LOST if lost else Kind.MOVED), ("REFUTED", Kind.LOST)):
         assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

@@ -120,11 +120,11 @@ def test_the_simulated_rule_is_the_one_that_decides():
     for known in (np.full(60, 0.9), None):
         mean, found = calibration.bounds(seen, known, level)
         above, below = found["S"]
-        spread = None if known is None else RegisteredSd(0.9, 10)
-        told = [compare(row, np.zeros(6), Relation.ABOVE, level, spread=spread) for row in seen]
+        sd = None if known is None else RegisteredSd(0.9, 10)
+        outcomes = [compare(row, np.zeros(6), Relation.ABOVE, level, known_sd=sd) for row in seen]
         shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
         shown = np.where((mean <= -below).all(1), "REFUTED", shown)
-        assert [*shown] == [each.verdict for each in told]
+        assert [*shown] == [outcome.verdict for outcome in outcomes]
         assert len({*shown}) == 3
 
 

@@ -36,7 +36,7 @@ from embinit.claims.definitions import (
 )
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
-from embinit.claims.pilot import spread_key
+from embinit.claims.pilot import difference_key
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
@@ -72,7 +72,7 @@ FOLDERS = {
 
 
 def functions(*papers):
-    for path in (each for key in papers or FOLDERS for each in FOLDERS[key].glob("test_*.py")):
+    for path in (path for key in papers or FOLDERS for path in FOLDERS[key].glob("test_*.py")):
         spec = importlib.util.spec_from_file_location(f"claims_{path.stem}", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -148,7 +148,7 @@ def test_each_task_that_trains_has_one_positive_control(tier):
         known = PAPERS[entry.paper].tiers if entry.paper in PAPERS else ()
         for one in entry.experiments(tier) if tier in known else ():
             case = read(test, one)
-            if any(side.trained for each in case.comparisons for side in (each.left, each.right)):
+            if any(side.trained for pair in case.comparisons for side in (pair.left, pair.right)):
                 setting = (entry.paper, one.task, one.metric.name)
                 if entry.expects is None:
                     claimed.add(setting)
@@ -182,7 +182,7 @@ def test_the_studies_page_lists_each_claim_once():
     page = (ROOT / "studies/README.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `studies/")]
     listed = Counter(re.match(r"\| `([^`]+)`", row)[1] for row in rows)
-    there = [one.id for each in functions("studies") if (one := Claim.of(each)) is not None]
+    there = [one.id for function in functions("studies") if (one := Claim.of(function)) is not None]
     assert listed == Counter(there)
 
 
@@ -293,9 +293,9 @@ def differing(*differences):
 )
 def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = stated(arms["pretrained"], arms["xavier"])
-    comparison = replace(comparison, spread=RegisteredSd(1.2, 10))
-    told = str(comparison.decide(differing(*differences), 0.01))
-    assert re.fullmatch(line, told), told
+    comparison = replace(comparison, known_sd=RegisteredSd(1.2, 10))
+    text = str(comparison.decide(differing(*differences), 0.01))
+    assert re.fullmatch(line, text), text
 
 
 def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
@@ -305,8 +305,8 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
         assert (decision.verdict, decision.outcome.p) == (Verdict.UNDECIDED, 1)
         assert not decision.outcome.exact
         assert "difference -1 BLEU, 5 seeds: the differences don't vary" in str(decision)
-    wide = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
-    assert (wide.verdict, wide.outcome.exact, wide.reason) == (Verdict.SUPPORTED, True, "")
+    done = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
+    assert (done.verdict, done.outcome.exact, done.reason) == (Verdict.SUPPORTED, True, "")
 
 
 def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
@@ -339,7 +339,7 @@ def test_a_missing_measure_is_not_run(arms):
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "message"),
     [
         (lambda arms: arms["xavir"].runs(), ".*did you mean 'xavier'"),
         (lambda arms: arms["xavier"].sigma < arms["xavier"],
@@ -372,8 +372,8 @@ def test_a_missing_measure_is_not_run(arms):
           for widths, listed in (((), "none"), ((1, 2, 2), "1, 2, 2"), ((0, 1, 2), "0, 1, 2"))),
     ],
 )  # fmt: skip
-def test_what_a_claim_must_not_do(arms, use, told):
-    with pytest.raises(InputError, match=f"^{told}"):
+def test_what_a_claim_must_not_do(arms, use, message):
+    with pytest.raises(InputError, match=f"^{message}"):
         use(arms)
 
 
@@ -411,11 +411,11 @@ def test_the_dose_response_is_scipys_spearman(seed):
     for seed_, rho in enumerate(found):
         doses, losses = [], []
         for one in every:
-            wide, base = (
+            large, base = (
                 record(one.run(init, seed_)).measures for init in ("pretrained", "xavier")
             )
-            doses.append(np.log(wide["sigma"] / base["sigma"]))
-            losses.append((base[one.metric.name] - wide[one.metric.name]) / one.margin)
+            doses.append(np.log(large["sigma"] / base["sigma"]))
+            losses.append((base[one.metric.name] - large[one.metric.name]) / one.margin)
         assert rho == pytest.approx(stats.spearmanr(doses, losses).statistic)
     assert len(set(quantity.runs())) == 5 * 6 + 5 * 3
     decision = (quantity > 0).decide(record, 0.01)
@@ -426,7 +426,7 @@ def test_a_rank_correlation_needs_its_pairs(arms):
     """Two pairs are always in order; a missing run is missing; a constant ranks nothing."""
     pair = (arms["pretrained"], arms["xavier"])
     fewer = rank_correlation([pair] * 3).with_seeds(2)
-    assert {fewer.seeds, *(side.seeds for each in fewer.parts for side in each)} == {2}
+    assert {fewer.seeds, *(side.seeds for pair in fewer.parts for side in pair)} == {2}
     assert rank_correlation([pair] * 3).values(lambda run: None) == [None] * 5
     whole = {"bleu": 1.0, "sigma": 1.0}
     for init in ("pretrained", "xavier"):
@@ -581,7 +581,7 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"family": None}, "mine/f/a has no family: give it one"),
         ({"family": "mine"}, "the family of mine/f/a is 'mine'; give it a Family"),
@@ -591,12 +591,12 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
         ({"says": None}, "mine/f/a states nothing; say it in a sentence"),
     ],
 )
-def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, told):
+def test_a_claim_that_is_misstated_is_told_when_it_is_read(given, message):
     @claim("mine/f/a", **({"says": "It holds", "family": MINE} | given))
     def test_it(arms):
         assert arms["high"] > arms["low"]
 
-    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         claim_of(test_it)
     assert Statement.of(test_it).id == "mine/f/a"
 
@@ -621,7 +621,7 @@ def test_a_claim_keeps_what_it_is_given():
 
 
 @pytest.mark.parametrize(
-    ("use", "told"),
+    ("use", "message"),
     [
         (lambda arm: arm == 1.0, "Xavier == … can't be tested; write .alike(…)"),
         (lambda arm: arm != 1.0, "Xavier != … can't be tested; say which way: < or >"),
@@ -636,9 +636,9 @@ def test_a_claim_keeps_what_it_is_given():
         (lambda arm: True | (arm > 1), "(Xavier > 1) with &, |, ^ or ~ can't be tested"),
     ],
 )
-def test_an_arm_is_no_number(arms, use, told):
+def test_an_arm_is_no_number(arms, use, message):
     """Before it is trained nothing is known of it; it is the same as itself alone."""
-    with pytest.raises(InputError, match=f"^{re.escape(told)}"):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         use(arms["xavier"])
     arm = arms["xavier"]
     assert arm == arm
@@ -693,7 +693,7 @@ def test_a_margin_that_noise_covers_tells_nothing(tmp_path):
     def same(arms):
         assert arms["xavier"] > arms["xavier"].on_other_seeds()
 
-    key = spread_key(one["pretrained"] >= one["xavier"])
+    key = difference_key(one["pretrained"] >= one["xavier"])
     lock.write({"differences": {key: {"sd": 0.5, "seeds": 10}}})
     assert reads(alike).obstacle is None
     lock.write({"differences": {key: {"sd": 3.0, "seeds": 10}}})

@@ -77,7 +77,7 @@ def test_installed_claims_and_registering_are_claims_alone(asks):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "line"),
     [
         (("-n", "100"), "embinit: tier micro, device cpu (-n 100, but there is room for 2)"),
         (("-n", "2"), "embinit: tier micro, device cpu"),
@@ -86,7 +86,7 @@ def test_installed_claims_and_registering_are_claims_alone(asks):
         (("-p", "no:xdist"), "embinit: tier micro, device cpu"),
     ],
 )
-def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, told):
+def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, line):
     """However many are asked for, as many as there are cores train, and one process judges."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
     set_apart(monkeypatch, TRAININGS, empty=True)
@@ -94,5 +94,5 @@ def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, told)
     (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
     done = pytester.runpytest_inprocess("claims", *given)
     done.assert_outcomes(passed=1)
-    assert told in done.outlines
+    assert line in done.outlines
     assert "bringing up" not in done.stdout.str()

@@ -49,7 +49,7 @@ def test_a_positive_control_is_worse_by_the_metrics_own_direction(metric, symbol
         positive_control(MINE.counted(1), on=[arms(metric)], worse="untrained"), arms(metric)
     )
     assert isinstance(case, Case)
-    assert [str(each) for each in case.comparisons] == [f"untrained {symbol} usual"]
+    assert [str(comparison) for comparison in case.comparisons] == [f"untrained {symbol} usual"]
     assert (case.claim.id, case.claim.expects) == ("mine/f/control-positive", Verdict.SUPPORTED)
 
 
@@ -104,7 +104,7 @@ def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, con
     ]
     note_insensitive(claims)
     lacks = control != "SUPPORTED" and verdict in ("UNDECIDED", "NO EFFECT")
-    assert ["not sensitive: the control" in each["reason"] for each in claims] == [lacks, 0, 0]
+    assert ["not sensitive: the control" in claim["reason"] for claim in claims] == [lacks, 0, 0]
     document = make_document(claims)
     for text in ("\n".join(verdict_lines(document, None, False)), as_markdown(document)):
         assert text.count("not sensitive") == lacks

@@ -46,9 +46,9 @@ def run(code):
 
 answers = {}
 for code in json.load(sys.stdin):
-    with tempfile.TemporaryFile("w+") as told:
+    with tempfile.TemporaryFile("w+") as output:
         if not (child := os.fork()):
-            os.dup2(told.fileno(), 1), os.dup2(told.fileno(), 2)
+            os.dup2(output.fileno(), 1), os.dup2(output.fileno(), 2)
             try:
                 run(code)
             except BaseException:
@@ -57,8 +57,8 @@ for code in json.load(sys.stdin):
             sys.stdout.flush()
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        told.seek(0)
-        answers[code] = status, told.read()
+        output.seek(0)
+        answers[code] = status, output.read()
 json.dump(answers, sys.stdout)
 """
 """Runs each block in a process forked off one that has loaded embinit, and reads its claims."""
@@ -94,9 +94,9 @@ def ran():
 @pytest.mark.parametrize("code", [*blocks()])
 def test_code_of_the_documents_runs(ran, code):
     """In a process of its own, since it may register things; its claims are read, not trained."""
-    status, told = ran[code]
-    assert status == 0, told
-    assert len(told.splitlines()) >= code.count("@claim(")
+    status, output = ran[code]
+    assert status == 0, output
+    assert len(output.splitlines()) >= code.count("@claim(")
 
 
 def test_every_snippet_and_every_link_leads_to_a_file():
@@ -138,8 +138,8 @@ def test_every_example_is_named():
 def test_the_page_of_options_has_them_all():
     """No option is missing from the page, and none is there that the plugin lacks."""
     page = (DOCS / "options.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `--embinit-([a-z-]+)", page, flags=re.MULTILINE)
-    assert sorted(told) == sorted(OPTIONS)
+    named = re.findall(r"^\| `--embinit-([a-z-]+)", page, flags=re.MULTILINE)
+    assert sorted(named) == sorted(OPTIONS)
 
 
 OF_OTHER_TOOLS = {
@@ -167,7 +167,7 @@ def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     code = code_of(page)
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
-    known |= {word for each in commands().values() for word in each._option_string_actions}
+    known |= {word for parser in commands().values() for word in parser._option_string_actions}
     scripts = (
         *("benchmarks/*.py", "src/embinit/**/__main__.py"),
         "src/embinit/lab/inspect_command.py",

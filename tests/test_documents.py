@@ -33,7 +33,7 @@ SMALL["summary"] = summarise(SMALL)
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "message"),
     [
         (("claims", 0, "verdict"), "MAYBE", "/claims/0/verdict: 'MAYBE' is not one of"),
         (("session", "tier"), None, "/session/tier: None is not of type 'string'"),
@@ -42,14 +42,14 @@ SMALL["summary"] = summarise(SMALL)
     ],
     ids=str,
 )
-def test_a_departure_from_the_schema_has_its_place(path, value, told):
+def test_a_departure_from_the_schema_has_its_place(path, value, message):
     """In one short line, however long the value is."""
     document = holder = copy.deepcopy(SMALL)
     for name in path[:-1]:
         holder = holder[name]
     holder[path[-1]] = value
     reason = mismatch(document, load_schema())
-    assert reason.startswith(told)
+    assert reason.startswith(message)
     assert len(reason) < 250
 
 

@@ -123,7 +123,7 @@ def test_each_project_says_how_to_run_it(project):
     [command] = re.findall(r"^pip install (.*?)(?:  .*)?$", text, flags=re.MULTILINE)
     own_package = (EXAMPLES / project / "src").is_dir()
     wanted = ["."] if own_package else described(project)["dependencies"]
-    assert [each.strip('"') for each in command.split()] == wanted
+    assert [word.strip('"') for word in command.split()] == wanted
 
 
 def test_the_port_was_registered_before_its_runs():
@@ -176,5 +176,5 @@ def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     ran = run("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
     assert ran.returncode == 1, ran.stdout + ran.stderr
     document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
-    verdicts = [each["verdict"] for each in document["claims"] if not each["control"]]
+    verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
     assert "REFUTED" in verdicts

@@ -84,13 +84,13 @@ def test_each_status_is_documented():
     """A table in one place, and pytest's own numbers mean what they mean there."""
     text = (ROOT / "docs/options.md").read_text()
     rows = dict(re.findall(r"^\| (\d) \| ([a-z ]+) \|", text, re.M))
-    names = {str(int(each)): each.name.lower().replace("_", " ") for each in Status}
+    names = {str(int(status)): status.name.lower().replace("_", " ") for status in Status}
     assert {number: name.split()[0] for number, name in rows.items()} == {
         number: name.split()[0] for number, name in names.items()
     }
-    own = {each.value for each in Status} - {Status.UNWRITABLE, Status.RUN_AGAIN}
-    assert own <= {each.value for each in pytest.ExitCode}
-    assert {Status.UNWRITABLE, Status.RUN_AGAIN}.isdisjoint(each.value for each in pytest.ExitCode)
+    own = {status.value for status in Status} - {Status.UNWRITABLE, Status.RUN_AGAIN}
+    assert own <= {code.value for code in pytest.ExitCode}
+    assert {Status.UNWRITABLE, Status.RUN_AGAIN}.isdisjoint(code.value for code in pytest.ExitCode)
 
 
 HOLDS = '    assert arms["high"] > arms["low"]'
@@ -171,7 +171,7 @@ def with_controls(text=CLAIMS):
 
 
 @pytest.mark.parametrize(
-    ("when", "told"),
+    ("when", "reason"),
     [
         ("seed == 1 and arm == 'low'", "low has no score from seeds 1 (score is nan)"),
         ("arm == 'high'", "high has no score from seeds 0, 1, 2, 3, 4, 5 (score is nan)"),
@@ -180,7 +180,7 @@ def with_controls(text=CLAIMS):
     ids=["one seed", "one arm", "all"],
 )
 @pytest.mark.parametrize("ini", ["", "embinit_strict = true"], ids=["", "strict"])
-def test_a_run_that_diverges_is_never_green(session, pytester, when, told, ini):
+def test_a_run_that_diverges_is_never_green(session, pytester, when, reason, ini):
     """It was skipped, and the session ended with 0, as though nobody had asked for its claims."""
     (pytester.path / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
     broken = with_controls().replace(FIT, f"    if {when}:\n        return float('nan')\n{FIT}")
@@ -188,7 +188,7 @@ def test_a_run_that_diverges_is_never_green(session, pytester, when, told, ini):
     assert done.ret == Status.BROKEN
     claims = [entry for entry in document["claims"] if not entry["control"]]
     assert {entry["verdict"] for entry in claims} == {"NOT RUN"}
-    assert all(told in entry["reason"] for entry in document["errors"][:1])
+    assert all(reason in entry["reason"] for entry in document["errors"][:1])
     assert main(["check", "reports/latest/verdicts.json"]) == Status.BROKEN
 
 
@@ -371,11 +371,11 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
         ["moved: * has another difference outside *, 4 margins from where it was*"]
     )
     for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
-        told = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
+        compared_with = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
         failing = ["--fail-on", f"moved{size}"]
-        assert main(["check", *told, *failing]) == status
+        assert main(["check", *compared_with, *failing]) == status
         assert ("NOT IN ORDER: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
-        assert main(["report", "--markdown", *told, *failing]) == 0
+        assert main(["report", "--markdown", *compared_with, *failing]) == 0
         summary = capsys.readouterr().out
         assert ("**Not in order:**" in summary) == bool(status)
         assert "4 margins from where it was" in summary
@@ -384,8 +384,8 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
 @pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])
 def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
     session()
-    told = ["check", "reports/latest/verdicts.json", f"--fail-on={given}"]
-    assert main(told) == Status.UNUSABLE
+    arguments = ["check", "reports/latest/verdicts.json", f"--fail-on={given}"]
+    assert main(arguments) == Status.UNUSABLE
     assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 

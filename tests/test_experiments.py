@@ -127,7 +127,7 @@ def test_the_models_are_as_large_as_table_5_prints(one):
             decoder_vocabulary=words[1] if words[1:] else 0,
             outputs=words[1] if words[1:] else DATA_SETS[task].classes,
         ).parameters
-        for words in ([int(each.a) for each in rounded], [int(each.b) for each in rounded])
+        for words in ([int(sizes.a) for sizes in rounded], [int(sizes.b) for sizes in rounded])
     )
     assert stated.a <= most
     assert least <= stated.b
@@ -152,6 +152,6 @@ def test_the_engine_names_no_idea_of_the_lab():
     home = Path(embinit.__file__).parent
     engine = [path for path in home.glob("*/**/*.py") if not path.is_relative_to(home / "lab")]
     text = "".join(path.read_text("utf-8") for path in [*engine, home / "specs.py"])
-    ideas = r"\b\w*worlds?\b|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_correlation"
+    ideas = r"\b\w*worlds?\b|data_draw|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_corr"
     assert len(engine) > 50
     assert set(re.findall(ideas, text)) == set()

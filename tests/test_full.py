@@ -145,7 +145,7 @@ def test_what_another_machine_trained_is_kept_under_the_keys_of_this_one(
             store = Store(to / name)
             assert len(keys(store)) == count
             kept = {result.spec for result in map(store.get, keys(store))}
-            assert all(key_of(each, tmp_path / data) in store for each in kept)
+            assert all(key_of(run, tmp_path / data) in store for run in kept)
             assert kept <= set(runs)
 
 
@@ -216,7 +216,7 @@ def test_the_settings_are_those_of_the_tier_paper_where_it_has_them():
     assert ours["sst2"].run("xavier", 0) == same.run("xavier", 100)
     for one in (*experiments("full"), *without_vectors("full")):
         role, task = one.source_role, one.name.split("-")[1]
-        [like] = [each for each in experiments("paper", (role,)) if task in stands_for(each)]
+        [like] = [one for one in experiments("paper", (role,)) if task in stands_for(one)]
         assert one.training == replace(like.training, validation_bleu=one.training.validation_bleu)
         assert replace(one.model, dim=0) == replace(like.model, dim=0)
         assert one.data.min_freq == like.data.min_freq

@@ -60,8 +60,8 @@ def arms_of(function, arms=("low", "high"), measures=("score",), seeds=6, **sett
     names = ("inputs", "process", "timeout", "name", "versions", "deterministic")
     how = {name: settings.pop(name) for name in names if name in settings}
     made = training(measures=measures, **how)(function)
-    [each] = experiment("mine", training=made, arms=arms, seeds=seeds, **settings)("micro")
-    return each
+    [found] = experiment("mine", training=made, arms=arms, seeds=seeds, **settings)("micro")
+    return found
 
 
 @claim("mine/f/above", says="High is above low", family=MINE, on=lambda tier: [])
@@ -104,8 +104,8 @@ def answering(what, **settings):
 def test_what_gives_no_numbers_is_a_failure_of_its_run(session, what, said):
     """It is kept for the session with its reason; the claim on it is not run."""
     timeout = 0.5 if what == "hangs" else None
-    each = answering(what, seeds=3, most_seeds=None, timeout=timeout)
-    judgement = judge(above, each, session)
+    arms = answering(what, seeds=3, most_seeds=None, timeout=timeout)
+    judgement = judge(above, arms, session)
     assert judgement.verdict is Verdict.NOT_RUN
     assert re.search(said, " ".join(judgement.failures))
     assert not list(session.store)
@@ -133,8 +133,8 @@ def test_a_number_that_is_not_finite_is_recorded_as_a_failure(session, given):
 
 def test_a_run_leaves_the_process_as_it_was(session):
     """Later runs must not hang on earlier ones."""
-    each = arms_of(trained.restless)
-    session.ensure(runs := [each.run("high", seed) for seed in range(3)])
+    arms = arms_of(trained.restless)
+    session.ensure(runs := [arms.run("high", seed) for seed in range(3)])
     assert {session.result(run).measures["score"] for run in runs} == {0.0}
 
 
@@ -143,10 +143,10 @@ def test_the_global_generators_are_seeded_by_the_runs_seed(session):
     run = arms_of(trained.drawn, measures=("a", "b", "c")).run("high", 3)
     other = Session(Store(session.store.root / "other"), None, "cpu")
     results = []
-    for each, runs in ((session, [run]), (other, [replace(run, seed=2), run])):
-        each.ensure(runs)
-        results.append(each.result(run).measures)
-        each.trainers.end()
+    for made_in, runs in ((session, [run]), (other, [replace(run, seed=2), run])):
+        made_in.ensure(runs)
+        results.append(made_in.result(run).measures)
+        made_in.trainers.end()
     assert results[0] == results[1]
     generator = torch.Generator().manual_seed(3)
     assert results[0]["c"] == torch.rand(1, generator=generator).item()
@@ -156,12 +156,12 @@ def test_the_global_generators_are_seeded_by_the_runs_seed(session):
 def test_progress_and_curves_are_told(session):
     """A curve of a measure's name is the measure's, epoch by epoch."""
     shares = []
-    each = arms_of(trained.tells)
+    arms = arms_of(trained.tells)
     context = RunContext(None, progress=shares.append, trainers=session.trainers)
-    [result] = KINDS["function"].make(Cohort((each.run("high", 3),)), context)
+    [result] = KINDS["function"].make(Cohort((arms.run("high", 3),)), context)
     assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
     assert shares == [1 / 3, 2 / 3, 1.0]
-    assert each["high"].at_epoch(2).measure.of(result) == 1.0
+    assert arms["high"].at_epoch(2).measure.of(result) == 1.0
 
 
 def test_each_run_with_process_has_a_process_of_its_own():
@@ -177,12 +177,12 @@ def test_each_run_with_process_has_a_process_of_its_own():
 
 def test_arms_are_names_settings_or_a_grid():
     """Equal arguments are one run, whatever the arm is called; a default told is no other run."""
-    each = arms_of(
+    arms = arms_of(
         trained.with_lr, {"a": ..., "b": "a", "c": {"arm": "a", "lr": 0.1}, "d": {"lr": 0.2}}
     )
-    assert each.run("a", 0) == each.run("b", 0) == each.run("c", 0) != each.run("d", 0)
+    assert arms.run("a", 0) == arms.run("b", 0) == arms.run("c", 0) != arms.run("d", 0)
     assert list(grid(lr=[0.1, 0.2], arm=["x"])) == ["lr=0.1, arm=x", "lr=0.2, arm=x"]
-    assert arms_of(trained.with_lr, grid(lr=[0.1, 0.2])).run("lr=0.2", 0) != each.run("d", 0)
+    assert arms_of(trained.with_lr, grid(lr=[0.1, 0.2])).run("lr=0.2", 0) != arms.run("d", 0)
 
 
 def test_sizes_are_arguments_by_tier():
@@ -215,8 +215,8 @@ def test_bad_definitions_are_told_before_anything_runs(arms, settings, said):
 
 def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
     """Who updates every week would train all anew each time; what was made before is named."""
-    each = arms_of(trained.with_numpy, versions={"NumPy": "any"})
-    session.ensure([run := each.run("high", 0)])
+    arms = arms_of(trained.with_numpy, versions={"NumPy": "any"})
+    session.ensure([run := arms.run("high", 0)])
     result = session.result(run)
     assert result.provenance["versions"]["numpy"] == metadata.version("numpy")
     assert other_versions([result]) == []
@@ -230,7 +230,7 @@ def test_the_labs_own_runs_have_their_versions_in_the_key(monkeypatch):
     """torch and numpy compute them; of a build's local part (``+cpu``) nothing depends."""
     run = make_experiment().run("xavier", 0)
     here = versions_behind(run)
-    assert {each.split()[0] for each in here} == {"numpy", "sacrebleu", "torch"}
+    assert {version.split()[0] for version in here} == {"numpy", "sacrebleu", "torch"}
     assert f"torch {torch.__version__.partition('+')[0]}" in here
     assert run_key(run, "read") == run_key(run, "read", here)
     assert run_key(run, "read") != run_key(run, "read", ["torch 1.0"])
@@ -240,21 +240,21 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path
     """Nothing else shows that a function gives two numbers for one seed."""
     calls = tmp_path / "calls"
     arms = {arm: {"arm": arm, "calls": str(calls)} for arm in ("low", "high")}
-    each = arms_of(trained.counted, arms)
-    judge(above, each, session)
+    counted = arms_of(trained.counted, arms)
+    judge(above, counted, session)
     made = calls.read_text().splitlines()
     assert (len(made), len(set(made))) == (13, 12)
     assert not seed_faults(map(session.store.get, session.store))
-    session.ensure([each.run("high", seed) for seed in (6, 7)])
+    session.ensure([counted.run("high", seed) for seed in (6, 7)])
     assert len(calls.read_text().splitlines()) == 15
 
 
 def test_a_function_that_ignores_its_seed_breaks_its_claims(session):
     """Its seeds are one number many times; one exact arm next to a random one is no fault."""
-    each, root = arms_of(trained.without_seed), session.store.root
+    arms, root = arms_of(trained.without_seed), session.store.root
     said = "without_seed ignores its seed: every seed gave the same results"
-    [told] = judge(above, each, session).failures
-    assert told.startswith(said)
+    [message] = judge(above, arms, session).failures
+    assert message.startswith(said)
     half = arms_of(trained.half)
     assert not judge(above, half, Session(Store(root / "other"), None, "cpu")).failures
     exact = arms_of(trained.without_seed, name="exact", deterministic=True)
@@ -269,8 +269,8 @@ def test_two_functions_of_one_name_are_refused():
         return 1.0
 
     second = training(measures=["score"], name="fit")(other)
-    [each] = experiment("mine", training=second, arms={"a": {}})("micro")
-    for use in (lambda: each["a"], lambda: each.run("a", 0)):
+    [found] = experiment("mine", training=second, arms={"a": {}})("micro")
+    for use in (lambda: found["a"], lambda: found.run("a", 0)):
         with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
             use()
     assert TRAININGS["fit"].function is trained.fit
@@ -380,14 +380,14 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
 
 def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_claims(session):
     """Its record says so, so that a later session that trains nothing says it too."""
-    each = arms_of(trained.by_the_clock)
+    arms = arms_of(trained.by_the_clock)
     said = r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it"
     for _ in range(2):
-        [told] = judge(above, each, session).failures
-        assert re.fullmatch(said, told)
-    results = [session.result(each.run("high", seed)) for seed in range(6)]
-    results += [session.result(each.run("low", seed)) for seed in range(6)]
+        [message] = judge(above, arms, session).failures
+        assert re.fullmatch(said, message)
+    results = [session.result(arms.run("high", seed)) for seed in range(6)]
+    results += [session.result(arms.run("low", seed)) for seed in range(6)]
     gpu = [replace(one, provenance={**one.provenance, "device": "H100"}) for one in results]
-    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[told], []]
+    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[message], []]
     assert seed_faults(gpu) == []
-    assert repeated_otherwise(gpu, on_cpu=False) == [told]
+    assert repeated_otherwise(gpu, on_cpu=False) == [message]

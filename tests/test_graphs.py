@@ -140,8 +140,8 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
     monkeypatch.setattr(training, "CohortTraining", Training)
     graph_cache.clear()
     one, like, other = (Cohort((runs[number],)) for number in (0, 2, 4))
-    for each in (one, like, other, one):
-        training._trainer_of(each, None, "cuda").run(None)
+    for trained in (one, like, other, one):
+        training._trainer_of(trained, None, "cuda").run(None)
     assert made == [one, ("again", like), other, one]
     broken = True
     with pytest.raises(RuntimeError, match="broken"):
@@ -192,10 +192,10 @@ def test_graphs_train_as_eager_steps_do(precision):
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager.step
     assert isinstance(graphs.learn, Replayed)
-    for each in (graphs, eager):
-        with own_stream(each.device):
+    for trainer in (graphs, eager):
+        with own_stream(trainer.device):
             for epoch in range(3):
-                each.train_epoch(epoch)
+                trainer.train_epoch(epoch)
     for one, other in zip(graphs.curves.train_loss, eager.curves.train_loss, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
@@ -206,7 +206,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
     made = {}
     with own_stream("cuda"):
         x, y, outer = (torch.randn(3, 64, 64, device="cuda") for _ in range(3))
-        one, other, third = (each.double() for each in (x, y, outer))
+        one, other, third = (matrix.double() for matrix in (x, y, outer))
         exact = (one @ other, third @ other.mT, one.mT @ third)
         inputs = x.requires_grad_(), y.requires_grad_()
 
@@ -227,8 +227,8 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 def test_gloves_heads_have_fused_attention():
     """The fused kernel takes no head that is 30 wide, which is an error if no other is allowed."""
     layer = Attention(ModelSpec(300, 10, 1, 8), 1, "float32").cuda()
-    for each in layer.parameters():
-        torch.nn.init.normal_(each, std=300**-0.5)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=300**-0.5)
     x = torch.randn(1, 14, 300, device="cuda")
     with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
         fused = layer.self_attention(x, 2, causal=True)

@@ -112,10 +112,10 @@ def test_shuffling_keeps_rows_whole_and_the_geometry(made: Table, seed: int) -> 
     table, special = made
     shape = (table.shape[0], table.shape[1])
     result = INITS["pretrained_shuffled"](shape, special, generator(seed), table)
-    rows, kept = (each[~special] for each in (table, result))
-    old, new = (sorted(map(tuple, each.sort(dim=1).values.tolist())) for each in (rows, kept))
+    rows, kept = (values[~special] for values in (table, result))
+    old, new = (sorted(map(tuple, values.sort(dim=1).values.tolist())) for values in (rows, kept))
     assert new == old
-    old, new = ((each @ each.T).flatten().sort().values for each in (rows.double(), kept.double()))
+    old, new = ((x @ x.T).flatten().sort().values for x in (rows.double(), kept.double()))
     torch.testing.assert_close(new, old)
 
 

@@ -199,8 +199,8 @@ def test_copies_are_brought_together_whatever_their_number(seed, copies, noise):
         planted.append(group)
         row += count
     every = np.ones(200, dtype=bool)
-    measures, each = measure(MemoryTensor("t", table), every)
-    groups = alike(each, every, measures.mean_cosine)
+    measures, by_row = measure(MemoryTensor("t", table), every)
+    groups = alike(by_row, every, measures.mean_cosine)
     assert sorted(planted) == sorted(sorted(map(int, group)) for group in groups)
 
 
@@ -270,11 +270,11 @@ def test_the_text_fits_its_lines(tmp_path):
     directory = model_directory("t5", tmp_path)
     change(directory, **{TABLES["t5"]: put(3, 6, math.nan)}, config={"vocab_size": 9})
     vectors = write(tmp_path / "v.txt", ["a", "b"], NORMALS[:2, :3])
-    for each in (inspect(directory), inspect(vectors), inspect(NORMALS)):
-        shown = each.as_text()
-        assert all(finding.name in shown for finding in each.findings)
+    for inspected in (inspect(directory), inspect(vectors), inspect(NORMALS)):
+        shown = inspected.as_text()
+        assert all(finding.name in shown for finding in inspected.findings)
         assert max(map(len, shown.splitlines())) < 150
-        assert ("(about: of 2,048 sampled rows)" in shown) is (each.name == "tensor")
+        assert ("(about: of 2,048 sampled rows)" in shown) is (inspected.name == "tensor")
     assert inspect(directory).finding("non-finite").rows == (3, 4, 5)
 
 
@@ -308,9 +308,9 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
     rows = sorted(set(found.rows) - {291}) if fault is None else list(found.rows)
     plural = "row" if len(rows) == 1 else "rows"
     assert f"{len(rows)} {plural} of the {side} table made anew" in capsys.readouterr().out
-    old, new = (load_file(each / "model.safetensors") for each in (directory, mended))
-    [table] = [each for each in old if each.replace(".", "_").endswith(name)]
-    assert all(torch.equal(old[each], new[each]) for each in old if each != table)
+    old, new = (load_file(folder / "model.safetensors") for folder in (directory, mended))
+    [table] = [key for key in old if key.replace(".", "_").endswith(name)]
+    assert all(torch.equal(old[key], new[key]) for key in old if key != table)
     kept = [row for row in range(ROWS) if row not in rows]
     assert torch.equal(old[table][kept], new[table][kept])
     if architecture == "llama" and side == "input":

@@ -29,7 +29,7 @@ WORSE = "base=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.97"
 NIGHTLY = pytest.mark.nightly
 
 
-def told(capsys, *arguments):
+def judged(capsys, *arguments):
     """The status, and what was printed on either stream."""
     status = main(["judge", *map(str, arguments)])
     out, error = capsys.readouterr()
@@ -45,7 +45,7 @@ def arms(**sides):
 
 
 def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys):
-    status, out = told(capsys, *words(base=BASE, new=NEW), "--lower", "--margin", "0.002")
+    status, out = judged(capsys, *words(base=BASE, new=NEW), "--lower", "--margin", "0.002")
     assert status == Status.RUN_AGAIN
     assert out.splitlines() == [
         "UNDECIDED: run 3 more of base and new",
@@ -58,7 +58,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "says"),
+    ("arguments", "status", "text"),
     [
         ((WORSE, BETTER, "--lower"), Status.IN_ORDER, "SUPPORTED: keep new"),
         ((WORSE, BETTER, "--higher"), Status.NOT_IN_ORDER, "REFUTED: discard new"),
@@ -72,23 +72,23 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
         (("base=49/50", "new=39/50"), Status.NOT_IN_ORDER, "REFUTED: discard new"),
     ],
 )
-def test_the_status_says_keep_discard_or_run_again(capsys, arguments, status, says):
-    found, out = told(capsys, *arguments)
-    assert (found, says in out) == (status, True), out
+def test_the_status_says_keep_discard_or_run_again(capsys, arguments, status, text):
+    found, out = judged(capsys, *arguments)
+    assert (found, text in out) == (status, True), out
 
 
 def test_several_arms_share_alpha_and_make_a_table_by_effect(capsys):
     given = [WORSE, "a|b_c=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.98", BETTER, "--lower"]
-    _, plain = told(capsys, *given)
+    _, plain = judged(capsys, *given)
     assert "level 2.5 %, of 2 that share 5 %" in plain
     assert [line.split()[0] for line in plain.splitlines()[2:5]] == ["base", "new", "a|b_c"]
-    _, table = told(capsys, *given, "--markdown")
+    _, table = judged(capsys, *given, "--markdown")
     assert r"| a\|b\_c | 3.00 (n=8) | 0.00" in table
     assert "| new | 1.00 (n=8) | −2.00" in table
-    _, text = told(capsys, *given, "--json")
-    assert [each["verdict"] for each in json.loads(text)["arms"]] == ["UNDECIDED", "SUPPORTED"]
+    _, text = judged(capsys, *given, "--json")
+    assert [arm["verdict"] for arm in json.loads(text)["arms"]] == ["UNDECIDED", "SUPPORTED"]
     many = [f"arm{n}={n},{n + 1}" for n in range(200)]
-    assert max(map(len, told(capsys, *many)[1].splitlines())) < 300
+    assert max(map(len, judged(capsys, *many)[1].splitlines())) < 300
 
 
 def test_an_arm_is_judged_at_its_share_of_alpha():
@@ -105,22 +105,22 @@ def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):
     noise = tmp_path / "noise.txt"
     noise.write_text("\n".join(map(str, np.random.default_rng(0).normal(3, 0.01, 10))))
     new = ("new=2.90,2.91", "--lower", "--noise", noise)
-    assert told(capsys, *new)[0] == Status.IN_ORDER
-    assert told(capsys, WORSE.split(",")[0], *new)[0] == Status.RUN_AGAIN  # base is one run alone
+    assert judged(capsys, *new)[0] == Status.IN_ORDER
+    assert judged(capsys, WORSE.split(",")[0], *new)[0] == Status.RUN_AGAIN  # base is one run alone
     # One run is never kept, however low.
-    status, out = told(capsys, "new=2.9", "--lower", "--noise", noise)
+    status, out = judged(capsys, "new=2.9", "--lower", "--noise", noise)
     assert status == Status.RUN_AGAIN
     assert "run 1 more of new" in out
     # A third run never undoes what two decide: none of them has to be left out.
-    assert told(capsys, "new=2.978,2.99,2.984", "--lower", "--noise", noise)[0] == Status.IN_ORDER
+    assert judged(capsys, "new=2.978,2.99,2.984", "--lower", "--noise", noise)[0] == Status.IN_ORDER
     # A change that does nothing is given up early.
-    status, out = told(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
+    status, out = judged(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
     assert status == Status.NOT_IN_ORDER
     assert "would hardly show" in out
     # Eight runs count with their degrees of freedom; alone they print what they can show.
     noise.write_text("\n".join(noise.read_text().splitlines()[:8]))
-    assert "7 degrees of freedom" in told(capsys, *new)[1]
-    status, out = told(capsys, "--noise", noise, "--margin", "0.02")
+    assert "7 degrees of freedom" in judged(capsys, *new)[1]
+    status, out = judged(capsys, "--noise", noise, "--margin", "0.02")
     assert status == Status.RUN_AGAIN
     assert "a difference of 0.02 takes" in out
 
@@ -162,7 +162,7 @@ def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
         (found,) = judge(arms_of(named), Plan(lower=False), "base")
         assert found.paired
         assert found.verdict is Verdict.SUPPORTED
-    loose = sorted((arm, Score(each.value, "")) for arm, each in [*base, *new])
+    loose = sorted((arm, Score(score.value, "")) for arm, score in [*base, *new])
     (found,) = judge(arms_of(loose), Plan(lower=False), "base")
     assert not found.paired
 
@@ -203,7 +203,7 @@ BAD_WORDS = [
 @pytest.mark.parametrize(("arguments", "message"), BAD_WORDS)
 def test_what_cannot_be_judged_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
-    status, out = told(capsys, *arguments)
+    status, out = judged(capsys, *arguments)
     assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
     assert message in out
 
@@ -218,7 +218,7 @@ def test_a_wrong_option_shows_the_usage_of_judge(capsys):
 
 
 def test_a_metric_of_words_says_which_way_is_better(capsys):
-    assert "lower is better" in told(capsys, WORSE, BETTER, "--metric", "val_loss")[1]
+    assert "lower is better" in judged(capsys, WORSE, BETTER, "--metric", "val_loss")[1]
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e9, 1e49])
@@ -270,16 +270,16 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         trainer_log(tmp_path / f"base-seed{seed}", [3.0, 2.0 + seed / 9])
         trainer_log(tmp_path / f"new/s{seed}/checkpoint-20", [3.0, 9.0])
         trainer_log(tmp_path / f"new/s{seed}/checkpoint-100", [3.0, 1.5 + seed / 9 + seed**2 / 99])
-    status, out = told(capsys, tmp_path, "--metric", "eval/loss")
+    status, out = judged(capsys, tmp_path, "--metric", "eval/loss")
     assert status == Status.IN_ORDER
     assert "seed by seed" in out
     assert "lower is better" in out
     assert "new   1.87" in out
     assert "base  2.278" in out
-    assert "new   2.43" in told(capsys, tmp_path, "--metric", "eval_loss", "--last", 2)[1]
+    assert "new   2.43" in judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 2)[1]
     assert (
         "has 2 points; give --last 1 to 2"
-        in told(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)[1]
+        in judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)[1]
     )
 
 
@@ -301,7 +301,7 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
 )
 def test_a_bad_folder_is_one_line(tmp_path, capsys, make, message):
     make(tmp_path)
-    status, out = told(capsys, tmp_path, "--metric", "eval_loss")
+    status, out = judged(capsys, tmp_path, "--metric", "eval_loss")
     assert status == Status.UNUSABLE
     assert message in out
     assert len(out.splitlines()) == 1, out
@@ -313,10 +313,10 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
             trainer_log(tmp_path / f"{arm}-{seed}", [4.0, 3.5, shift + seed / 99])
     given = (tmp_path, "--metric", "eval_loss")
     (tmp_path / "plots").mkdir()
-    assert told(capsys, *given)[0] == Status.IN_ORDER
+    assert judged(capsys, *given)[0] == Status.IN_ORDER
     (tmp_path / "figures").mkdir()
     (tmp_path / ".cache").mkdir()
-    status, out = told(capsys, *given)
+    status, out = judged(capsys, *given)
     assert status == Status.IN_ORDER
     assert "no run, since there is no log: " in out
     assert "figures" in out
@@ -324,18 +324,18 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     assert ".cache" not in out
     (tmp_path / "figures").rmdir()
     (tmp_path / "new-6").mkdir()
-    assert "new-6: its error is 'no log'" in told(capsys, *given)[1]
-    assert "1 crashed run of new left out" in told(capsys, *given, "--crashed", "drop")[1]
+    assert "new-6: its error is 'no log'" in judged(capsys, *given)[1]
+    assert "1 crashed run of new left out" in judged(capsys, *given, "--crashed", "drop")[1]
     trainer_log(tmp_path / "new-7", [4.0, 1.0])
     (tmp_path / "new-6").rmdir()
-    status, out = told(capsys, *given)
+    status, out = judged(capsys, *given)
     assert status == Status.UNUSABLE
     assert "new-7/trainer_state.json: it ended at step 10, and others at 20" in out
     assert "1.0" not in out
     (tmp_path / "new-7/trainer_state.json").unlink()
     os.symlink(tmp_path / "new-5", tmp_path / "new-8")
     os.symlink(tmp_path.parent, tmp_path / "new-9")
-    assert "new-9 is a link to a folder elsewhere" in told(capsys, *given)[1]
+    assert "new-9 is a link to a folder elsewhere" in judged(capsys, *given)[1]
 
 
 def curves(seed: int) -> dict[str, list[float]]:
@@ -354,7 +354,7 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
             with SummaryWriter(str(tmp_path / f"{arm}-seed{seed}")) as writer:
                 for step, loss in enumerate(losses):
                     writer.add_scalar("eval/loss", loss, step)
-    status, out = told(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)
+    status, out = judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)
     assert status == Status.IN_ORDER
     assert "keep new" in out
     assert "seed by seed" in out
@@ -362,12 +362,12 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
     whole = log.read_bytes()
     for damaged in (whole[:-5], whole[:-7] + bytes([whole[-7] ^ 255]) + whole[-6:]):
         log.write_bytes(damaged)
-        status, out = told(capsys, tmp_path, "--metric", "eval_loss")
+        status, out = judged(capsys, tmp_path, "--metric", "eval_loss")
         assert (status, len(out.splitlines())) == (Status.UNUSABLE, 1)
         assert "broken or cut short" in out
     log.unlink()
     os.mkfifo(log)
-    assert "no regular file" in told(capsys, tmp_path, "--metric", "eval_loss")[1]
+    assert "no regular file" in judged(capsys, tmp_path, "--metric", "eval_loss")[1]
 
 
 def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
@@ -378,7 +378,7 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
             folder.mkdir(parents=True)
             rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
             (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
-    status, out = told(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
+    status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
     assert status == Status.IN_ORDER
     assert "seed by seed" in out
 
@@ -409,7 +409,7 @@ def test_what_trainer_wrote_is_read(tmp_path, capsys):
             trainer.train()
             trainer.save_state()
     capsys.readouterr()
-    status, out = told(capsys, tmp_path, "--metric", "eval/loss")
+    status, out = judged(capsys, tmp_path, "--metric", "eval/loss")
     assert status == Status.IN_ORDER
     assert "keep new" in out
 

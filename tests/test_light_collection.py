@@ -18,8 +18,8 @@ import os, sys
 from pathlib import Path
 
 def pytest_unconfigure(config):
-    told = Path(os.environ["TOLD"]) / str(os.getpid())
-    told.write_text("\\n".join(sys.modules))
+    file = Path(os.environ["TOLD"]) / str(os.getpid())
+    file.write_text("\\n".join(sys.modules))
 """
 """A plugin that writes down what its process of pytest has imported."""
 
@@ -27,12 +27,12 @@ def pytest_unconfigure(config):
 def imported(tmp_path: Path, *command: str) -> set[str]:
     """What the processes of pytest that a command starts have imported."""
     (tmp_path / "tell.py").write_text(TELL)
-    told = tmp_path / "told"
-    told.mkdir()
+    folder = tmp_path / "told"
+    folder.mkdir()
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
     # pytest-randomly loads the seeders of all packages, thinc's and so torch among them.
     addopts = "-p no:randomly -p no:cacheprovider -p tell"
-    variables = {"TOLD": str(told), "PYTHONPATH": path, "PYTEST_ADDOPTS": addopts}
+    variables = {"TOLD": str(folder), "PYTHONPATH": path, "PYTEST_ADDOPTS": addopts}
     done = subprocess.run(
         [sys.executable, *command],
         cwd=ROOT,
@@ -41,7 +41,7 @@ def imported(tmp_path: Path, *command: str) -> set[str]:
         env={**os.environ, **variables},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    files = list(told.iterdir())
+    files = list(folder.iterdir())
     assert files, "no process of pytest told anything"
     return {name for file in files for name in file.read_text().splitlines()}
 
@@ -77,5 +77,5 @@ def test_every_claim_is_collected_without_torch(tmp_path, options):
 )
 def test_nothing_else_loads_torch_before_a_table_is_made(code):
     """Neither the command's help nor an init's description."""
-    told = f"import sys\n{code}\nassert 'torch' not in sys.modules, 'torch is loaded'"
-    subprocess.run([sys.executable, "-c", told], check=True, capture_output=True)
+    checked = f"import sys\n{code}\nassert 'torch' not in sys.modules, 'torch is loaded'"
+    subprocess.run([sys.executable, "-c", checked], check=True, capture_output=True)

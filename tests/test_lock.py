@@ -87,8 +87,8 @@ def embinit(project, pytester, monkeypatch, capsys):
         capsys.readouterr()
         given = [command, *map(str, arguments)]
         status = in_process(["claims", *given[1:]]) if command == "run" else main(given)
-        told = capsys.readouterr()
-        return SimpleNamespace(returncode=status, stdout=told.out, stderr=told.err)
+        printed = capsys.readouterr()
+        return SimpleNamespace(returncode=status, stdout=printed.out, stderr=printed.err)
 
     return run
 
@@ -105,7 +105,7 @@ def judged(embinit, project, *arguments):
     ran = embinit("run", *arguments)
     document = json.loads((project / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
-    claims = {re.search(r"([\w-]+)\[", each["id"])[1]: each for each in document["claims"]}
+    claims = {re.search(r"([\w-]+)\[", claim["id"])[1]: claim for claim in document["claims"]}
     return ran, document, claims
 
 
@@ -133,15 +133,15 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     ]
     seeds = range(Role.REGISTRATION.seed(0), Role.REGISTRATION.seed(6))
     own = [
-        each["measures"]["accuracy"]
-        for each in values
-        if each["spec"]["seed"] in seeds and "plain" in each["spec"]["training"]["arguments"]
+        result["measures"]["accuracy"]
+        for result in values
+        if result["spec"]["seed"] in seeds and "plain" in result["spec"]["training"]["arguments"]
     ]
     assert len(own) == 6
     assert floor["sd"] == pytest.approx(statistics.stdev(own), rel=1e-4)
     assert 2 * floor["sd"] <= floor["margin"] <= 2.2 * floor["sd"]
-    told = f"baseline noise of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
-    assert f"{told} {floor['margin']:g}" in measured.stdout
+    line = f"baseline noise of fits on micro: accuracy, sd {floor['sd']:.3g} % over 6 seeds, margin"
+    assert f"{line} {floor['margin']:g}" in measured.stdout
 
     _, _, claims = judged(embinit, project)
     assert claims["no-worse"]["verdict"] == "SUPPORTED"
@@ -157,7 +157,7 @@ def test_a_margin_from_the_noise_floor_is_measured_once_and_kept_in_the_lock(emb
     assert changed["code"] != floor["code"]
 
 
-def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, project):
+def test_registering_some_claims_keeps_the_sds_that_others_rest_on(embinit, project):
     """The two arms' difference is two claims', and would be another on other seeds."""
     embinit("register", "--seeds", "3")
     before = lock_of(project)
@@ -167,10 +167,10 @@ def test_registering_some_claims_keeps_the_spreads_that_others_rest_on(embinit, 
     assert lock_of(project) == before
     embinit("register", "--seeds", "4", "-k", "above")
     after = lock_of(project)["differences"]
-    assert sorted(each["seeds"] for each in after.values()) == [3, 4]
+    assert sorted(entry["seeds"] for entry in after.values()) == [3, 4]
 
 
-def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
+def test_an_sd_that_is_measured_once_runs_are_seen_is_registered_afterwards(embinit, project):
     """It is pooled with theirs, and who has seen them may choose on how many seeds."""
     change(project, 'margin="noise-floor"', "margin=1.0")
     embinit("register", "--seeds", "0", "-k", "above")
@@ -179,13 +179,13 @@ def test_a_spread_that_is_measured_once_runs_are_seen_is_registered_afterwards(e
     [first] = lock_of(project)["differences"].values()
     key = "mine/fits/above[fits] on micro"
     line = lock_of(project)["claims"][key]
-    told = f"better > plain: standard deviation {first['sd']:g} over 3 seeds, registered was none"
-    assert line["afterwards"] == told
+    why = f"better > plain: standard deviation {first['sd']:g} over 3 seeds, registered was none"
+    assert line["afterwards"] == why
     embinit("register", "--seeds", "4", "-k", "above")
     [second] = lock_of(project)["differences"].values()
     line = lock_of(project)["claims"][key]
     measured = f"better > plain: standard deviation {second['sd']:g} over 4 seeds"
-    assert line["afterwards"] == f"{told}; {measured}, registered was {first['sd']:g} over 3 seeds"
+    assert line["afterwards"] == f"{why}; {measured}, registered was {first['sd']:g} over 3 seeds"
     _, _, claims = judged(embinit, project, "-k", "above")
     assert claims["above"]["registration"]["state"] == "afterwards"
 
@@ -198,12 +198,12 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     lock = lock_of(project)
     assert len(lock["claims"]) == 3
     assert len(lock["differences"]) == 2  # of the two arms, and of one with itself
-    assert not [each for each in lock["claims"].values() if "afterwards" in each]
+    assert not [line for line in lock["claims"].values() if "afterwards" in line]
     assert len(text.splitlines()) == 3 + 2 + 1 + 3 + 4
 
     ran, document, claims = judged(embinit, project)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert {each["registration"]["state"] for each in claims.values()} == {"beforehand"}
+    assert {claim["registration"]["state"] for claim in claims.values()} == {"beforehand"}
     assert claims["above"]["comparisons"][0]["spread"]["seeds"] == 3
     [named] = document["session"]["locks"]
     assert named == {"lock": f"claims/{NAME}", "digest": Lock(project / "claims" / NAME).digest}
@@ -221,8 +221,8 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     )
     ran, _, claims = judged(embinit, project)
     assert claims["above"]["registration"]["state"] == "changed"
-    told = "it states 'plain < better', registered was 'better > plain'"
-    assert f"not as registered: mine/fits/above[fits]: {told} (claims/{NAME})" in ran.stdout
+    reason = "it states 'plain < better', registered was 'better > plain'"
+    assert f"not as registered: mine/fits/above[fits]: {reason} (claims/{NAME})" in ran.stdout
     assert claims["no-worse"]["registration"]["state"] == "beforehand"
     verdicts = str(project / "reports/latest/verdicts.json")
     checked = embinit("check", verdicts)
@@ -230,10 +230,10 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     assert "NOT IN ORDER: mine/fits/above[fits] is not as registered" in checked.stdout
 
     again = embinit("register", "--seeds", "0")
-    assert f"post hoc: mine/fits/above[fits] on micro: {told}" in again.stdout
+    assert f"post hoc: mine/fits/above[fits] on micro: {reason}" in again.stdout
     ran, _, claims = judged(embinit, project)
     assert claims["above"]["registration"]["state"] == "afterwards"
-    assert f"post hoc: mine/fits/above[fits]: {told}" in ran.stdout
+    assert f"post hoc: mine/fits/above[fits]: {reason}" in ran.stdout
     page = (project / "reports/latest/index.html").read_text()
     assert "post hoc" in page
     assert embinit("check", verdicts).returncode == 0
@@ -244,7 +244,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     embinit("register", "--seeds", "0")
     back = "it states 'better > plain', registered was 'plain < better'"
     line = lock_of(project)["claims"]["mine/fits/above[fits] on micro"]
-    assert line["afterwards"] == f"{told}; {back}"
+    assert line["afterwards"] == f"{reason}; {back}"
 
 
 @pytest.mark.parametrize(
@@ -319,8 +319,8 @@ def test_margins_that_cant_be_used_are_refused(monkeypatch):
     for margin in (-1, math.inf, math.nan, "noise floor", None):
         with pytest.raises(InputError, match="can't be used; give 0 or more"):
             experiment("mine", training=made, arms=["a", "b"], margin=margin)
-    [each] = experiment("mine", training=made, arms=["a", "b"], margin="noise-floor")("micro")
-    assert math.isnan(each["a"].margin)
+    [found] = experiment("mine", training=made, arms=["a", "b"], margin="noise-floor")("micro")
+    assert math.isnan(found["a"].margin)
 
 
 def test_the_lock_is_the_nearest_within_the_project(tmp_path):
@@ -377,7 +377,7 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
     assert difference(locked(), other).endswith("its arms have other settings")
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("data_draws")
 @pytest.mark.parametrize("paper", ["kim2024", "chung2021", "studies"])
 def test_the_papers_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
@@ -390,11 +390,11 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
     for test in functions(paper):
         claim = Claim.of(test)
         tiers = () if claim is None else PAPERS[paper].tiers
-        for each in (one for tier in tiers for one in claim.experiments(tier)):
-            case = read(test, each, lock=lock)
+        for setting in (one for tier in tiers for one in claim.experiments(tier)):
+            case = read(test, setting, lock=lock)
             now = registration_status(case, case.looks())
-            told = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
-            may_lack = ("absent",) if each.tier != "micro" else ()
-            assert now.state in ("afterwards", "beforehand", *may_lack), told
+            message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
+            may_lack = ("absent",) if setting.tier != "micro" else ()
+            assert now.state in ("afterwards", "beforehand", *may_lack), message
             left.discard(case.key)
     assert left == set()

@@ -1,4 +1,4 @@
-"""The schedule of looks, and that more seeds go only to what is still open."""
+"""The schedule of interim analyses (looks): more seeds go only to what is undecided."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ ONE = make_experiment()
 def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
     """Seeds rise, never more than twofold; the levels add up to more than alpha, as looks agree."""
     looks = schedule(first, first + more, alpha)
-    counts = [each.seeds for each in looks]
+    counts = [planned.seeds for planned in looks]
     assert (counts[0], counts[-1]) == (first, first + more)
     assert all(low < high <= 2 * low for low, high in itertools.pairwise(counts))
-    shares = [each.share for each in looks]
+    shares = [planned.share for planned in looks]
     assert all(0 < share <= 1 for share in shares)
     assert max(shares) < 1 <= sum(shares) + 1e-9 if more else shares == [1.0]
 
@@ -49,8 +49,8 @@ def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
 def test_one_look_is_the_rule():
     """Without leave to train more there is one look with all of alpha; less is refused."""
     assert schedule(5) == (Look(5, 1.0),)
-    assert [each.seeds for each in schedule(5, 20)] == [5, 10, 20]
-    assert [each.seeds for each in schedule(3, 20)] == [3, 6, 12, 20]
+    assert [planned.seeds for planned in schedule(5, 20)] == [5, 10, 20]
+    assert [planned.seeds for planned in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
         schedule(5, 3)
 
@@ -77,8 +77,8 @@ def _passes(times, bound):
 def test_the_looks_together_err_as_often_as_alpha_says(alpha):
     """By scipy's multivariate normal: the mean of all seeds so far, at each look's level."""
     looks = schedule(3, 20, alpha)
-    times = [each.seeds / 20 for each in looks]
-    bounds = [stats.norm.isf(each.share * alpha) for each in looks]
+    times = [planned.seeds / 20 for planned in looks]
+    bounds = [stats.norm.isf(planned.share * alpha) for planned in looks]
     shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
     inside = stats.multivariate_normal.cdf(
         bounds, cov=shared, abseps=1e-8, releps=1e-8, rng=np.random.default_rng(0)
@@ -90,20 +90,20 @@ def test_the_looks_together_err_as_often_as_alpha_says(alpha):
 class Made:
     """Runs whose scores are known by init; what was asked for is noted."""
 
-    def __init__(self, effects, spread=4.0):
-        self.effects, self.spread, self.asked = effects, spread, []
+    def __init__(self, effects, sd=4.0):
+        self.effects, self.sd, self.asked = effects, sd, []
 
     def ensure(self, runs):
         self.asked.append({(run.recipe.table.init, run.seed) for run in runs})
 
     def record(self, run):
         noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
-        score = 50 + self.effects.get(run.recipe.table.init, 0) + self.spread * noise
+        score = 50 + self.effects.get(run.recipe.table.init, 0) + self.sd * noise
         return make_result(run, accuracy=score)
 
 
 def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
-    comparisons = [replace(each, spread=RegisteredSd(5.7, 10)) for each in comparisons]
+    comparisons = [replace(pair, known_sd=RegisteredSd(5.7, 10)) for pair in comparisons]
     return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, may_go_on)
 
 
@@ -123,7 +123,7 @@ def test_seeds_follow_need():
 
 def test_scores_that_are_equal_on_every_seed_show_no_equality():
     """Though the registered deviation would show that their difference is within the margin."""
-    made = Made({}, spread=0.0)
+    made = Made({}, sd=0.0)
     [decision] = decided(made, [ONE["pretrained"].within(40).alike(ONE["xavier"])])
     assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
 
@@ -167,15 +167,15 @@ def test_a_missing_number_ends_the_looks():
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
-    made, alpha = Made({"pretrained": -9.8}, spread=0.01), 0.03
-    spread = RegisteredSd(7.6, 1000)
+    made, alpha = Made({"pretrained": -9.8}, sd=0.01), 0.03
+    known_sd = RegisteredSd(7.6, 1000)
 
     def verdicts(comparisons):
         found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
     falls, holds = (
-        replace(comparison, spread=spread)
+        replace(comparison, known_sd=known_sd)
         for comparison in (ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"])
     )
     alone, p = verdicts([falls])
@@ -207,19 +207,19 @@ def test_every_kind_of_quantity_takes_more_seeds():
 
 def stated_over(arm, most=6, margin=0.0, expects=None):
     """A claim that an arm is above Xavier, with three seeds and then more."""
-    each = make_experiment(seeds=3, most_seeds=most)
+    arms = make_experiment(seeds=3, most_seeds=most)
 
     @claim(
         f"mine/looks/{arm}",
         says=arm,
         family=Family("mine/looks", size=1),
-        on=each,
+        on=arms,
         expects=expects,
     )
     def it_helps(experiment):
         assert experiment[arm].with_margin(margin) > experiment["xavier"].with_margin(margin)
 
-    return read(it_helps, each)
+    return read(it_helps, arms)
 
 
 def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
@@ -273,7 +273,7 @@ def test_the_first_look_decides_most_claims_a_second(drawn):
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
 def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_path, effect, seeds):
-    """Were its mean and spread those of the stored runs."""
+    """Were its mean and standard deviation those of the stored runs."""
     case = stated_over("pretrained", most=24)
     session = Session(Store(tmp_path), None, "cpu")
     for run in case.runs():
@@ -296,7 +296,7 @@ def test_a_papers_own_statement_counts_for_several_others():
         case = replace(case, claim=replace(case.claim, family=family, on=None))
         looks.append(PendingLook(case, (), {RUNS[len(looks)]: 10.0}, 0.5))
     ours, control, own = looks
-    assert [each.weight for each in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
+    assert [pending.weight for pending in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
     assert by_decisions_per_second(looks) == [own, ours, control]
 
 
@@ -305,8 +305,8 @@ def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
     session = Session(Store(tmp_path), None, "cpu")
     claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
     first = [pending_look(case, session) for case in (claimed, control)]
-    assert [(each.is_owed, each.chance) for each in first] == [(True, FIRST_CHANCE)] * 2
-    assert all(each.costs.keys() == set(claimed.runs()) for each in first)
+    assert [(pending.is_owed, pending.chance) for pending in first] == [(True, FIRST_CHANCE)] * 2
+    assert all(pending.costs.keys() == set(claimed.runs()) for pending in first)
     for run in claimed.runs():
         measures = {
             "accuracy": 70.0 + run.seed % 2,

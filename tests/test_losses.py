@@ -90,7 +90,7 @@ def test_narrow_products_are_those_of_rounded_matrices(native, runs, rows, width
             narrow = layers.PRECISIONS[name](*inputs)
             ours = (narrow, *torch.autograd.grad(narrow, inputs, outer))
         narrowed = torch.Tensor.bfloat16 if rounding else tf32
-        rounded = [narrowed(each).double() for each in (x, y, outer)]
+        rounded = [narrowed(matrix).double() for matrix in (x, y, outer)]
         exact = (rounded[0] @ rounded[1], rounded[2] @ rounded[1].mT, rounded[0].mT @ rounded[2])
         for own, wanted in zip(ours, exact, strict=True):
             assert own.dtype == torch.float32

@@ -25,15 +25,15 @@ def test_a_file_is_read_and_a_spoilt_one_is_refused_by_name(name, tmp_path):
     reader = malformed.READERS[name]
     assert malformed.outcome(reader, tmp_path / "whole", 0, []) == "right"
     files = reader.files()
-    largest = max(files, key=lambda each: len(files[each]))
+    largest = max(files, key=lambda name: len(files[name]))
     for number, changes in enumerate((JUNK, [CUT])):
-        told = malformed.outcome(
+        outcome = malformed.outcome(
             reader, tmp_path / f"{number}", sorted(files).index(largest), changes
         )
         if (name, number) == ("labelled text", 1):
             continue  # fewer lines are a file too
-        assert told == "set aside" or told.startswith("refused: "), told
-        assert told == "set aside" or Path(largest).name in told, told
+        assert outcome == "set aside" or outcome.startswith("refused: "), outcome
+        assert outcome == "set aside" or Path(largest).name in outcome, outcome
 
 
 @pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"\xef\xbb\xbf2 3\n", b""])
@@ -108,7 +108,7 @@ def test_a_models_code_is_never_asked_for(tmp_path, monkeypatch):
     config = {"model_type": "own", "hidden_size": 4, "auto_map": {"AutoConfig": "own.OwnConfig"}}
     code = f"import os\nos.mkdir({str(ran)!r})\nfrom transformers import BertTokenizer as Own\n"
     files = {"config__json": config, "tokenizer_config__json": auto}
-    texts = {name: json.dumps(each).encode() for name, each in files.items()}
+    texts = {name: json.dumps(content).encode() for name, content in files.items()}
     model = bert(tmp_path / "model", own__py=code.encode(), **texts)
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     with pytest.raises(InputError, match=r"the tokenizer .*model"):

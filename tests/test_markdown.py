@@ -26,9 +26,9 @@ def hostile(value: Any, name: str = "") -> Any:
     if isinstance(value, str):
         return value if name in OF_THE_SCHEMA else HOSTILE + value
     if isinstance(value, list):
-        return [hostile(each, name) for each in value]
+        return [hostile(part, name) for part in value]
     return (
-        {key: hostile(each, key) for key, each in value.items()} if type(value) is dict else value
+        {key: hostile(part, key) for key, part in value.items()} if type(value) is dict else value
     )
 
 
@@ -70,10 +70,10 @@ def test_every_text_of_a_document_is_only_text(claims: int) -> None:
 
 def test_an_address_in_a_claim_is_no_link() -> None:
     """GitHub makes one of what begins with a scheme or with www; the text reads as it did."""
-    says = "see https://a.example/#x, www.b.example and HTTP://c.example"
-    text = as_markdown(make_document([make_claim("a", statement=says)]))
+    statement = "see https://a.example/#x, www.b.example and HTTP://c.example"
+    text = as_markdown(make_document([make_claim("a", statement=statement)]))
     assert not re.search(r"(?i)://|www\.", text)
-    assert says in html.unescape(text).replace("\\", "")
+    assert statement in html.unescape(text).replace("\\", "")
 
 
 def test_faults_stand_first_and_nothing_is_too_large() -> None:

@@ -63,19 +63,19 @@ def test_as_many_fit_as_the_estimate_allows(runs, free):
 def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharers):
     """What it holds and doesn't use counts as free for it; what others hold doesn't."""
     held = int(every * taken)
-    mine, told = int(held * own), []
+    mine, set_to = int(held * own), []
     used = int(mine * (1 - idle))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (every - held, every))
         patch.setattr(torch.cuda, "memory_reserved", lambda device: mine)
         patch.setattr(torch.cuda, "memory_allocated", lambda device: used)
         patch.setattr(
-            torch.cuda, "set_per_process_memory_fraction", lambda *given: told.append(given)
+            torch.cuda, "set_per_process_memory_fraction", lambda *given: set_to.append(given)
         )
         free = free_bytes("cuda:1", sharers)
         runs_that_fit(SHAPE, 3, WIDEST, "cuda:1", sharers)
     assert free == min(every // sharers - used, every - held + mine - used)
-    assert told == [(1 / sharers, 1)]
+    assert set_to == [(1 / sharers, 1)]
 
 
 def test_torch_says_so_when_memory_runs_out():
@@ -115,18 +115,18 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
 
 
 @pytest.mark.parametrize(
-    ("raised", "told", "message"),
+    ("raised", "error", "message"),
     [
         (MemoryError(), InputError, "cpu has too little memory for a single run of micro-"),
         (RuntimeError("shapes differ"), RuntimeError, "shapes differ"),
     ],
 )
-def test_no_room_for_a_single_run_is_said_and_no_other_error(monkeypatch, raised, told, message):
+def test_no_room_for_a_single_run_is_said_and_no_other_error(monkeypatch, raised, error, message):
     def run(self, progress):
         raise raised
 
     monkeypatch.setattr(CohortTraining, "run", run)
-    with pytest.raises(told, match=message):
+    with pytest.raises(error, match=message):
         train(Cohort(tuple(cohort("sentiment")[:1])))
 
 

@@ -34,7 +34,7 @@ NAMES = ("micro-translation", "micro-sentiment", "micro-sentiment-plain", "micro
 
 
 def whole(name: str) -> Splits:
-    """A task's text; of another world the beginning, to save time."""
+    """A task's text; of another draw the beginning, to save time."""
     task = TASKS[name]
     if split_world(name)[1]:
         task = replace(task, sizes=(400, 100, 100))  # type: ignore[type-var]
@@ -59,7 +59,7 @@ def test_the_kept_digest_is_that_of_the_text(name: str) -> None:
 
 def test_a_text_of_other_code_has_no_kept_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest of the text as it was would let the store answer with stale results."""
-    [task] = (each for each in microcosm.MICROCOSM_TASKS if each.name == "micro-verb")
+    [task] = (known for known in microcosm.MICROCOSM_TASKS if known.name == "micro-verb")
     longer = replace(task, sizes=(1001, 400, 400))
     monkeypatch.setattr(microcosm, "drawn_by", lambda: {"code": "other"})
     microcosm._kept_fingerprints.cache_clear()
@@ -98,10 +98,10 @@ def test_splits_are_disjoint_and_labels_are_balanced(name: str) -> None:
 
 
 @given(st.integers(0, 2**32 - 1).map(str), st.sampled_from([0, 9003]))
-def test_translation_reorders_but_loses_nothing(seed: str, world: int) -> None:
-    """Both of a world's languages say each word of the tree once; only the order differs."""
-    sentence = Writer(generator("test", seed, world=world), world).sentence()
-    words = lexicon(world)
+def test_translation_reorders_but_loses_nothing(seed: str, draw: int) -> None:
+    """Both of a draw's languages say each word of the tree once; only the order differs."""
+    sentence = Writer(generator("test", seed, world=draw), draw).sentence()
+    words = lexicon(draw)
     classes = {
         word: words.target[part][number]
         for part, groups in words.source.items()
@@ -109,16 +109,16 @@ def test_translation_reorders_but_loses_nothing(seed: str, world: int) -> None:
         for word in group
     }
     classes |= {word: words.target_function[key] for key, word in words.source_function.items()}
-    source, target = in_source(sentence, world).split(), in_target(sentence, world).split()
+    source, target = in_source(sentence, draw).split(), in_target(sentence, draw).split()
     assert Counter(classes[word] for word in source) == Counter(target)
     assert [classes[word] for word in source] != target
 
 
-def classes_of(world: int, part: Part) -> dict[str, int]:
-    """The class of each word of one part of speech, in all of a world's languages."""
-    words = lexicon(world)
-    told = {word: number for number, group in enumerate(words.source[part]) for word in group}
-    return told | {word: number for number, word in enumerate(words.target[part])}
+def classes_of(draw: int, part: Part) -> dict[str, int]:
+    """The class of each word of one part of speech, in all of a draw's languages."""
+    words = lexicon(draw)
+    source = {word: number for number, group in enumerate(words.source[part]) for word in group}
+    return source | {word: number for number, word in enumerate(words.target[part])}
 
 
 @pytest.mark.parametrize(
@@ -132,18 +132,18 @@ def classes_of(world: int, part: Part) -> dict[str, int]:
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_sentiment_labels_follow_from_the_text(split: str, name: str) -> None:
     """An oracle that knows the classes reads each label off the words before the copula."""
-    _, world = split_world(name)
-    says, nouns = lexicon(world).source_function, classes_of(world, "noun")
-    adjectives = classes_of(world, "adjective")
+    _, draw = split_world(name)
+    source, nouns = lexicon(draw).source_function, classes_of(draw, "noun")
+    adjectives = classes_of(draw, "adjective")
     for example in getattr(whole(name), split):
         words = example.text.split()
-        assert words.pop() == says["is"]
+        assert words.pop() == source["is"]
         last_noun = max(place for place, word in enumerate(words) if word in nouns)
         negated, said = False, set()
         for word in words[last_noun + 1 :]:
             if word in adjectives:
                 said.add((adjectives[word] % 2 == 0) != negated)
-            negated = word == says["not"]
+            negated = word == source["not"]
         assert said == {bool(example.label)}
 
 
@@ -161,9 +161,9 @@ def test_a_verb_s_label_is_its_class(name: str) -> None:
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_inference_labels_follow_from_the_pair(split: str, name: str) -> None:
     """An oracle that knows the classes finds each label from the two texts alone."""
-    _, world = split_world(name)
-    not_ = lexicon(world).source_function["not"]
-    nouns, adjectives = classes_of(world, "noun"), classes_of(world, "adjective")
+    _, draw = split_world(name)
+    not_ = lexicon(draw).source_function["not"]
+    nouns, adjectives = classes_of(draw, "noun"), classes_of(draw, "adjective")
 
     def parse(text: str) -> tuple[list[int], list[int], bool]:
         words = text.split()

@@ -167,7 +167,7 @@ def test_classification_equals_torch_run_by_run(norms):
 
 @pytest.mark.parametrize(
     "options",
-    [*OPTIONS, *({"attention": each} for each in ("relative", "rotary", "untied"))],
+    [*OPTIONS, *({"attention": kind} for kind in ("relative", "rotary", "untied"))],
     ids=str,
 )
 def test_decoding_word_by_word_equals_all_at_once(options):

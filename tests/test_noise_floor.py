@@ -30,7 +30,7 @@ def twentieth(points):
     return math.ceil(points / 20 * 2) / 2
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("data_draws")
 @pytest.mark.parametrize("key", ["kim2024", "studies"])
 def test_a_margin_is_a_twentieth_of_what_xavier_learns(key):
     found = list(learnt(key))
@@ -39,7 +39,7 @@ def test_a_margin_is_a_twentieth_of_what_xavier_learns(key):
         assert experiment.margin == twentieth(points), experiment.name
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("data_draws")
 def test_the_second_papers_margin_is_a_twentieth_of_the_least_that_is_learnt():
     """Over both tasks in both languages."""
     found = list(learnt("chung2021"))
@@ -54,5 +54,5 @@ def test_a_task_on_real_text_has_a_margin_of_one(tier):
     """1 BLEU or 1 point, whatever the source."""
     for key in ("kim2024", "chung2021"):
         if tier in PAPERS[key].tiers:
-            trained = [each for each in PAPERS[key].experiments(tier) if each.model]
-            assert {each.margin for each in trained} == {1.0}
+            trained = [one for one in PAPERS[key].experiments(tier) if one.model]
+            assert {one.margin for one in trained} == {1.0}

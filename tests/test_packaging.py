@@ -42,7 +42,7 @@ def test_the_wheel_has_each_papers_folder(wheel):
     assert len(PAPERS) == 2
     for paper in PAPERS:
         shipped = wheel / "embinit_papers" / paper
-        files = (each for each in (HOME / paper).iterdir() if each.is_file())
+        files = (path for path in (HOME / paper).iterdir() if path.is_file())
         ours = {path.name: path.read_bytes() for path in files}
         assert {path.name: path.read_bytes() for path in shipped.iterdir()} == ours
         assert {"paper.py", "claims.lock", "README.md"} <= ours.keys()

@@ -77,13 +77,11 @@ def test_other_tables_are_no_part_of_table_1(tier):
         assert other.source_label == LABELS[other.source_role]
         assert rows(other["pretrained"] < other["xavier"]) == []
         assert rows(other["pretrained"].sigma > other["xavier"].sigma) == []
-        assert other.margin == next(
-            each.margin for each in table if each.data.task == other.data.task
-        )
+        assert other.margin == next(one.margin for one in table if one.data.task == other.data.task)
 
 
 @pytest.mark.parametrize("name", ["word2vec", "fasttext", "elmo"])
-def test_the_tables_that_are_claimed_to_be_wide_are(name):
+def test_the_tables_claimed_to_be_of_large_sigma_are(name):
     """Above three times Xavier's sigma for the vocabulary of each task that they start."""
     for experiment in other_tables(name)("micro"):
         words = prepare(experiment.data, None).vocabularies["encoder"].words

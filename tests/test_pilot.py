@@ -1,6 +1,6 @@
-"""What is measured beforehand: spreads and noise floors, on seeds that no claim uses.
+"""What is measured beforehand: sds of differences and noise floors, on seeds that no claim uses.
 
-A lock has a spread under the difference itself, and a noise floor under the baseline.
+A lock has an sd under the difference itself, and a noise floor under the baseline.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from embinit.claims.definitions import Family
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock
 from embinit.claims.pilot import (
+    difference_key,
+    difference_runs,
     margin_of,
     measure_noise_floor,
-    measure_spread,
+    measure_sd,
     noise_floor_key,
     noise_floor_runs,
-    spread_key,
-    spread_runs,
 )
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role
 from embinit.errors import InputError
@@ -44,7 +44,7 @@ def score(run):
 
 def test_a_digest_names_the_difference_alone():
     """Neither sign, relation, margin nor number of seeds is part of it; arms and measures are."""
-    digest = spread_key(LEFT < RIGHT)
+    digest = difference_key(LEFT < RIGHT)
     for same in (
         RIGHT > LEFT,
         LEFT >= RIGHT,
@@ -53,7 +53,7 @@ def test_a_digest_names_the_difference_alone():
         LEFT - RIGHT > 0.0,
         LEFT - RIGHT < 3.0,
     ):
-        assert spread_key(same) == digest
+        assert difference_key(same) == digest
     others = [
         ONE["xavier_pretrained"] < RIGHT,
         LEFT.sigma < RIGHT.sigma,
@@ -64,25 +64,25 @@ def test_a_digest_names_the_difference_alone():
         rank_correlation([(LEFT, RIGHT), (LEFT, RIGHT), (LEFT, LEFT)]) > 0,
         trend([(1, LEFT), (2, RIGHT), (4, ONE["normal"])], "width") > 0,
     ]
-    assert len({digest, *map(spread_key, others)}) == len(others) + 1
+    assert len({digest, *map(difference_key, others)}) == len(others) + 1
 
 
-def test_a_spread_is_numpys_over_seeds_that_no_claim_uses():
+def test_an_sd_is_numpys_over_seeds_that_no_claim_uses():
     """An arm's other seeds are others here too."""
     comparison = LEFT < RIGHT
-    runs = spread_runs(comparison, 6)
+    runs = difference_runs(comparison, 6)
     assert {run.seed for run in runs} == set(range(5000, 5006))
     assert set(runs).isdisjoint((LEFT < RIGHT).with_seeds(20).runs())
-    other = spread_runs(RIGHT.on_other_seeds() < RIGHT, 3)
+    other = difference_runs(RIGHT.on_other_seeds() < RIGHT, 3)
     assert len({run.seed for run in other}) == 6
     values = [
         score(ONE.run("pretrained", index, Role.REGISTRATION)).measures["accuracy"]
         - score(ONE.run("xavier", index, Role.REGISTRATION)).measures["accuracy"]
         for index in range(6)
     ]
-    spread = measure_spread(comparison, 6, score)
-    assert spread == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
-    assert spread.degrees == 5
+    known_sd = measure_sd(comparison, 6, score)
+    assert known_sd == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
+    assert known_sd.degrees == 5
 
 
 @given(st.integers(0, SEEDS_OF_A_ROLE - 1), st.integers(0, SEEDS_OF_A_ROLE - 1))
@@ -99,14 +99,14 @@ def test_no_seed_has_two_roles(one, other):
 
 def test_what_no_seed_changes_or_no_run_has_is_not_registered():
     """A table's width as it was read, a run that failed, a measure that is missing."""
-    assert measure_spread(LEFT.sigma > 0.1, 3, lambda run: make_result(run, sigma=run.seed)) is None
-    assert measure_spread(LEFT < RIGHT, 3, lambda run: None) is None
-    assert measure_spread(LEFT < RIGHT, 3, make_result) is None
+    assert measure_sd(LEFT.sigma > 0.1, 3, lambda run: make_result(run, sigma=run.seed)) is None
+    assert measure_sd(LEFT < RIGHT, 3, lambda run: None) is None
+    assert measure_sd(LEFT < RIGHT, 3, make_result) is None
     infinite = lambda run: make_result(run, accuracy=float("inf"))  # noqa: E731
-    assert measure_spread(LEFT > 0.0, 3, infinite) is None
+    assert measure_sd(LEFT > 0.0, 3, infinite) is None
 
 
-def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
+def test_a_claim_that_is_read_has_its_locks_sds(tmp_path: Path):
     """The decision then pools them: five seeds of one unit decide what they alone could not."""
     lock = Lock(tmp_path / NAME)
     family = Family("mine/one", {ONE.tier: 1}, alpha=0.001)
@@ -115,16 +115,16 @@ def test_a_claim_that_is_read_has_its_locks_spreads(tmp_path: Path):
     def test_claim(experiment):
         assert experiment["pretrained"] < experiment["xavier"]
 
-    assert read(test_claim, ONE, lock=lock).comparisons[0].spread is None
-    lock.write({"differences": {spread_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
+    assert read(test_claim, ONE, lock=lock).comparisons[0].known_sd is None
+    lock.write({"differences": {difference_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
     [comparison] = read(test_claim, ONE, lock=lock).comparisons
-    assert comparison.spread == RegisteredSd(1.0, 30)
+    assert comparison.known_sd == RegisteredSd(1.0, 30)
     noisy = {0: 0.0, 1: 2.0, 2: 0.5, 3: 1.0, 4: 0.0}
     lookup = lambda run: make_result(  # noqa: E731
         run, accuracy=50 if run.recipe.table.init == "xavier" else 46.0 + noisy[run.seed]
     )
     assert comparison.decide(lookup, 0.001).verdict is Verdict.SUPPORTED
-    alone = replace(comparison, spread=None).decide(lookup, 0.001)
+    alone = replace(comparison, known_sd=None).decide(lookup, 0.001)
     assert alone.verdict is Verdict.UNDECIDED
 
 
@@ -133,7 +133,7 @@ def scored(scores: list[float]):
     return lambda run: make_result(run, accuracy=scores[run.seed - 5000])
 
 
-def test_a_noise_floor_is_the_spread_of_the_baseline():
+def test_a_noise_floor_is_the_sd_of_the_baseline():
     """Over seeds that no claim uses, with n - 1 below; its margin is twice that, rounded up."""
     runs = noise_floor_runs(ONE, 3)
     assert {run.recipe.table.init for run in runs} == {"xavier"}

@@ -36,7 +36,7 @@ def small(tier):
         replace(
             one,
             most_seeds=None,
-            worlds=None,
+            data_draws=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=1),
             data=replace(one.data, cut=Cut(train=200, validation=50)),
@@ -160,7 +160,7 @@ def pytest_sessionfinish(session):
     options = {name for group in groups for one in group.options for name in one.names()}
     fixtures = vars(getattr(session, "_fixturemanager", config))
     names = ("_arg2fixturedefs", "_arg2node2fixturedefs")  # before pytest 9.1, and since
-    told = {
+    seen = {
         "options": sorted(options),
         "dests": sorted(vars(config.option)),
         "inis": sorted(config._parser._inidict),
@@ -168,15 +168,15 @@ def pytest_sessionfinish(session):
         "markers": sorted(line.split(":")[0] for line in config.getini("markers")),
         "modules": sorted(sys.modules),
     }
-    Path("told.json").write_text(json.dumps(told))
+    Path("seen.json").write_text(json.dumps(seen))
 """
 
 
-def told_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
+def seen_by(pytester: pytest.Pytester, *arguments: str) -> dict[str, set[str]]:
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
     done.assert_outcomes(passed=1)
-    told = json.loads((pytester.path / "told.json").read_text())
-    return {name: set(found) for name, found in told.items()}
+    seen = json.loads((pytester.path / "seen.json").read_text())
+    return {name: set(found) for name, found in seen.items()}
 
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
@@ -185,8 +185,8 @@ def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers)
     monkeypatch.delenv("PYTEST_PLUGINS")
     pytester.makeconftest(TELL)
     pytester.makepyfile("def test_trivial():\n    assert 1 + 1 == 2\n")
-    ours = told_by(pytester, *workers, "-p", "embinit.pytest_plugin")
-    without = told_by(pytester, *workers)
+    ours = seen_by(pytester, *workers, "-p", "embinit.pytest_plugin")
+    without = seen_by(pytester, *workers)
     added = {name: ours[name] - without[name] for name in ours}
     assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
@@ -289,8 +289,8 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert numbers(document) == numbers({"claims": judged.values()})
     assert (pytester.path / "reports/latest/index.html").exists()
-    told = "\n".join(done.outlines)
-    assert re.search(r"^=+ verdicts =+$", told, re.MULTILINE)
+    output = "\n".join(done.outlines)
+    assert re.search(r"^=+ verdicts =+$", output, re.MULTILINE)
 
 
 def test_judge_decides_as_the_plugin_does(pytester, store, judged):

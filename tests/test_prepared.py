@@ -200,9 +200,9 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, m
         paper = SimpleNamespace(experiments=lambda tier: [small("sentiment"), small()])
         patch.setattr("embinit.papers.with_tier", lambda tier: [paper])
         assert main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
-    told = capsys.readouterr().out
-    assert "[2/2] micro-translation with micro-glove: ready" in told
-    assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in told
+    output = capsys.readouterr().out
+    assert "[2/2] micro-translation with micro-glove: ready" in output
+    assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in output
     (tmp_path / "nothing").mkdir()
     empty = ("--data-dir", str(tmp_path / "nothing"), "--to", str(tmp_path / "some"))
     assert main(["prepare", "--tier", "sample", *empty]) == 4

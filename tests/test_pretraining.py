@@ -258,7 +258,7 @@ def test_training_depends_on_its_seed_alone(train):
 
 
 def stepped(optimizer: str, scale: float, steps: int = 1) -> float:
-    """The root mean square of the last of ``steps`` steps of a (8, 4) table that was so wide."""
+    """The root mean square of the last of ``steps`` steps of a (8, 4) table of that sigma."""
     generator = torch.Generator().manual_seed(1)
     model = torch.nn.Embedding(8, 4)
     table = torch.randn(8, 4, generator=generator)
@@ -280,13 +280,13 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     """Adafactor's steps are proportional to the table; but for the table's they still are."""
     usual = stepped("adafactor", 1, steps)
     assert stepped("adafactor", scale, steps) == pytest.approx(scale * usual, rel=1e-3)
-    # What a matrix as wide as 1/sqrt(D) takes, however wide the table is.
+    # What a matrix of sigma 1/sqrt(D) takes, whatever the table's sigma is.
     other = stepped("adafactor-but-for-the-table", scale, steps)
     assert other == pytest.approx(usual / 2, rel=1e-2)
 
 
 @pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
-def test_a_table_starts_as_wide_as_asked(train):
+def test_a_table_starts_at_the_sigma_asked(train):
     corpus = Corpus.read(unlabelled(1000))
     table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
     assert table.sigma == pytest.approx(0.3, rel=0.15)

@@ -135,13 +135,13 @@ def test_each_verdict_has_its_outcome(suite):
     assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
     assert comparison["spread"] is comparison["smallest_effect"] is None
     page = (suite.path / "reports/latest/index.html").read_text()
-    told = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
-    assert told in page
+    counts = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
+    assert counts in page
 
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     """Their looks, and the smallest differences that those show; the document has the same."""
-    monkeypatch.setattr(Lock, "spread", lambda self, comparison: RegisteredSd(2.0, 10))
+    monkeypatch.setattr(Lock, "registered_sd", lambda self, comparison: RegisteredSd(2.0, 10))
     argued = ("claims", "--embinit-max-seeds", "20")
     effects = [
         smallest_effect(0.01 * look.share, look.seeds, RegisteredSd(2.0, 10))
@@ -316,12 +316,12 @@ def test_junit_has_the_numbers_as_properties(suite):
     """For tools that read nothing else."""
     suite.runpytest_inprocess("claims", "-k", "holds", "--junit-xml", "j.xml")
     root = ElementTree.parse(suite.path / "j.xml").getroot()
-    told = {one.get("name"): one.get("value") for one in root.iter("property")}
-    assert told["verdict"] == told["1.verdict"] == "SUPPORTED"
-    assert told["1.statement"] == "GloVe < Xavier"
-    assert float(told["1.low"]) < float(told["1.difference"]) < float(told["1.high"]) < 0
-    assert told["1.seeds"] == "6"
-    assert not [name for name in told if name.startswith("embinit")]
+    values = {one.get("name"): one.get("value") for one in root.iter("property")}
+    assert values["verdict"] == values["1.verdict"] == "SUPPORTED"
+    assert values["1.statement"] == "GloVe < Xavier"
+    assert float(values["1.low"]) < float(values["1.difference"]) < float(values["1.high"]) < 0
+    assert values["1.seeds"] == "6"
+    assert not [name for name in values if name.startswith("embinit")]
 
 
 def test_more_seeds_are_trained_for_what_is_open(suite):
@@ -333,11 +333,11 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     looks = [Look(**one) for one in document["claims"][0]["looks"]]
     assert looks == [*schedule(6, 24, 0.01)]
     assert [one.seeds for one in looks] == [6, 12, 24]
-    told = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
-    assert (told["holds"]["n"], told["open"]["n"]) == (6, 24)
-    assert len(told["open"]["left_values"]) == len(told["open"]["seeds"]) == 24
-    assert told["holds"]["alpha"] == pytest.approx(0.01 * looks[0].share)
-    assert told["open"]["alpha"] == pytest.approx(0.01 * looks[2].share)
+    by_statement = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
+    assert (by_statement["holds"]["n"], by_statement["open"]["n"]) == (6, 24)
+    assert len(by_statement["open"]["left_values"]) == len(by_statement["open"]["seeds"]) == 24
+    assert by_statement["holds"]["alpha"] == pytest.approx(0.01 * looks[0].share)
+    assert by_statement["open"]["alpha"] == pytest.approx(0.01 * looks[2].share)
     budget = ("--embinit-budget", "0", "--embinit-store", "fresh")
     suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())

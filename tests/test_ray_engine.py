@@ -65,13 +65,13 @@ from embinit.runs.store import Store
 put = Store.put
 
 
-def told(self, key, result):
+def noted(self, key, result):
     with Path(__file__).with_name("puts").open("a") as file:
         print(key, file=file)
     return put(self, key, result)
 
 
-Store.put = told
+Store.put = noted
 Session.here = None  # what trains here is no cluster
 """
 

@@ -269,7 +269,7 @@ def test_every_claim_appears_with_its_numbers_and_its_anchor():
         assert claim["id"] in page.text
         assert f"{claim['verdict']}{claim['statement']}" in text
     assert text.count("Multi30k is missing: name a data directory.") == 2
-    for told in (
+    for shown in (
         "GloVe: 20.0 vs Xavier: 31.1 BLEU",
         "−11.09 [−11.90, −10.20] BLEU",
         "82.3 vs 82.7; difference −0.4",
@@ -280,7 +280,7 @@ def test_every_claim_appears_with_its_numbers_and_its_anchor():
         "Validation BLEU by epoch",
         f"pytest '{FINDING_1}::test_open[glove-micro-translation]'",
     ):
-        assert told in text, told
+        assert shown in text, shown
 
 
 def test_a_misbehaving_control_comes_first():
@@ -313,16 +313,16 @@ def test_methods_are_those_of_the_document(tier):
     pooled = sum(one["spread"] is not None for one in tested)
     alphas = [entry["alpha"] for entry in document["claims"]]
     seeds = [one["n"] for one in tested]
-    for told in (
+    for shown in (
         " ".join(document.get("rule", ["These verdicts were decided by an earlier rule"])),
         f"{len(tested)} comparisons over {min(seeds)} to {max(seeds)} seeds, and {pooled} of them",
         f"family's 5 % is {short(min(alphas))} to {short(max(alphas))}.",
         "decided early tends to overstate its effect",
     ):
-        assert told in page, told
-    for each in document["summary"]["statements"]:
-        counts = "".join(map(str, each["verdicts"].values()))
-        assert f"{each['whose']}{each['claims']}{counts}{each['beforehand']}" in page
+        assert shown in page, shown
+    for statement in document["summary"]["statements"]:
+        counts = "".join(map(str, statement["verdicts"].values()))
+        assert f"{statement['whose']}{statement['claims']}{counts}{statement['beforehand']}" in page
 
 
 def test_claims_that_were_not_registered_say_why():
@@ -433,7 +433,7 @@ def test_what_holds_within_a_margin_alone_says_so():
 
 def test_an_undecided_comparison_says_what_it_wants():
     """The seeds that it lacks, not those that it would have then."""
-    for fields, told in (
+    for fields, shown in (
         ({"seeds_needed": 14}, "about 9 more seeds"),
         ({"seeds_needed": 4}, "about 1 more seeds"),
         ({"seeds_needed": None}, "over 1000 more seeds"),
@@ -443,7 +443,7 @@ def test_an_undecided_comparison_says_what_it_wants():
             "not robust: changes without seed 0; about 2 more seeds",
         ),
     ):
-        assert wanted(make_comparison(verdict="UNDECIDED", **fields)) == told
+        assert wanted(make_comparison(verdict="UNDECIDED", **fields)) == shown
 
 
 def test_missing_numbers_are_dashes():

@@ -31,14 +31,14 @@ def rows(head, line, base=HIGH, new=LOW, end=""):
 
 def steps(head, line, ends, every=10):
     """A table of steps; the loss of each run falls to its end."""
-    told = [head]
+    lines = [head]
     for arm, values in ends.items():
         count = 8 if arm == "new" else 3
         for seed, end in enumerate(values):
             for step in range(count + 1):
                 at, loss = every * step * 8 // count, end + (1 - step / count)
-                told.append(line.format(arm=arm, seed=seed, step=at, score=loss))
-    return "\n".join(told)
+                lines.append(line.format(arm=arm, seed=seed, step=at, score=loss))
+    return "\n".join(lines)
 
 
 def jsonl(objects):
@@ -200,8 +200,8 @@ CASES = [
     ("a file twice", "r.csv", two(EIGHT * 2), [], REFUSED, "r.csv:2: 'base' has each number twice"),
     ("one arm under two names", "r.csv", two(EIGHT, EIGHT), [], REFUSED,
      "r.csv:10: 'new' has the numbers of 'base'"),
-    *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, says)
-      for head, line, says in (
+    *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, text)
+      for head, line, text in (
         ("arm,logged,loss", "{arm},{step},{score}", "logged rises in each arm as steps"),
         ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}", "file rises in each arm"),
         )),
@@ -273,7 +273,7 @@ CASES = [
      "seed by seed"),
     ("names of no number", "r.csv", rows("Name,State,loss", "{arm}{seed}-x,finished,{score}"), [],
      AGAIN, "each run is an arm of its own; --by COLUMNS names"),
-    *((f"not numbered: {a}", "r.csv", f"name,loss\n{a}\n", [], AGAIN, says) for a, says in (
+    *((f"not numbered: {a}", "r.csv", f"name,loss\n{a}\n", [], AGAIN, text) for a, text in (
      ("gpt-3,3\ngpt-4,3.1\nllama-2,3.2\nllama-3,3.3", "llama-3"),
      ("sgd-1e-1,3\nsgd-1e-2,3.1\nadam-1e-1,3.2\nadam-1e-2,3.3", "adam-1e-2"))),
     # Rows that are no runs.
@@ -323,12 +323,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "arguments", "status", "says"),
+    ("name", "text", "arguments", "status", "message"),
     [case[1:] for case in CASES],
     ids=[case[0] for case in CASES],
 )
 def test_a_result_file_is_judged_or_refused(
-    tmp_path, monkeypatch, capsys, name, text, arguments, status, says
+    tmp_path, monkeypatch, capsys, name, text, arguments, status, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
@@ -336,7 +336,7 @@ def test_a_result_file_is_judged_or_refused(
     (tmp_path / "8.txt").write_text("\n".join(map(str, EIGHT)))
     found = main(["judge", name, *arguments])
     out, error = capsys.readouterr()
-    assert (found, says in out + error) == (status, True), out + error
+    assert (found, message in out + error) == (status, True), out + error
     assert max(map(len, (out + error).splitlines())) < 300
     if found == Status.UNUSABLE:
         assert len((out + error).splitlines()) == 1

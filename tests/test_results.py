@@ -53,7 +53,7 @@ def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypa
         document = read(ROOT / home / "reference" / tier / "verdicts.json")
         if document.get("rule") == [*RULE]:
             assert redecide.turned(document) == {}
-        [entry] = [each for each in document["claims"] if each["comparisons"]][:1]
+        [entry] = [claim for claim in document["claims"] if claim["comparisons"]][:1]
         flipped = {**document, "claims": [{**entry, "verdict": "NOT RUN"}]}
         assert redecide.turned(flipped) == {entry["id"]: ("NOT RUN", redecide.again(entry))}
 
@@ -61,7 +61,7 @@ def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypa
 def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
     """A tier that is blessed is on the page; one in another tier's folder is refused."""
     folders = {folder.name for folder in (ROOT / results.REFERENCES).iterdir()}
-    assert folders == {each["session"]["tier"] for each in documents}
+    assert folders == {document["session"]["tier"] for document in documents}
     shutil.copytree(ROOT / results.REFERENCES / "micro", tmp_path / results.REFERENCES / "sample")
     monkeypatch.setattr(results, "ROOT", tmp_path)
     with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
@@ -71,11 +71,11 @@ def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
     page = results.page(documents)
-    titles = {says for table in tables(documents) for says, _ in table.rows}
-    assert all(f"\n| {says} |" in page.replace("\\", "") for says in titles)
+    titles = {title for table in tables(documents) for title, _ in table.rows}
+    assert all(f"\n| {title} |" in page.replace("\\", "") for title in titles)
     assert "Shrinking" in " ".join(lists(tables(documents))["real text"]["Not run"])
     for groups in lists(tables(documents)).values():
-        assert {one.removesuffix(" (mixed)") for each in groups.values() for one in each} == titles
+        assert {one.removesuffix(" (mixed)") for row in groups.values() for one in row} == titles
     audits = [audit for document in documents for audit in document["audits"]]
     assert all(f"`{audit['id']}`" in page for audit in audits)
     counted = 0
@@ -85,23 +85,23 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
             if len(row) > 4 and row[-1].partition(" of ")[2].isdigit():
                 assert sum(map(int, row[1:-1])) == int(row[-1].partition(" of ")[2])
                 counted += int(row[-1].partition(" of ")[2])
-    findings = [one for each in documents for one in each["claims"] if not one["control"]]
+    findings = [one for document in documents for one in document["claims"] if not one["control"]]
     assert counted == len(findings)
 
 
 def test_the_papers_statements_name_the_claims_that_there_are(results, documents):
     """Each of the paper's own claims tests a statement; one that is missing has a reason."""
     entries = tomllib.loads((ROOT / results.STATEMENTS).read_text("utf-8"))["statement"]
-    named = {one for each in entries for one in each["claims"]}
+    named = {one for entry in entries for one in entry["claims"]}
     found = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "studies")]
     there = {one.id: one for one in found if one is not None}
     assert named <= set(there)
     own = {one.id for one in there.values() if isinstance(one, Claim) and one.expects is None}
     own = {name for name in own if there[name].family.origin == "paper"}
     assert own <= named
-    for each in entries:
-        assert each["how"] in results.HOW
-        assert each["how"] == "faithful" or each["why"], each["says"]
-        assert each["claims"] or each["why"], each["says"]
+    for entry in entries:
+        assert entry["how"] in results.HOW
+        assert entry["how"] == "faithful" or entry["why"], entry["says"]
+        assert entry["claims"] or entry["why"], entry["says"]
     page = (ROOT / results.STATEMENTS).with_name("STATEMENTS.md").read_text("utf-8")
     assert page == results.statements(documents, entries), "run make results"

@@ -37,10 +37,10 @@ def digest_of(experiment) -> str:
 
 @pytest.mark.parametrize("key", ["kim2024", "chung2021", "studies"])
 def test_the_digests_of_the_papers_runs_stand(key):
-    """On every tier, in the world of names without a number. A change leaves stored runs behind."""
+    """On every tier, on the draw of names without a number. A change leaves stored runs behind."""
     found = {
         f"{key}/{tier}/{experiment.name}": digest_of(
-            replace(experiment, worlds=None, claims_from=0)
+            replace(experiment, data_draws=None, claims_from=0)
         )
         for tier in PAPERS[key].tiers
         for experiment in PAPERS[key].experiments(tier)

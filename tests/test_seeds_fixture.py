@@ -49,8 +49,8 @@ def claims_of(pytester, monkeypatch):
 
 def test_five_lines_are_a_claim_with_a_margin_and_more_a_control(claims_of):
     """A marker makes a test a control, which takes no share of alpha."""
-    status, told, known = claims_of(FIVE_LINES + CONTROL, "--strict-markers")
-    assert (status, "2 passed" in told) == (0, True), told
+    status, output, known = claims_of(FIVE_LINES + CONTROL, "--strict-markers")
+    assert (status, "2 passed" in output) == (0, True), output
     helps, control = (known[f"{name}[seeds]"] for name in ("untied-helps", "training-matters"))
     assert (helps["verdict"], helps["statement"]) == ("SUPPORTED", "Untied helps")
     assert (control["verdict"], control["as_expected"]) == ("SUPPORTED", True)
@@ -60,18 +60,18 @@ def test_five_lines_are_a_claim_with_a_margin_and_more_a_control(claims_of):
     assert comparison["arms"] == {"left": "train(tied=False)", "right": "train(tied=True)"}
     # The margin is twice the noise of the arm on the right, on ten seeds that no claim uses.
     assert 0.1 < comparison["margin"] < 0.4
-    assert "runs: 18 trained" in told
+    assert "runs: 18 trained" in output
     # Judged again by two workers, from the store.
-    status, told, _ = claims_of(FIVE_LINES + CONTROL, "-n", "2")
-    assert (status, "runs: 0 trained" in told) == (0, True), told
+    status, output, _ = claims_of(FIVE_LINES + CONTROL, "-n", "2")
+    assert (status, "runs: 0 trained" in output) == (0, True), output
 
 
 def test_a_control_without_arms_fails_by_its_name(claims_of):
     """It would be green, and no claim's control; a file without ``seeds`` keeps its own markers."""
     control = "\nimport pytest\n\n@pytest.mark.control\ndef test_training_matters():\n    pass\n"
-    status, told, known = claims_of(FIVE_LINES + control)
-    assert (status, set(known)) == (3, {"untied-helps[seeds]"}), told
-    assert "test_fitted.py:13: it is marked control, and a control trains arms: let it" in told
+    status, output, known = claims_of(FIVE_LINES + control)
+    assert (status, set(known)) == (3, {"untied-helps[seeds]"}), output
+    assert "test_fitted.py:13: it is marked control, and a control trains arms: let it" in output
     assert claims_of(control, "test_other.py", name="test_other.py")[0] == 0
 
 
@@ -140,7 +140,7 @@ def test_other(tmp_path):
 
 def test_a_files_tests_share_alpha_whatever_is_run_of_them(claims_of):
     """A docstring is the statement; a margin that is given is kept; an open claim is no failure."""
-    _, told, known = claims_of(VARIED, "-n", "2", "-rx")
+    _, output, known = claims_of(VARIED, "-n", "2", "-rx")
     assert {name: entry["verdict"] for name, entry in known.items()} == {
         "depth-does-little[6]": "SUPPORTED",
         "depth-does-little[2]": "SUPPORTED",
@@ -148,8 +148,8 @@ def test_a_files_tests_share_alpha_whatever_is_run_of_them(claims_of):
         "depth-helps[seeds]": "NO EFFECT",
         "open[seeds]": "UNDECIDED",
         "given[seeds]": "NO EFFECT",
-    }, told
-    assert "seeds would decide" in told or "over 1000 needed" in told
+    }, output
+    assert "seeds would decide" in output or "over 1000 needed" in output
     assert {entry["alpha"] for entry in known.values()} == {0.05 / 6}
     assert known["depth-does-little[2]"]["statement"] == "Another depth is alike"
     assert known["given[seeds]"]["comparisons"][0]["margin"] == 0.9
@@ -247,10 +247,10 @@ MISTAKES = {
 
 def test_each_mistake_is_its_tests_first_line_and_costs_no_other_test(claims_of):
     """Reading claims sets a module up once."""
-    status, told, known = claims_of(WRONG, "-s")
+    status, output, known = claims_of(WRONG, "-s")
     assert status == 3
-    assert told.count("set up once") == 1
-    first = dict(re.findall(r"^_+ test_(\w+)\[\S* _+\n(.*)$", told, re.M))
+    assert output.count("set up once") == 1
+    first = dict(re.findall(r"^_+ test_(\w+)\[\S* _+\n(.*)$", output, re.M))
     assert {name: line[: len(MISTAKES[name])] for name, line in first.items()} == MISTAKES
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
 
@@ -289,7 +289,7 @@ def test_tied(seeds):
 
 def test_arms_that_cannot_differ_break_their_claims(claims_of):
     """A setting that never reaches the training is the commonest mistake of an ablation."""
-    status, told, known = claims_of(SAME)
+    status, output, known = claims_of(SAME)
     same = (
         "train(dropout=0.1) and train(dropout=0.0) gave the same results on each of 6 seeds: does "
         "`dropout` reach the training?"
@@ -299,7 +299,7 @@ def test_arms_that_cannot_differ_break_their_claims(claims_of):
         assert (known[f"{name}[seeds]"]["verdict"], known[f"{name}[seeds]"]["reason"]) == (
             "NOT RUN",
             same,
-        ), told
+        ), output
     # What states equality is not shown by scores that don't vary.
     assert known["alike[seeds]"]["verdict"] == known["tied[seeds]"]["verdict"] == "UNDECIDED"
     assert known["alike[seeds]"]["reason"] == same.replace("6 seeds", "20 seeds")
@@ -340,8 +340,8 @@ def test_a_strangers_own_seeds_are_theirs(pytester):
 
 
 def test_it_is_registered_like_any_claim(claims_of, pytester):
-    status, told, _ = claims_of(FIVE_LINES, "-o", "embinit_register=10")
-    assert status == 0, told
+    status, output, _ = claims_of(FIVE_LINES, "-o", "embinit_register=10")
+    assert status == 0, output
     assert "test_fitted/seeds/untied-helps[seeds]" in (pytester.path / "claims.lock").read_text()
     status, _, known = claims_of(FIVE_LINES)
     assert status == 0
@@ -426,8 +426,8 @@ def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(pytester):
 def test_debugging_calls_each_arm_here_and_decides_nothing(claims_of, pytester):
     """What a function prints is seen; a session of CI that asks for it isn't green."""
     text = FIVE_LINES.replace("    noise =", "    print('called', seed, tied)\n    noise =")
-    status, told, known = claims_of(text, "-o", "embinit_debug=true", "-s", "-rs")
+    status, output, known = claims_of(text, "-o", "embinit_debug=true", "-s", "-rs")
     assert (status, known) == (1, {})
-    assert "called 0 False\ncalled 0 True" in told
-    assert "judges and stores nothing; depth=1, " in told
+    assert "called 0 False\ncalled 0 True" in output
+    assert "judges and stores nothing; depth=1, " in output
     assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]

@@ -47,7 +47,7 @@ def small(tier):
             one,
             seeds=3,
             most_seeds=None,
-            worlds=None,
+            data_draws=None,
             model=replace(one.model, layers=1, feed_forward=16),
             training=replace(one.training, epochs=EPOCHS),
             data=replace(one.data, cut=Cut(train=300, validation=100)),
@@ -344,8 +344,8 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         session.want(runs)
         session.ensure(runs)
         assert session.trained == trained
-        narrow, wide = sorted(session.result(run).measures["sigma"] for run in runs)
-        assert narrow < 0.1 < 0.9 < wide
+        small, large = sorted(session.result(run).measures["sigma"] for run in runs)
+        assert small < 0.1 < 0.9 < large
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):
@@ -412,9 +412,9 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     capfd.readouterr()
     reported = ["report", "--store", "one"]
     assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6", "-rs"]) == 1
-    told = capfd.readouterr().out
-    assert f"{RUNS} runs from 2 stores" in told
-    assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in told
+    output = capfd.readouterr().out
+    assert f"{RUNS} runs from 2 stores" in output
+    assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in output
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}

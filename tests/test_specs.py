@@ -32,7 +32,7 @@ LATER = {
 }
 
 
-def told(run, path):
+def part_in(run, path):
     """What a run's canonical JSON tells of the part at a path: the layout has no recipe."""
     plain = json.loads(canonical(run))
     if path[:1] == ("recipe",):
@@ -59,8 +59,8 @@ def test_a_later_field_at_its_default_is_no_part_of_the_digest(run, data):
     default = LATER[type(part), name]
     before = with_part(run, path, replace(part, **{name: default}))
     after = with_part(run, path, replace(part, **{name: "another"}))
-    assert name not in told(before, path)
-    assert told(after, path)[name] == "another"
+    assert name not in part_in(before, path)
+    assert part_in(after, path)[name] == "another"
     assert before.digest() != after.digest()
 
 
@@ -72,7 +72,7 @@ def test_every_other_field_is_always_part_of_the_digest(run, data):
         if (type(part), field.name) in {(RunSpec, "recipe"), (ModelRecipe, "training")}:
             continue  # their own fields are drawn as parts
         if (type(part), field.name) not in LATER:
-            assert field.name in told(run, path)
+            assert field.name in part_in(run, path)
             changed = with_part(run, path, replace(part, **{field.name: "another"}))
             assert changed.digest() != run.digest()
 

@@ -85,14 +85,14 @@ def test_every_relation_is_one_sided_ts(pairs, margin, registered, alpha):
         (Relation.NOT_ABOVE, below, better),
         (Relation.ALIKE, max(above, below), min(worse, better)),
     ):
-        outcome = compare(left, right, relation, alpha, margin, spread=registered)
+        outcome = compare(left, right, relation, alpha, margin, known_sd=registered)
         assert (outcome.p, outcome.p_against) == pytest.approx((wanted, opposed), abs=1e-9)
         inside = None if relation.uses_margin else pytest.approx(max(above, below), abs=1e-9)
         assert outcome.p_no_effect == inside
     for end, side in zip(outcome.interval, ("greater", "less"), strict=True):
         assert p(end, side) == pytest.approx(alpha, rel=1e-4)
-    told = (outcome.n, outcome.level, outcome.margin, outcome.exact, outcome.spread)
-    assert told == (len(pairs), 1 - 2 * alpha, margin, False, registered)
+    kept = (outcome.n, outcome.level, outcome.margin, outcome.exact, outcome.known_sd)
+    assert kept == (len(pairs), 1 - 2 * alpha, margin, False, registered)
     assert outcome.sd == pytest.approx(pooled(left - right, registered)[0])
 
 
@@ -118,11 +118,11 @@ def test_a_decision_holds_without_any_one_of_its_seeds(pairs, registered, mean, 
         assume(all(abs(p - alpha) > 1e-7 for p, _ in shown))
         return [name for p, name in shown if p <= alpha]
 
-    outcome = compare(left, np.zeros(len(left)), Relation.ABOVE, alpha, margin, spread=registered)
+    outcome = compare(left, np.zeros(len(left)), Relation.ABOVE, alpha, margin, known_sd=registered)
     whole, others = shown_by(left), [*map(shown_by, rest)]
-    robust = [name for name in whole if all(name in each for each in others)]
+    robust = [name for name in whole if all(name in shown for shown in others)]
     assert outcome.verdict is next(iter(robust), Verdict.UNDECIDED)
-    odd = [index for index, each in enumerate(others) if whole and whole[0] not in each]
+    odd = [index for index, shown in enumerate(others) if whole and whole[0] not in shown]
     assert outcome.hangs_on == (odd[0] if odd and not robust else None)
     undecided = outcome.verdict is Verdict.UNDECIDED
     assert outcome.seeds_needed is None or (undecided and outcome.seeds_needed > len(left))
@@ -131,9 +131,9 @@ def test_a_decision_holds_without_any_one_of_its_seeds(pairs, registered, mean, 
 def test_a_decision_of_two_seeds_has_nothing_to_leave_out():
     known = RegisteredSd(1.0, 10)
     jumpy = [0.1, -0.1, -14.0, 0.2, 0.0]
-    outcome = compare(jumpy, [0.0] * 5, Relation.BELOW, 0.3, spread=known)
+    outcome = compare(jumpy, [0.0] * 5, Relation.BELOW, 0.3, known_sd=known)
     assert (outcome.verdict, outcome.hangs_on) == (Verdict.UNDECIDED, 2)
-    two = compare([-14.0, -13.0], [0.0] * 2, Relation.BELOW, 0.01, spread=known)
+    two = compare([-14.0, -13.0], [0.0] * 2, Relation.BELOW, 0.01, known_sd=known)
     assert (two.verdict, two.hangs_on) == (Verdict.SUPPORTED, None)
 
 
@@ -183,7 +183,7 @@ def test_numbers_next_to_a_margin_of_a_half(relation, gap, verdict, p):
     """The margin itself still holds; of two equal numbers neither is the larger."""
     for registered in (None, RegisteredSd(9, 9)):  # statistics of tables don't vary with the seed
         outcome = compare(
-            [1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False, spread=registered
+            [1 + gap] * 3, [1.0] * 3, relation, 0.01, 0.5, random=False, known_sd=registered
         )
         exact = Outcome(verdict, 3, gap, (gap, gap), 0.98, 0.5, p, 1 - p, exact=True)
         assert outcome == exact
@@ -199,11 +199,11 @@ def test_numbers_next_to_a_margin_of_a_half(relation, gap, verdict, p):
 def test_differences_that_do_not_vary_decide_nothing(n, gap, relation, registered, pairing):
     """However many and large; with a registered deviation they are tested by that."""
     equal = [5.0 + gap] * n, [5.0] * n
-    outcome = compare(*equal, relation, 0.05, 9.0, spread=registered, pairing=pairing)
+    outcome = compare(*equal, relation, 0.05, 9.0, known_sd=registered, pairing=pairing)
     assert (outcome.verdict, outcome.p, outcome.p_against) == (Verdict.UNDECIDED, 1.0, 1.0)
     assert (outcome.seeds_needed, outcome.sd, outcome.exact) == (None, 0.0, False)
     assert chance_to_decide(outcome, relation, 99, 0.05) == 0.0
-    known = compare(*equal, Relation.ABOVE, 0.05, spread=RegisteredSd(0.1, 10))
+    known = compare(*equal, Relation.ABOVE, 0.05, known_sd=RegisteredSd(0.1, 10))
     assert known.verdict is {0.0: Verdict.UNDECIDED, 1.0: Verdict.SUPPORTED}.get(
         gap, Verdict.REFUTED
     )
@@ -218,7 +218,7 @@ def test_the_level_is_kept_at_five_seeds():
             np.zeros(5),
             Relation.ABOVE,
             0.05,
-            spread=RegisteredSd(row[5:].std(ddof=1), 10),
+            known_sd=RegisteredSd(row[5:].std(ddof=1), 10),
         )
         for row in drawn
     ]
@@ -292,7 +292,7 @@ def test_against_measured_noise_it_is_students_t(half, noise, mean):
     left = [value + mean for value in half]
     known = RegisteredSd(float(np.std(noise, ddof=1)) * 2**0.5, len(noise))
     outcome = compare(
-        left, noise, Relation.BELOW, 0.05, spread=known, pairing=Pairing.AGAINST_NOISE
+        left, noise, Relation.BELOW, 0.05, known_sd=known, pairing=Pairing.AGAINST_NOISE
     )
     theirs = stats.ttest_ind(left, noise, alternative="less")
     assert outcome.p == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-9)
@@ -316,8 +316,8 @@ def test_a_decision_of_two_samples_rests_on_no_single_run(left, right, shift, re
     rests = [(np.delete(left, index), right) for index in range(len(left) if left[2:] else 0)]
     rests += [(left, np.delete(right, index)) for index in range(len(right) if right[2:] else 0)]
     assume(all(np.std(side) > 1e-6 for sides in rests for side in sides))
-    outcome = two_samples(left, right, spread=registered)
-    p_of_rests = [two_samples(*sides, spread=registered).p for sides in rests]
+    outcome = two_samples(left, right, known_sd=registered)
+    p_of_rests = [two_samples(*sides, known_sd=registered).p for sides in rests]
     hanging = [index for index, p in enumerate(p_of_rests) if p > 0.05]
     if outcome.p <= 0.05:
         places = [*range(len(left) if left[2:] else 0)]
@@ -336,10 +336,10 @@ def test_power_is_how_often_the_rule_shows_an_effect(n, effect, registered):
         if registered:
             known = RegisteredSd(math.sqrt(rng.chisquare(registered) / registered), registered + 1)
         values = rng.normal(effect, 1, n)
-        outcome = compare(values, np.zeros(n), Relation.ABOVE, alpha, spread=known)
+        outcome = compare(values, np.zeros(n), Relation.ABOVE, alpha, known_sd=known)
         shown += outcome.verdict is Verdict.SUPPORTED
-    told = power(effect, n, alpha, registered)
-    assert abs(told - shown / 400) <= 4 * math.sqrt(0.25 / 400)
+    chance = power(effect, n, alpha, registered)
+    assert abs(chance - shown / 400) <= 4 * math.sqrt(0.25 / 400)
 
 
 @given(st.floats(0.02, 3), st.integers(101, 999), st.sampled_from([0.0005, 0.05]))
@@ -369,7 +369,7 @@ def test_the_seeds_that_an_effect_takes_are_the_fewest(effect, registered, sampl
 @given(st.floats(-2, 2), st.integers(6, 20), st.sampled_from(list(Relation)))
 def test_chances_are_the_power_at_what_was_seen(mean, n, relation):
     """To decide: how far the mean lies inside of what it would decide; to support: its own side."""
-    values = [mean + each for each in (-1, 1, -0.5, 0.5, 0.2, -0.2)]
+    values = [mean + noise for noise in (-1, 1, -0.5, 0.5, 0.2, -0.2)]
     outcome = compare(values, [0.0] * 6, relation, 0.01, 0.7)
     bounds = {Relation.BELOW: -mean, Relation.ABOVE: mean, Relation.NOT_BELOW: mean + 0.7}
     bounds |= {Relation.NOT_ABOVE: 0.7 - mean, Relation.ALIKE: 0.7 - abs(mean)}

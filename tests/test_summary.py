@@ -39,9 +39,9 @@ def claims_of(verdicts: list[str], **fields: Any) -> list[dict[str, Any]]:
 @example(["SUPPORTED"] + 5 * ["UNDECIDED"])
 def test_an_outcome_is_one_word_by_one_rule(verdicts):
     """Counted anew: what could be run counts, and half of it must be decided."""
-    supported = [each for each in verdicts if each == "SUPPORTED"]
-    against = [each for each in verdicts if each in ("REFUTED", "NO EFFECT")]
-    undecided = [each for each in verdicts if each == "UNDECIDED"]
+    supported = [verdict for verdict in verdicts if verdict == "SUPPORTED"]
+    against = [verdict for verdict in verdicts if verdict in ("REFUTED", "NO EFFECT")]
+    undecided = [verdict for verdict in verdicts if verdict == "UNDECIDED"]
     found = outcome({name: verdicts.count(name) for name in VERDICTS})
     if not supported + against + undecided:
         assert found == "not run"
@@ -121,9 +121,9 @@ def test_each_claim_is_a_finding_of_a_paper_that_names_none():
         for at in range(2)
     ]
     findings = make_document(claims)["summary"]["findings"]
-    rows = [(each["says"], len(each["claims"])) for each in findings]
+    rows = [(finding["says"], len(finding["claims"])) for finding in findings]
     assert rows == [("It is a", 2), ("It is b", 2)]
-    assert {(each["data"], each["named"]) for each in findings} == {("", False)}
+    assert {(finding["data"], finding["named"]) for finding in findings} == {("", False)}
     assert not tables([make_document(claims)])
 
 
@@ -164,8 +164,8 @@ def test_controls_and_registration_are_counted():
 def test_the_papers_findings_are_claims_of_its_own(key):
     """No claim is in two findings, and no title says wide of a standard deviation."""
     paper = PAPERS[key]
-    ids = [each for finding in paper.findings for each in finding.claims]
+    ids = [name for finding in paper.findings for name in finding.claims]
     assert len(set(ids)) == len(ids)
     own = {family.name for family in paper.families if family.origin in ("paper", "abstract")}
-    assert {each.rpartition("/")[0] for each in ids} <= own
+    assert {name.rpartition("/")[0] for name in ids} <= own
     assert not any("wide" in finding.says.split() for finding in paper.findings)

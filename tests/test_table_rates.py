@@ -1,7 +1,7 @@
-"""Tables with a learning rate of their own, wider positions, and what all three repairs make equal.
+"""Tables with their own learning rate, larger positions, and what all three repairs make equal.
 
-A table k times as wide is trained as the original one is, but k times as wide throughout, if the
-positions are k times as wide, a LayerNorm stands after their sum, and the table's rate is k times
+A table k times as large is trained as the original one is, but k times as large throughout, if the
+positions are k times as large, a LayerNorm stands after their sum, and the table's rate is k times
 as high: the norm takes the k away, the table's gradient is a k-th, and Adam's step, which does not
 depend on the gradient's size, is k times as long. Only the epsilons of norm and Adam know the k.
 """
@@ -47,8 +47,8 @@ def base(role: str = "translation", **recipe) -> RunSpec:
     return made.with_sigma(SIGMA).run("pretrained", 0, Role.REGISTRATION)
 
 
-def widened(run: RunSpec, times: float, *repairs: str) -> RunSpec:
-    """The run with a table ``times`` as wide, and some repairs of it."""
+def enlarged(run: RunSpec, times: float, *repairs: str) -> RunSpec:
+    """The run with a table ``times`` as large, and some repairs of it."""
     assert run.recipe.model is not None
     pe_scale = f"{times}" if "ratio" in repairs else "one"
     return run.changed(
@@ -92,13 +92,13 @@ def drifts(name: str) -> bool:
 
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 @pytest.mark.parametrize("times", [8.0, 0.25])
-def test_all_three_repairs_make_a_wide_table_train_as_the_original(role, times, without_epsilons):
+def test_all_three_repairs_make_a_large_table_train_as_the_original(role, times, without_epsilons):
     """To the last bit where k is a power of two: its products are exact."""
     run = base(role, eps=1e-60)
-    original, wide = trained(run), trained(widened(run, times, *REPAIRS))
+    original, large = trained(run), trained(enlarged(run, times, *REPAIRS))
     for name, value in original.items():
         factor = times if name.endswith("embedding.table") else 1.0
-        assert torch.equal(wide[name], factor * value), name
+        assert torch.equal(large[name], factor * value), name
     initial = InitialState([run], CohortTraining(Cohort((run,)), None, "cpu").initial.data, None)
     moved = original["encoder_embedding.table"][0] - initial.tables[0]["encoder"].values
     assert moved.abs().max() > 1e-3
@@ -108,9 +108,9 @@ def test_all_three_repairs_make_a_wide_table_train_as_the_original(role, times, 
 def test_no_repair_can_be_left_out(lacking, without_epsilons):
     run = base(eps=1e-60)
     two = [repair for repair in REPAIRS if repair != lacking]
-    original, wide = trained(run), trained(widened(run, 8.0, *two))
+    original, large = trained(run), trained(enlarged(run, 8.0, *two))
     name = "encoder_layers.0.feed_forward.inner.weight"
-    assert (original[name] - wide[name]).abs().max() > 1e-3
+    assert (original[name] - large[name]).abs().max() > 1e-3
 
 
 def rated(*rates: float, role: str = "sentiment", seeds=(5000,)) -> list[RunSpec]:
@@ -118,7 +118,7 @@ def rated(*rates: float, role: str = "sentiment", seeds=(5000,)) -> list[RunSpec
     run = base(role, lr=1e-3)
     frozen = run.changed(table=replace(run.recipe.table, trained=False, rate=rates[-1]))
     learning = [run.changed(table=replace(run.recipe.table, rate=rate)) for rate in rates]
-    return [replace(each, seed=seed) for each in (*learning, frozen) for seed in seeds]
+    return [replace(run, seed=seed) for run in (*learning, frozen) for seed in seeds]
 
 
 def test_a_tables_rate_is_that_of_its_own_group_in_torch():

@@ -300,9 +300,9 @@ def test_no_sentence_to_judge_by_was_trained_on(tmp_path_factory, phrases, held_
     assert len(set(moved)) == len(moved) == held_out
     assert set(moved) <= set(whole)
     left = set(whole) - set(moved)
-    trained = [one for one in phrases if one in left or any(one in whole[each] for each in left)]
+    trained = [one for one in phrases if one in left or any(one in whole[text] for text in left)]
     assert splits.train == [Example(one, label=labels[one]) for one in trained]
-    assert all(each.label == labels[each.text] for each in splits.validation[1:])
+    assert all(example.label == labels[example.text] for example in splits.validation[1:])
     assert splits.test == splits.validation
     assert len(task.load(home, Cut(train=1, validation=1)).train) == 1
     assert task.load(home, Cut(validation=1)).validation == splits.validation[:1]
@@ -380,8 +380,8 @@ def test_text_is_pooled_over_languages_and_read_side_by_side(wikipedia):
     assert set(data.vocabularies) == {"encoder"}
     assert vocabulary.words == (*SPECIAL_WORDS, MASK_WORD, "two", "drei", "one")
     assert vocabulary.words[MASK] == MASK_WORD
-    told = [vocabulary.decode(row) for row in data.train.inputs.tolist()]
-    assert told == [["one"], ["two", "two"], ["drei"]]
+    words = [vocabulary.decode(row) for row in data.train.inputs.tolist()]
+    assert words == [["one"], ["two", "two"], ["drei"]]
     assert len(data.test) == 10
     labelled = replace(spec, task="sst2", tokenizers=("whitespace",), vocabulary=spec)
     assert prepare(labelled, wikipedia).vocabularies["encoder"] == vocabulary
@@ -390,7 +390,7 @@ def test_text_is_pooled_over_languages_and_read_side_by_side(wikipedia):
 def test_text_to_pre_train_on_holds_no_task_s_examples():
     """Shares keep those in the source language apart, by which they are dealt out."""
     text = TASKS["micro-two-languages"].load(None, Cut())
-    read = {told for one in text.train for told in (one.text, one.pair)} - {""}
+    read = {side for one in text.train for side in (one.text, one.pair)} - {""}
     for task in ("micro-sentiment-across", "micro-inference-across", "micro-verb"):
         splits = TASKS[task].load(None, Cut())
         assert read.isdisjoint(one.text for one in (*splits.train, *splits.validation))
@@ -402,5 +402,5 @@ def test_a_separator_stands_only_between_two_segments():
     data = DataSpec("micro-two-languages", ("whitespace", "whitespace"), Cut(200), 1, 32)
     examples = TASKS[data.task].load(None, data.cut).train
     ids = prepare(data, None).train.inputs
-    told = sum((row == SEP).sum().item() for row in ids)
-    assert told == sum(bool(one.pair) for one in examples[::2]) > 0
+    separators = sum((row == SEP).sum().item() for row in ids)
+    assert separators == sum(bool(one.pair) for one in examples[::2]) > 0

@@ -303,7 +303,7 @@ def test_a_library_counts_by_its_version(project, monkeypatch):
     assert list(made["versions"]) == ["numpy"]
     assert project.holds(run)
     known = inputs.other_versions_of
-    monkeypatch.setattr(inputs, "other_versions_of", lambda told: known(dict.fromkeys(told, "9")))
+    monkeypatch.setattr(inputs, "other_versions_of", lambda names: known(dict.fromkeys(names, "9")))
     assert not project.holds(run)
     run = project.module(
         "import numpy, pytest", "v = float(numpy.ones(1)[0])", versions={"numpy": "any"}

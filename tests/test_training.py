@@ -265,7 +265,7 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(rates):
 def test_each_setting_of_the_model_reaches_it(changes):
     plain = small("sentiment", epochs=1)
     one = plain.with_model(**changes)
-    losses = [train(Cohort((each.run("pretrained", 0),)))[0].curves for each in (one, plain)]
+    losses = [train(Cohort((setting.run("pretrained", 0),)))[0].curves for setting in (one, plain)]
     assert losses[0]["train_loss"] != losses[1]["train_loss"]
 
 

@@ -376,9 +376,9 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert result.measures["finetuning_parameters"] == counts.finetuning
     assert 0 < result.measures["sentiment_accuracy"] <= 100
     assert 0 <= result.measures["sentiment_test"] <= 100
-    probe, each = result.curves["probe_by_layer"], TRANSFER.probes
+    probe, probes = result.curves["probe_by_layer"], TRANSFER.probes
     assert len(probe) == MODEL.layers + 1
-    singly = [result.curves[f"probe-{one.task}_by_layer"] for one in each]
+    singly = [result.curves[f"probe-{one.task}_by_layer"] for one in probes]
     assert probe == pytest.approx(np.mean(singly, axis=0))
     assert result.measures["probe_drop"] == pytest.approx(max(probe) - probe[-1])
     assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
@@ -438,7 +438,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
     for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
-    hidden = [[one.initial_seed() for one in each.masking] for each in (first, second)]
+    hidden = [[one.initial_seed() for one in cohort.masking] for cohort in (first, second)]
     assert hidden[0] == hidden[1]
     both = Pretraining(InitialState((run_of(3), run_of(4)), data, None), "cpu").masking
     assert both[0].initial_seed() == hidden[0][0]

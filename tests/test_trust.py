@@ -64,9 +64,9 @@ def test_a_package_that_cannot_be_loaded_is_one_error(things, tmp_path, monkeypa
     monkeypatch.syspath_prepend(tmp_path)
     known = things(("bad", value), ("good", "json:JSONDecoder"))
     assert known["good"] is json.JSONDecoder
-    with pytest.raises(InputError, match=re.escape(said)) as told:
+    with pytest.raises(InputError, match=re.escape(said)) as raised:
         known["bad"]
-    assert value in str(told.value)
+    assert value in str(raised.value)
 
 
 def test_a_name_of_two_packages_is_refused(things):

@@ -86,13 +86,13 @@ def test_controls_are_marked_and_what_misbehaves_stands_out():
     verdicts = ("REFUTED", "SUPPORTED", "NOT RUN", "UNDECIDED")
     claims = [control(verdict, "REFUTED") for verdict in verdicts]
     lines = verdict_lines(claims, [], None, True)
-    told = [line for line in lines if "mine/finding/control" in line]
-    assert "control, as expected" in told[0]
-    assert "\x1b[31m" not in told[0]
-    assert "control, not as expected, expects REFUTED" in told[1]
-    assert "\x1b[1;31mSUPPORTED" in told[1]
-    assert "control, not run" in told[2]
-    assert "control, too weak" in told[3]
+    controls = [line for line in lines if "mine/finding/control" in line]
+    assert "control, as expected" in controls[0]
+    assert "\x1b[31m" not in controls[0]
+    assert "control, not as expected, expects REFUTED" in controls[1]
+    assert "\x1b[1;31mSUPPORTED" in controls[1]
+    assert "control, not run" in controls[2]
+    assert "control, too weak" in controls[3]
     assert COLOUR.sub("", lines[-1]) == (
         "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 0 NOT RUN; "
         "controls 1 of 4 as expected, 1 not run, 1 UNDECIDED"

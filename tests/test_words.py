@@ -43,7 +43,7 @@ PHRASES = {
 }
 """Phrases that a newcomer stumbled over, and what is written instead."""
 
-PATTERN = re.compile("|".join(rf"(?P<p{n}>\b(?:{each})\b)" for n, each in enumerate(PHRASES)))
+PATTERN = re.compile("|".join(rf"(?P<p{n}>\b(?:{phrase})\b)" for n, phrase in enumerate(PHRASES)))
 
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
@@ -83,7 +83,7 @@ def found(text: str) -> list[str]:
 
 def test_no_text_has_a_private_phrase():
     """Names in code spans are free: those of options and files stay."""
-    lost = [f"{file}:{line}: {each}" for file, line, text in texts() for each in found(text)]
+    lost = [f"{file}:{line}: {phrase}" for file, line, text in texts() for phrase in found(text)]
     assert not lost, "\n".join(lost)
 
 

@@ -1,4 +1,4 @@
-"""Worlds: languages that differ in all that is drawn, each with a number and tables of its own."""
+"""Data draws: languages that differ in all that is drawn, with a number and tables of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from builders import make_experiment, set_apart
 from embinit.claims import Family, claim
 from embinit.claims.judging import read as read_claim
-from embinit.claims.pilot import spread_key
+from embinit.claims.pilot import difference_key
 from embinit.claims.registration_status import difference, frozen
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status
@@ -59,12 +59,12 @@ from embinit_papers.settings import CLAIMS_FROM
 from embinit_papers.test_suite import FIRST_SEED
 from embinit_studies.table_pretraining import pretrainings
 
-worlds = st.integers(1, 999_999_999)
+draws = st.integers(1, 999_999_999)
 FREE = 9003
 
 
 @pytest.fixture(autouse=True)
-def worlds_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def draws_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path / "worlds"))
     return tmp_path / "worlds"
 
@@ -76,30 +76,30 @@ def source(name: str) -> MicrocosmSource:
 
 
 @given(st.integers(0, 10_000))
-def test_no_world_is_of_two_sets(world):
+def test_no_draw_is_of_two_sets(draw):
     """What settings and margins were taken from must not be what a claim is tested on."""
-    of = [name for name, members in SETS.items() if world in members]
-    assert of == ([] if world_set(world) == "free" else [world_set(world)])
+    of = [name for name, members in SETS.items() if draw in members]
+    assert of == ([] if world_set(draw) == "free" else [world_set(draw)])
 
 
-@given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), worlds)
-def test_a_name_carries_its_world(name, world):
-    assert split_world(at_world(name, world)) == (name, world)
+@given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), draws)
+def test_a_name_carries_its_draw(name, draw):
+    assert split_world(at_world(name, draw)) == (name, draw)
     assert split_world(at_world(name, 0)) == (name, 0)
     assert at_world(name, 0) == name
 
 
-@pytest.mark.parametrize("world", ["x", "-1", "0", "007", "1000000000"])
+@pytest.mark.parametrize("draw", ["x", "-1", "0", "007", "1000000000"])
 @pytest.mark.parametrize("known", [TASKS, SOURCES, EVALUATIONS], ids=["task", "source", "probe"])
-def test_what_is_no_world_is_told(known, world):
-    """One world has one name, so that a run has one key."""
+def test_what_is_no_draw_is_told(known, draw):
+    """One draw has one name, so that a run has one key."""
     base = {id(TASKS): "micro-verb", id(SOURCES): "micro-t5"}.get(id(known), "micro-neighbours")
     with pytest.raises(InputError, match=rf"{base}.*has no data draw '.*': give a number from 1"):
-        known[f"{base}@{world}"]
+        known[f"{base}@{draw}"]
 
 
-def test_only_what_is_made_has_worlds():
-    """A world of real text would silently be the same text again."""
+def test_only_what_is_made_has_draws():
+    """A draw of real text would silently be the same text again."""
     for known, name in ((TASKS, "sst2"), (SOURCES, "glove"), (EVALUATIONS, "analogies")):
         with pytest.raises(InputError, match=f"{name!r} has no data draw '3': it has none"):
             known[f"{name}@3"]  # type: ignore[index]
@@ -107,7 +107,7 @@ def test_only_what_is_made_has_worlds():
         TASKS["micro-verbs@3"]
 
 
-def test_an_entry_in_a_world_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
+def test_an_entry_in_a_draw_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
     assert "micro-verb@3" in TASKS
     assert "micro-verb@3" not in list(TASKS)
     assert TASKS.code("micro-verb@3") == TASKS.code("micro-verb") == ""
@@ -121,10 +121,10 @@ def test_an_entry_in_a_world_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
 
 
 @settings(max_examples=5)
-@given(worlds)
-def test_two_worlds_share_no_text(world):
-    assert not set(unlabelled(300, world)) & set(unlabelled(300))
-    there = replace(TASKS[f"micro-translation@{world}"], sizes=(100, 50, 50))
+@given(draws)
+def test_two_draws_share_no_text(draw):
+    assert not set(unlabelled(300, draw)) & set(unlabelled(300))
+    there = replace(TASKS[f"micro-translation@{draw}"], sizes=(100, 50, 50))
     here = TASKS["micro-translation"].load(None, Cut(100, 50, 50))
     for split in ("train", "validation", "test"):
         examples = getattr(there.load(None, Cut()), split)
@@ -133,8 +133,8 @@ def test_two_worlds_share_no_text(world):
         assert all(tasks.share(e.text) == split for e in examples)
 
 
-def test_every_task_is_drawn_in_a_world_s_languages():
-    """Each word is of the world's own lexicon, and so is the name of each side's language."""
+def test_every_task_is_drawn_in_a_draw_s_languages():
+    """Each word is of the draw's own lexicon, and so is the name of each side's language."""
     words = lexicon(FREE)
     source_words = {*synonym_groups(FREE), *words.source_function.values()}
     target_words = {*words.target_function.values()}.union(*words.target.values())
@@ -142,24 +142,24 @@ def test_every_task_is_drawn_in_a_world_s_languages():
         there = replace(TASKS[f"{task.name}@{FREE}"], sizes=(60, 20, 20))
         splits = there.load(None, Cut())
         read = [e for part in (splits.train, splits.validation, splits.test) for e in part]
-        told = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
-        assert told <= source_words | target_words, task.name
-        assert told & source_words, task.name
+        words_read = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
+        assert words_read <= source_words | target_words, task.name
+        assert words_read & source_words, task.name
         assert set(there.languages.values()) == {
             f"{language}@{FREE}" for language in task.languages.values()
         }
 
 
-def make(*names: str, world: int = FREE, effort: float = 0.02) -> None:
-    arguments = ["--worlds", f"{world}", "--sentences", "400", "--effort", f"{effort}"]
+def make(*names: str, draw: int = FREE, effort: float = 0.02) -> None:
+    arguments = ["--worlds", f"{draw}", "--sentences", "400", "--effort", f"{effort}"]
     assert main(["make", *arguments, "--only", *names]) == Status.IN_ORDER
 
 
-def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
+def test_a_draw_s_tables_are_made_once(draws_folder, capsys):
     make("glove", "word2vec")
     assert "tables to make: 2\n" in capsys.readouterr().out
     glove, other = (
-        worlds_folder / f"micro-{name}@{FREE}.safetensors" for name in ("glove", "word2vec")
+        draws_folder / f"micro-{name}@{FREE}.safetensors" for name in ("glove", "word2vec")
     )
     whole, before = glove.read_bytes(), other.stat().st_mtime_ns
     glove.write_bytes(whole[:-100])
@@ -169,10 +169,10 @@ def test_a_world_s_tables_are_made_once(worlds_folder, capsys):
     assert other.stat().st_mtime_ns == before
     make("glove", effort=0.04)
     assert load_table(glove).record["effort"] == "0.04"
-    assert sorted(path.name for path in worlds_folder.iterdir()) == [glove.name, other.name]
+    assert sorted(path.name for path in draws_folder.iterdir()) == [glove.name, other.name]
 
 
-def test_a_world_s_table_knows_its_world():
+def test_a_draw_s_table_knows_its_draw():
     make("glove")
     read = source(f"micro-glove@{FREE}")
     table = read.table
@@ -196,9 +196,9 @@ def test_a_world_s_table_knows_its_world():
     ],
     ids=["missing", "cut", "another language's"],
 )
-def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, damage, said):
+def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(draws_folder, damage, said):
     make("glove")
-    damage(worlds_folder / f"micro-glove@{FREE}.safetensors")
+    damage(draws_folder / f"micro-glove@{FREE}.safetensors")
     command = f"{said}.*`python -m embinit.lab.table_pretraining make --worlds {FREE} --only glove`"
     for read in (
         lambda: source(f"micro-glove@{FREE}").table,
@@ -208,7 +208,7 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(worlds_folder, da
             read()
 
 
-def test_a_table_of_another_world_is_refused():
+def test_a_table_of_another_draw_is_refused():
     make("glove")
     experiment = in_world(make_experiment(), "glove", FREE)
     mixed = replace(experiment, data=replace(experiment.data, task="micro-sentiment@9004"))
@@ -216,14 +216,14 @@ def test_a_table_of_another_world_is_refused():
         initial_tables.check(mixed.run("pretrained", 0), None)
 
 
-def in_world(experiment: ModelExperiment, table: str, world: int) -> ModelExperiment:
-    """The experiment with its task, and a table, of another world."""
-    data = replace(experiment.data, task=at_world(experiment.data.task, world))
-    return replace(experiment, data=data, source=at_world(f"micro-{table}", world))
+def in_world(experiment: ModelExperiment, table: str, draw: int) -> ModelExperiment:
+    """The experiment with its task, and a table, of another draw."""
+    data = replace(experiment.data, task=at_world(experiment.data.task, draw))
+    return replace(experiment, data=data, source=at_world(f"micro-{table}", draw))
 
 
-def test_a_table_s_neighbours_are_asked_in_its_world():
-    """By the world's synonyms, whose words a table of another world doesn't have."""
+def test_a_table_s_neighbours_are_asked_in_its_draw():
+    """By the draw's synonyms, whose words a table of another draw doesn't have."""
     make("glove")
     [probe] = probes("micro")
     asked = in_world(probe, "glove", FREE).run("pretrained", 0)
@@ -232,8 +232,8 @@ def test_a_table_s_neighbours_are_asked_in_its_world():
     assert key_of(asked, None) != key_of(probe.run("pretrained", 0), None)
 
 
-def test_a_pre_training_reads_the_text_of_its_world():
-    """Else the claims on why a table is wide would see one text for all seeds."""
+def test_a_pre_training_reads_the_text_of_its_draw():
+    """Else the claims on why a sigma is large would see one text for all seeds."""
     experiment = next(one for one in pretrainings("micro") if one.name.startswith("t5"))
     experiment = replace(experiment, data=replace(experiment.data, cut=Cut(train=50)))
     there = in_world(experiment, "t5", FREE)
@@ -241,18 +241,18 @@ def test_a_pre_training_reads_the_text_of_its_world():
     assert len(digests) == 2
 
 
-def test_shipped_tables_are_of_their_worlds():
-    """Each is whole, of its world's language, fully trained, and knows some synonyms."""
+def test_shipped_tables_are_of_their_draws():
+    """Each is whole, of its draw's language, fully trained, and knows some synonyms."""
     folder = table_path("micro-glove").parent / "worlds"
     for path in sorted(folder.iterdir()):
-        name, world = split_world(path.stem)
-        assert world_set(world) in ("registering", "claiming"), path
+        name, draw = split_world(path.stem)
+        assert world_set(draw) in ("registering", "claiming"), path
         table = source(path.stem).table
         assert set(table.words) == {
-            *synonym_groups(world),
-            *lexicon(world).source_function.values(),
+            *synonym_groups(draw),
+            *lexicon(draw).source_function.values(),
         }
-        made_with = {"sentences": "60000", "effort": "1", "seed": f"{world}"}
+        made_with = {"sentences": "60000", "effort": "1", "seed": f"{draw}"}
         assert table.record.items() >= made_with.items()
         here = source(name).table
         assert table.sigma == pytest.approx(here.sigma, rel=0.25)
@@ -269,15 +269,15 @@ def test_shipped_tables_have_their_checksums():
     assert listed == [f"{there[name]}  {name}" for name in sorted(there)]
 
 
-def on_worlds(first: int = 9000, **changes: Any) -> ModelExperiment:
-    """A small experiment that draws a world for each seed."""
-    return make_experiment(worlds=range(first, first + 20), seeds=3, **changes)
+def on_draws(first: int = 9000, **changes: Any) -> ModelExperiment:
+    """A small experiment that has a data draw for each seed."""
+    return make_experiment(data_draws=range(first, first + 20), seeds=3, **changes)
 
 
 @given(st.integers(0, 19), st.integers(0, 9))
-def test_a_seed_has_a_world_that_all_its_arms_share(seed, registered):
+def test_a_seed_has_a_draw_that_all_its_arms_share(seed, registered):
     """Text and vectors are of it. Seeds of controls have their first half's, in other streams."""
-    experiment = make_experiment(worlds=CLAIMING)
+    experiment = make_experiment(data_draws=CLAIMING)
     arm, base = experiment["pretrained"], experiment["xavier"].on_other_seeds()
     [ours], [other] = arm.runs_of(seed), base.runs_of(seed)
     assert recipe_of(ours).table.source == f"micro-glove@{CLAIMING[seed]}"
@@ -290,8 +290,8 @@ def test_a_seed_has_a_world_that_all_its_arms_share(seed, registered):
     assert recipe_of(pilot).data.task == f"micro-sentiment@{REGISTERING[registered]}"
 
 
-def test_more_seeds_than_worlds_are_refused():
-    experiment = on_worlds()
+def test_more_seeds_than_draws_are_refused():
+    experiment = on_draws()
     for index, role, words in (
         (20, Role.CLAIM, "there are 20 data draws for claims, 9000 to 9019, and 21 seeds are"),
         (10, Role.REGISTRATION, "there are 10 data draws for registering, 1000 to 1009"),
@@ -300,17 +300,17 @@ def test_more_seeds_than_worlds_are_refused():
             experiment.run("xavier", index, role)
 
 
-def test_an_arm_is_one_arm_in_all_worlds():
-    one, other, still = on_worlds(), on_worlds(9500), make_experiment()
-    arms = [each.run("pretrained", seed) for each in (one, other) for seed in (0, 1)]
+def test_an_arm_is_one_arm_in_all_draws():
+    one, other, still = on_draws(), on_draws(9500), make_experiment()
+    arms = [experiment.run("pretrained", seed) for experiment in (one, other) for seed in (0, 1)]
     assert len({run.without_seed() for run in arms}) == 1
     assert len({run.recipe.pace for run in (*arms, still.run("pretrained", 0))}) == 1
     assert len(set(arms)) == 4
     assert still.run("pretrained", 0).without_seed() not in {run.without_seed() for run in arms}
-    keys = [spread_key(each["pretrained"] < each["xavier"]) for each in (one, other, still)]
+    keys = [difference_key(on["pretrained"] < on["xavier"]) for on in (one, other, still)]
     assert keys[0] == keys[1] != keys[2]
-    # A table is another in each world, so its statistics vary with the seed.
-    assert on_worlds()["pretrained"].sigma.random
+    # A table is another in each draw, so its statistics vary with the seed.
+    assert on_draws()["pretrained"].sigma.random
     assert not make_experiment()["pretrained"].sigma.random
 
 
@@ -327,20 +327,20 @@ def test_claims_that_begin_later_take_the_seeds_behind(index, first):
     assert later.run("normal", index, Role.REGISTRATION) == registers
 
 
-def test_the_worlds_are_registered():
+def test_the_draws_are_registered():
     @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
     def test_it(arms: ModelExperiment) -> None:
         assert arms["pretrained"] < arms["xavier"]
 
     one, other, still, later = (
         frozen(case, case.looks())
-        for each in (
-            on_worlds(),
-            on_worlds(9500),
+        for experiment in (
+            on_draws(),
+            on_draws(9500),
             make_experiment(),
             replace(make_experiment(), claims_from=100),
         )
-        for case in [read_claim(test_it, each)]
+        for case in [read_claim(test_it, experiment)]
     )
     assert "replicates" not in still
     assert difference(still, later) == "its seeds have numbers from 100 on, registered was none"
@@ -349,16 +349,16 @@ def test_the_worlds_are_registered():
     )
 
 
-def test_the_option_chooses_the_worlds(pytester):
+def test_the_option_chooses_the_draws(pytester):
     config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
-    changed = pytest_embinit_experiment(config, replace(on_worlds(), most_seeds=12), None)
+    changed = pytest_embinit_experiment(config, replace(on_draws(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
-    assert (changed.worlds, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
+    assert (changed.data_draws, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
     assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
     config = pytester.parseconfig("-o", "embinit_worlds=9100")
-    changed = pytest_embinit_experiment(config, on_worlds(), None)
+    changed = pytest_embinit_experiment(config, on_draws(), None)
     assert isinstance(changed, ModelExperiment)
-    assert changed.worlds == range(9100, 9120)
+    assert changed.data_draws == range(9100, 9120)
 
 
 def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
@@ -369,23 +369,23 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
         if name.endswith("9008"):
             raise InputError("no room for it")
         made.append(name)
-        make("glove", world=split_world(name)[1])
+        make("glove", draw=split_world(name)[1])
 
     monkeypatch.setattr(microcosm, "_maker", maker)
     monkeypatch.setattr(microcosm, "_seconds", {"glove": 18})
-    experiment = replace(on_worlds(), worlds=range(9007, 9010))
+    experiment = replace(on_draws(), data_draws=range(9007, 9010))
     runs = [experiment.run("pretrained", seed) for seed in (0, 1, 2)]
     session = Session(Store(tmp_path / "store"), None, "cpu")
     assert not any(map(session.problem, runs))
     assert not any(map(session.is_stored, runs))
     assert not any(map(session.result, runs))
     session.want(runs)
-    tables = [each for each in session.joined if isinstance(each, Making)]
-    assert [each.name for each in tables] == [f"micro-glove@{each}" for each in (9007, 9008, 9009)]
+    tables = [work for work in session.joined if isinstance(work, Making)]
+    assert [work.name for work in tables] == [f"micro-glove@{draw}" for draw in (9007, 9008, 9009)]
     assert made == []
     works = iter(session.take, None)
     for table in tables[:2]:
-        work = next(each for each in works if isinstance(each.what, Making))
+        work = next(work for work in works if isinstance(work.what, Making))
         assert work.what == table
         session.train(work, session.here)
     assert made == ["micro-glove@9007"]
@@ -396,15 +396,15 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
         session.key(runs[2])
 
 
-def test_a_cohort_and_a_transfer_are_of_one_world():
-    """Arms of two worlds have other text; a transfer's tasks, vocabulary and probes are of one."""
-    experiment = on_worlds()
+def test_a_cohort_and_a_transfer_are_of_one_draw():
+    """Arms of two draws have other text; a transfer's tasks, vocabulary and probes are of one."""
+    experiment = on_draws()
     keys = [
         [experiment.run(arm, seed).cohort_key for arm in ("pretrained", "xavier")]
         for seed in (0, 1)
     ]
     assert keys[0][0] == keys[0][1] != keys[1][0] == keys[1][1]
     usual = chung2021.experiments("micro")[0]
-    run = replace(usual, worlds=range(9000, 9003)).run("normal", 1)
+    run = replace(usual, data_draws=range(9000, 9003)).run("normal", 1)
     named = set(re.findall(r"micro-[a-z-]+@?[0-9]*", canonical(run)))
     assert all(name.endswith("@9001") for name in named), named

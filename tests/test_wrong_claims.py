@@ -51,10 +51,10 @@ def judged(pytester, monkeypatch):
     def run(text, *arguments, status=3, verdict="SUPPORTED", good=True):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", *arguments)
-        told = done.stdout.str()
-        assert "INTERNALERROR" not in told
-        assert "Traceback" not in told
-        assert done.ret == status, told
+        output = done.stdout.str()
+        assert "INTERNALERROR" not in output
+        assert "Traceback" not in output
+        assert done.ret == status, output
         document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         verdicts = {entry["id"].partition("[")[0]: entry for entry in document["claims"]}
         assert not good or verdicts["mine/f/good"]["verdict"] == verdict
@@ -381,7 +381,7 @@ INITS.register("doubled", Init("doubled", "{source}_Doubled", True,
 def small(tier):
     return [
         replace(
-            each, seeds=6, most_seeds=None, worlds=None,
+            each, seeds=6, most_seeds=None, data_draws=None,
             model=replace(each.model, layers=1, feed_forward=16),
             training=replace(each.training, epochs=1),
             data=replace(each.data, cut=Cut(train=64, validation=32)),

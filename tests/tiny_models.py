@@ -96,7 +96,7 @@ def change(directory: Path, config=None, **tensors) -> Path:
     for name in tensors.pop("drop", ()):
         del weights[name]
     for end, function in tensors.items():
-        [name] = [each for each in weights if each.replace(".", "_").endswith(end)]
+        [name] = [key for key in weights if key.replace(".", "_").endswith(end)]
         weights[name] = function(weights[name].clone()).contiguous()
     save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
     if config is not None:

@@ -26,8 +26,8 @@ from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 from embinit.runs.measures import MEASURES
 
-WORLDS: dict[str, range] = {"micro": CLAIMING}
-"""The worlds of a tier's claims, one a seed. Real text is one for all seeds."""
+DATA_DRAWS: dict[str, range] = {"micro": CLAIMING}
+"""The data draws of a tier's claims, one a seed. Real text is one for all seeds."""
 
 CLAIMS_FROM = {"sample": 200, "full": 100}
 """The seed that a tier's claims begin at.
@@ -39,7 +39,7 @@ those of ``full`` as runs of ``paper``.
 
 def replicates(tier: str) -> dict[str, Any]:
     """The fields of an experiment that say what its seeds are."""
-    return {"worlds": WORLDS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
+    return {"data_draws": DATA_DRAWS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
 
 
 AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
@@ -76,7 +76,7 @@ class TaskSetting:
     min_freq: int = 2
     max_length: int = 64
     precision: str = "float32"
-    seeds: int = 5  # of an arm at the first look
+    seeds: int = 5  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     validation_bleu: bool = False
     whole: Cut | None = None  # the least sizes, where no part may stand in for the whole
@@ -186,7 +186,7 @@ SAMPLE_SST2 = TaskSetting(
 SAMPLE_SENTENCES = replace(SAMPLE_SST2, task="sst2-sentences")
 """SST-2 with 3,872 validation sentences in place of 872, at as many training phrases.
 
-Its spread over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
+Its standard deviation over seeds is less. Scores can't be compared with those of ``SAMPLE_SST2``.
 """
 SAMPLE_MULTI30K = TaskSetting(
     role="translation",

@@ -17,15 +17,15 @@ SUITE = Family("suite/seeds", size=1, says="Seeds: other ones make no difference
 
 
 def first(tier):
-    """The tier's first experiment, with a single look; none on ``full``, whose runs cost most."""
-    return [replace(each, seeds=SEEDS, most_seeds=None) for each in kim2024.first_experiment(tier)]
+    """The tier's first experiment, analysed once; none on ``full``, whose runs cost most."""
+    return [replace(base, seeds=SEEDS, most_seeds=None) for base in kim2024.first_experiment(tier)]
 
 
 def every_task(experiment):
     """The tier's experiments, one for each task of either paper."""
     other = chung2021.experiments(experiment.tier) if experiment.tier in chung2021.SETTINGS else ()
-    for each in (*kim2024.table1("glove")(experiment.tier), *other):
-        yield replace(each, seeds=experiment.seeds, claims_from=FIRST_SEED)
+    for setting in (*kim2024.table1("glove")(experiment.tier), *other):
+        yield replace(setting, seeds=experiment.seeds, claims_from=FIRST_SEED)
 
 
 @claim(
@@ -37,6 +37,6 @@ def every_task(experiment):
     expects=Verdict.NO_EFFECT,
 )
 def test_control_the_baseline_against_itself(experiment):
-    for each in every_task(experiment):
-        baseline = each[each.baseline]
+    for setting in every_task(experiment):
+        baseline = setting[setting.baseline]
         assert baseline > baseline.on_other_seeds()

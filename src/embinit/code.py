@@ -109,12 +109,12 @@ def _is_of_tests(node: ast.stmt, ours: set[str]) -> bool:
     if isinstance(node, ast.ClassDef):
         return node.name.startswith("Test")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        decorators = [_last(each) for each in node.decorator_list]
+        decorators = [_last(decorator) for decorator in node.decorator_list]
         return node.name.startswith("test_") or any(
-            each == "claim" or each.endswith("fixture") for each in decorators
+            name == "claim" or name.endswith("fixture") for name in decorators
         )
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return all(each.partition(".")[0] in _HARMLESS for each in _imported(node, ""))
+        return all(name.partition(".")[0] in _HARMLESS for name in _imported(node, ""))
     value = getattr(node, "value", None)
     return isinstance(value, ast.Call) and _dotted(value.func).partition(".")[0] in ours
 
@@ -125,9 +125,9 @@ def _defined(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return {node.name}
     return {
-        each.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
     }
 
 
@@ -159,7 +159,7 @@ def code_of(module: str, tests: bool = True) -> str:
     texts: dict[str, str] = {}
     libraries: set[str] = set()
     _read(module, texts, libraries, tests)
-    named = (each for package in libraries for each in distributions_of(package))
+    named = (name for package in libraries for name in distributions_of(package))
     code = digest_of("\n".join(f"{name} {texts[name]}" for name in sorted(texts)))
     return " ".join([code, *versions_of(named)])
 

@@ -57,7 +57,7 @@ class Recipe:
 
     def layout(self) -> Mapping[str, Any]:
         """The fields of a record and a key, which outlive this code: the first release's layout."""
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
 
 R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
@@ -86,8 +86,8 @@ class FunctionRecipe(Recipe):
     def arm(self) -> str:
         """The arguments in words, such as ``mean, lr=1e-05``."""
         given = json.loads(self.arguments)
-        told = [str(given.pop("arm"))] if "arm" in given else []
-        return ", ".join([*told, *(f"{name}={value}" for name, value in given.items())])
+        named = [str(given.pop("arm"))] if "arm" in given else []
+        return ", ".join([*named, *(f"{name}={value}" for name, value in given.items())])
 
     def layout(self) -> Mapping[str, Any]:
         """The fields among those of the first release's, which locks have digests of."""

@@ -16,7 +16,7 @@ transferring = only_on(chung2021.transferring, *SETTINGS)
 def resolved(query: Query) -> Query:
     """A query without ``micro``'s inference, where 20 draws resolve 2.1 points at best."""
     return lambda tier: [
-        each for each in query(tier) if (tier, each.role) != ("micro", "inference")
+        setting for setting in query(tier) if (tier, setting.role) != ("micro", "inference")
     ]
 
 
@@ -46,6 +46,6 @@ def over_input_widths(arms: ModelExperiment) -> Quantity:
 def from_vectors(tier: str) -> list[ModelExperiment]:
     """The experiments with an input table as wide as the source's vectors."""
     return [
-        each.with_model(input_width=own_or(each, SETTINGS[tier].source_width))
-        for each in experiments(tier)
+        setting.with_model(input_width=own_or(setting, SETTINGS[tier].source_width))
+        for setting in experiments(tier)
     ]

@@ -31,7 +31,7 @@ def all_experiments(tier: str) -> list[ModelExperiment]:
 
 def noise(tier: str) -> list[NoiseFloor]:
     """What GloVe's table learns of sentiment with its negations, which no paper shares."""
-    return [NoiseFloor(each) for each in inputs("sentiment")(tier)]
+    return [NoiseFloor(one) for one in inputs("sentiment")(tier)]
 
 
 PAPER = Paper(

@@ -71,4 +71,4 @@ def pretrainings(tier: str) -> list[ModelExperiment]:
 
 def pretraining(role: str) -> Callable[[str], list[ModelExperiment]]:
     """A query for one of them: ``t5`` or ``bert``."""
-    return lambda tier: [each for each in pretrainings(tier) if each.source_role == role]
+    return lambda tier: [table for table in pretrainings(tier) if table.source_role == role]

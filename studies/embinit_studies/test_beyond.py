@@ -49,8 +49,8 @@ def test_too_wide_a_table_costs(experiment):
     experiments=GLOVE,
 )
 def test_too_narrow_a_table_drowns(experiment):
-    narrow, wider = (experiment.with_sigma(sigma)["pretrained"] for sigma in SIGMAS[:2])
-    assert narrow < wider
+    small, larger = (experiment.with_sigma(sigma)["pretrained"] for sigma in SIGMAS[:2])
+    assert small < larger
 
 
 @claim(

@@ -69,5 +69,5 @@ def test_control_a_second_table_has_parameters(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_a_narrow_start_does_not_widen(experiment):
-    narrow = experiment.with_training("from BERT's start", start=BERT_START)
-    assert narrow["pretrained"] > experiment["pretrained"]
+    from_bert = experiment.with_training("from BERT's start", start=BERT_START)
+    assert from_bert["pretrained"] > experiment["pretrained"]

@@ -1,8 +1,8 @@
 """Inits of a decoupled input table: where the two papers meet.
 
-Kim et al.'s finding 1 has a table much wider than Xavier's fare worse, and standardising repair it,
-in models that add positions without a LayerNorm after. Here the table is the input of a masked
-language model, with learned positions and a LayerNorm after the sum.
+Kim et al.'s finding 1 has a table of much larger sigma than Xavier's fare worse, and standardising
+repair it, in models that add positions without a LayerNorm after. Here the table is the input of a
+masked language model, with learned positions and a LayerNorm after the sum.
 """
 
 from __future__ import annotations

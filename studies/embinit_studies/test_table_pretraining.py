@@ -93,5 +93,5 @@ def test_the_start_decides(experiment):
     [bert] = pretraining("bert")(experiment.tier)
     bert = replace(bert, seeds=experiment.seeds)
     bert = bert.with_training("from T5's start", start=T5_START)
-    narrow = experiment.with_training("from BERT's start", start=BERT_START)
-    assert narrow["pretrained"] < bert["pretrained"]
+    from_bert = experiment.with_training("from BERT's start", start=BERT_START)
+    assert from_bert["pretrained"] < bert["pretrained"]

@@ -45,7 +45,7 @@ from embinit.lab.specs import (
 )
 from embinit.papers import Finding, Printed
 from embinit.runs.measures import MEASURES, Measure
-from embinit_papers.settings import WORLDS
+from embinit_papers.settings import DATA_DRAWS
 
 USUAL = "normal"
 """The init of all arms that don't compare inits: BERT's and RemBERT's."""
@@ -135,7 +135,7 @@ class Setting:
     source: str
     source_label: str
     source_width: int
-    seeds: int = 3  # of an arm at the first look
+    seeds: int = 3  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     says: str = ""  # what its data and its tables are, for people
 
@@ -252,7 +252,7 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
             margin=task.margin,
             positions=PositionSpec("learned", "one"),
             baseline=USUAL,
-            worlds=WORLDS.get(tier),
+            data_draws=DATA_DRAWS.get(tier),
         )
         for task in setting.tasks
     )
@@ -328,8 +328,8 @@ def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
     assert data.most_words is not None
     words, length = data.most_words, data.max_length + 1
     model = sizes.reinvested(_model(arms), words, length, setting.narrow)
-    says = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
-    return arms.changed(says, model=replace(model, layers=model.layers + too_many))
+    label = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
+    return arms.changed(label, model=replace(model, layers=model.layers + too_many))
 
 
 def with_output_width(arms: ModelExperiment, width: int) -> ModelExperiment:
@@ -349,9 +349,9 @@ def _model(experiment: ModelExperiment) -> ModelSpec:
 
 def pretrained_for(arms: ModelExperiment, epochs: int) -> ModelExperiment:
     """The same arms pre-trained for another number of epochs."""
-    says = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
+    label = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
     pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
-    return arms.with_training(says, pretraining=pretraining)
+    return arms.with_training(label, pretraining=pretraining)
 
 
 def over_output_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:

@@ -14,7 +14,7 @@ from embinit_papers.chung2021 import (
     numbers,
     printed,
 )
-from embinit_papers.settings import WORLDS
+from embinit_papers.settings import DATA_DRAWS
 
 
 def noise(tier: str) -> list[NoiseFloor]:
@@ -26,7 +26,7 @@ PAPER = Paper(
     key="chung2021",
     citation=str(numbers()["citation"]),
     short=str(numbers()["short"]),
-    tiers={name: Tier(name, setting.says, name in WORLDS) for name, setting in SETTINGS.items()},
+    tiers={name: Tier(name, of.says, name in DATA_DRAWS) for name, of in SETTINGS.items()},
     experiments=experiments,
     families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY),
     findings=FINDINGS,

@@ -20,7 +20,7 @@ from embinit_papers.kim2024.changes import (
     scaled,
     trained_for_times,
     twice_as_deep,
-    with_narrow_missing,
+    with_missing_at_xavier,
     with_shuffled_positions,
     with_sinusoidal_positions,
 )
@@ -46,7 +46,7 @@ __all__ = [
     "stands_for",
     "trained_for_times",
     "twice_as_deep",
-    "with_narrow_missing",
+    "with_missing_at_xavier",
     "with_shuffled_positions",
     "with_sinusoidal_positions",
 ]
@@ -260,9 +260,9 @@ def _with_sources(
     def query(tier: str) -> list[ModelExperiment]:
         asked = set(full if tier == FULL.name else tasks)
         return [
-            replace(each, seeds=seeds) if seeds and tier == FULL.name else each
-            for each in experiments(tier, sources)
-            if stands_for(each) <= asked
+            replace(experiment, seeds=seeds) if seeds and tier == FULL.name else experiment
+            for experiment in experiments(tier, sources)
+            if stands_for(experiment) <= asked
         ]
 
     return query
@@ -271,9 +271,9 @@ def _with_sources(
 def no_vectors(*roles: str, task: str) -> Query:
     """A query for experiments on ``full`` that need no vectors."""
     return lambda tier: [
-        each
-        for each in without_vectors(tier)
-        if each.source_role in roles and task in stands_for(each)
+        experiment
+        for experiment in without_vectors(tier)
+        if experiment.source_role in roles and task in stands_for(experiment)
     ]
 
 
@@ -298,6 +298,6 @@ def table4(tier: str) -> list[ModelExperiment]:
 def of_paper(source: str, task: str) -> ModelExperiment:
     """The experiment of tier ``paper`` with one of the paper's sources on one of its tasks."""
     [experiment] = [
-        each for each in experiments("paper", (source,)) if each.data.task.split("-", 1)[0] == task
+        one for one in experiments("paper", (source,)) if one.data.task.split("-", 1)[0] == task
     ]
     return experiment

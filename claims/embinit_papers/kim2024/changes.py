@@ -50,10 +50,10 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 
 
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the seeds and the worlds that ``experiment`` has."""
+    """The tier's experiments, each with the seeds and the draws that ``experiment`` has."""
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier)]
-    return [replace(each, seeds=experiment.seeds, worlds=experiment.worlds) for each in every]
+    return [replace(one, seeds=experiment.seeds, data_draws=experiment.data_draws) for one in every]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:
@@ -66,7 +66,7 @@ def with_sinusoidal_positions(experiment: ModelExperiment) -> ModelExperiment:
     return experiment.with_positions("sinusoidal", "+ PE")
 
 
-def with_narrow_missing(experiment: ModelExperiment) -> ModelExperiment:
+def with_missing_at_xavier(experiment: ModelExperiment) -> ModelExperiment:
     """GloVe's experiment with rows at Xavier's sigma for the words without a vector."""
     return experiment.changed("with narrow missing words", source="glove-narrow")
 
@@ -95,7 +95,7 @@ def scaled(experiment: ModelExperiment, multiplier: str, pe_scale: str = "one") 
     """
     usual = experiment.positions.multiplier
     times = {"sqrt(D)": "√D", "one": "1"}.get(multiplier, multiplier)
-    says = "" if multiplier == usual else f"× {times}"
-    says += "" if pe_scale == "one" else f" (PE × {pe_scale})"
+    label = "" if multiplier == usual else f"× {times}"
+    label += "" if pe_scale == "one" else f" (PE × {pe_scale})"
     positions = replace(experiment.positions, multiplier=multiplier, pe_scale=pe_scale)
-    return experiment.changed(says, positions=positions)
+    return experiment.changed(label, positions=positions)

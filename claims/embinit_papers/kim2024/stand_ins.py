@@ -64,7 +64,7 @@ class _Filled(Vectors):
 
 
 @dataclass(frozen=True)
-class NarrowMissing:
+class MissingAtXavier:
     """A source with a row at Xavier's sigma, alike in all seeds, for a word without a vector."""
 
     name: str
@@ -111,8 +111,8 @@ BERT = _printed("bert", "sst2", "bert", 768, "en")
 MBERT = _printed("bert", "multi30k", "mbert", 768, "en", "de")
 
 
-def _narrow(data_dir: Path | None) -> Source:
-    return NarrowMissing("glove-narrow", source("glove", data_dir))
+def _missing_at_xavier(data_dir: Path | None) -> Source:
+    return MissingAtXavier("glove-narrow", source("glove", data_dir))
 
 
-GLOVE_NARROW = SourceEntry(_narrow, frozenset({"en"}))
+GLOVE_NARROW = SourceEntry(_missing_at_xavier, frozenset({"en"}))

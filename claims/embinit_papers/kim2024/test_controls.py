@@ -39,8 +39,8 @@ def test_control_a_blind_model_does_not_fare_better(experiment):
     expects=Verdict.REFUTED,
 )
 def test_control_a_narrow_table_is_not_wider(experiment):
-    narrow, wide = (experiment.with_sigma(sigma)["pretrained"] for sigma in (0.01, 1.0))
-    assert narrow.sigma > wide.sigma
+    small, large = (experiment.with_sigma(sigma)["pretrained"] for sigma in (0.01, 1.0))
+    assert small.sigma > large.sigma
 
 
 @claim(

@@ -17,6 +17,6 @@ from embinit_papers.kim2024 import PRECISION, only_on, table1
     experiments=only_on(table1("glove", full=("sst2", "multi30k")), "full"),
 )
 def test_tf32_scores_what_float32_does(experiment):
-    narrow = experiment.with_training("in TF32", precision="tf32")
+    in_tf32 = experiment.with_training("in TF32", precision="tf32")
     for init in ("xavier", "pretrained", "pretrained_xavier"):
-        assert narrow[init].alike(experiment[init])
+        assert in_tf32[init].alike(experiment[init])

@@ -62,10 +62,10 @@ if __name__ == "__main__":
         curves.append([])
         fit(seed, lambda share, loss: curves[-1].append(loss))
     mean = np.mean(curves, axis=0).round(6)
-    reached = [next((i for i, x in enumerate(each, 1) if x <= 0.15), POINTS + 1) for each in curves]
+    reached = [next((i for i, x in enumerate(run, 1) if x <= 0.15), POINTS + 1) for run in curves]
     stored = {
         "curve": list(mean),
-        "last": summary([np.mean(each[-5:]) for each in curves]),
+        "last": summary([np.mean(curve[-5:]) for curve in curves]),
         "distance": summary(np.max(np.abs(curves - mean), axis=1)),
         "epochs": summary(reached),
     }

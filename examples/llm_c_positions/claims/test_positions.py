@@ -1,4 +1,4 @@
-"""Should position embeddings start half as wide as token embeddings? A port of a paired claim.
+"""Should position embeddings start at half the sigma of token embeddings? A port of a paired claim.
 
 llm.c's pull request 832 compared N(0, .01²) with N(0, .02²) for GPT-2's position embeddings: 124M
 parameters, TinyShakespeare, 500 steps of 4 x 64 tokens, ten seeds that differ in the weights alone.

@@ -1,4 +1,4 @@
-"""A claim over a plain PyTorch loop: how wide should position embeddings start?
+"""A claim over a plain PyTorch loop: how large should position embeddings start?
 
 A model of one layer learns to repeat what stands a few places back. The question is that of llm.c's
 pull request 832, which compared normals of .01 and .02. About 30 s on two cores.

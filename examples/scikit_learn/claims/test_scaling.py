@@ -13,7 +13,7 @@ from embinit import Family, claim, experiment, positive_control, training
 
 @training(measures={"accuracy": "% accuracy", "train": "% accuracy"})
 def classify(seed, scaled, examples=400, widest=1000.0, shuffled=False):
-    """One column is ``widest`` times as wide as the others, and says nothing."""
+    """One column is ``widest`` times as large as the others, and says nothing."""
     x, y = make_classification(examples, 20, n_informative=8, flip_y=0.05, random_state=seed)
     x[:, 0] = x[::-1, 0] * widest
     x, test_x, y, test_y = train_test_split(x, y, test_size=0.5, random_state=seed)

@@ -350,12 +350,12 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
             f"a trend takes at least 3 different values above 0, not {listed or 'none'}"
         )
     middle = statistics.fmean(math.log2(x) for x in points)
-    spread = sum((math.log2(x) - middle) ** 2 for x in points)
+    squares = sum((math.log2(x) - middle) ** 2 for x in points)
     first = arms[0][1]
     terms: list[Term] = []
     for x, arm in arms:
         first._require_same_measure(arm)
-        weight = (math.log2(x) - middle) / spread
+        weight = (math.log2(x) - middle) / squares
         terms += (replace(term, weight=weight * term.weight) for term in arm.terms)
     return replace(
         first,
@@ -369,12 +369,12 @@ def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A statement about two quantities; ``spread`` is a registered standard deviation."""
+    """A statement about two quantities; ``known_sd`` is that of its difference."""
 
     left: Quantity
     relation: Relation
     right: Quantity
-    spread: RegisteredSd | None = None
+    known_sd: RegisteredSd | None = None
 
     def __post_init__(self) -> None:
         """Checks that both sides have the same measure; a margin given to either side counts."""
@@ -450,8 +450,8 @@ class Comparison:
         first, second = [v for v in left if v is not None], [v for v in right if v is not None]
         random = self.left.random or self.right.random
         margin = self.left.margin
-        spread = unless_odd(self.spread, first, second)
-        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of, spread)
+        known_sd = unless_odd(self.known_sd, first, second)
+        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of, known_sd)
         still = "" if outcome.exact or outcome.sd > 0 else "the differences don't vary"
         return Decision(self, outcome, tuple(first), tuple(second), still, alpha)
 
@@ -510,8 +510,8 @@ class Decision:
             text += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
             text += f", within the margin {outcome.margin:g}"
-        if outcome.spread is not None and outcome.spread.of:
-            text += f", noise: {outcome.spread.of}"
+        if outcome.known_sd is not None and outcome.known_sd.of:
+            text += f", noise: {outcome.known_sd.of}"
         if self.hangs_on is not None:
             text += f", not robust: changes without seed {self.hangs_on}"
         if self.reason:

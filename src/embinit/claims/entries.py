@@ -96,8 +96,8 @@ def _comparison(
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
         "sd": outcome.sd,
-        "spread": outcome.spread
-        and {n: value for n, value in asdict(outcome.spread).items() if value != ""},
+        "spread": outcome.known_sd
+        and {n: value for n, value in asdict(outcome.known_sd).items() if value != ""},
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),

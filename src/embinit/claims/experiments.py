@@ -22,7 +22,7 @@ class Experiment:
     Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
     ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``changes`` says how
     the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the first
-    look is the only one.
+    interim analysis is the only one.
     """
 
     name: str

@@ -18,7 +18,7 @@ from embinit.runs.measures import Measure
 from embinit.specs import RunSpec
 
 SEEDS, MOST_SEEDS = 6, 20
-"""The seeds of the first look, and of the last."""
+"""The seeds of the first interim analysis, and of the last."""
 
 OWN_TIERS: dict[str, None] = {}
 """The tiers that experiments of this process have sizes for."""
@@ -98,8 +98,8 @@ def experiment(
         margin: The smallest difference that matters, in the metric's unit; ``"noise-floor"`` for
             twice the sd of the baseline over seeds, which ``embinit register`` measures.
         baseline: The arm that others are compared with; by default the first.
-        seeds: How many seeds the first look takes.
-        most_seeds: How many the last look takes, for what is still UNDECIDED.
+        seeds: How many seeds the first interim analysis takes.
+        most_seeds: How many the last one takes, for what is still UNDECIDED.
         sizes: Arguments of every arm by tier, such as ``{"ci": {"epochs": 1}, "real": {}}``.
     """
     if not isinstance(training, Training):
@@ -173,8 +173,8 @@ class Experiments:
         """The experiments on a tier."""
         given = self.sizes.get(tier, {})
         return [
-            (each.with_arguments(" ", **given) if given else each).changed("", tier=tier)
-            for each in self.experiments
+            (arms.with_arguments(" ", **given) if given else arms).changed("", tier=tier)
+            for arms in self.experiments
         ]
 
     def __getitem__(self, arm: str) -> Quantity:

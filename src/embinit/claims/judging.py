@@ -125,15 +125,15 @@ def read(
     lock = lock or lock_of(test, experiment)
     experiment = with_margin(experiment, lock)
     stated = comparisons_of(test, experiment)
-    for each in stated:
-        if each.is_of_one_run:
+    for comparison in stated:
+        if comparison.is_of_one_run:
             raise InputError(
-                f"{each.left.label} and {each.right.label} are the same run, so no number can "
-                "differ; give the two arms different settings"
+                f"{comparison.left.label} and {comparison.right.label} are the same run, so no "
+                "number can differ; give the two arms different settings"
             )
-    unmeasured = any(each.relation.uses_margin and math.isnan(each.left.margin) for each in stated)
+    unmeasured = any(pair.relation.uses_margin and math.isnan(pair.left.margin) for pair in stated)
     comparisons = tuple(
-        comparison if lock is None else replace(comparison, spread=lock.spread(comparison))
+        comparison if lock is None else replace(comparison, known_sd=lock.registered_sd(comparison))
         for comparison in map(_with_a_margin, stated)
     )
     return Case(
@@ -157,19 +157,19 @@ def _with_a_margin(comparison: Comparison) -> Comparison:
 
 
 def _underpowered(case: Case, comparison: Comparison) -> str | None:
-    """Why the last look at a comparison can't decide what it must, by the registered spread.
+    """Why the last analysis of a comparison can't decide what it must, by the registered sd.
 
-    A margin must be wider than what the last look leaves unknown. A negative control has nothing
+    A margin must be larger than what the last one leaves unknown. A negative control has nothing
     to find.
     """
-    spread, experiment, expects = comparison.spread, case.experiment, case.claim.expects
-    if spread is None or experiment.measures_noise or expects is Verdict.NO_EFFECT:
+    known_sd, experiment, expects = comparison.known_sd, case.experiment, case.claim.expects
+    if known_sd is None or experiment.measures_noise or expects is Verdict.NO_EFFECT:
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level = case.alpha * last.share
     if not comparison.relation.uses_margin:
         return None
-    if (left := unknown_after(level, last.seeds, spread)) < margin:
+    if (left := unknown_after(level, last.seeds, known_sd)) < margin:
         return None
     return (
         f"{UNDERPOWERED}: its margin is {margin:.3g} {unit}, and the smallest that "

@@ -14,7 +14,7 @@ from dataclasses import replace
 from embinit.claims.comparisons import Comparison, Quantity, Term
 from embinit.claims.functions import SEEDS
 from embinit.claims.judging import Case
-from embinit.claims.pilot import spread_key
+from embinit.claims.pilot import difference_key
 from embinit.claims.roles import Role
 from embinit.runs.store_view import StoreView
 from embinit.stats.pooling import Noise
@@ -29,22 +29,22 @@ def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
     experiment = case.experiment
     if not experiment.measures_noise or experiment.seeds != SEEDS or case.line or case.obstacle:
         return case
-    spreads = [_spread(comparison, file, view) for comparison in case.comparisons]
+    sds = [_known_sd(comparison, file, view) for comparison in case.comparisons]
     comparisons = tuple(
-        replace(comparison.with_seeds(SEEDS_KNOWN), spread=spread)
-        for comparison, spread in zip(case.comparisons, spreads, strict=True)
+        replace(comparison.with_seeds(SEEDS_KNOWN), known_sd=sd)
+        for comparison, sd in zip(case.comparisons, sds, strict=True)
     )
     known = replace(experiment, seeds=SEEDS_KNOWN)
-    return case if None in spreads else replace(case, experiment=known, comparisons=comparisons)
+    return case if None in sds else replace(case, experiment=known, comparisons=comparisons)
 
 
-def _spread(comparison: Comparison, file: Sequence[Case], view: StoreView) -> RegisteredSd | None:
+def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> RegisteredSd | None:
     """The standard deviation of a difference as it was known before its first run; or None."""
     terms = [term for side in (comparison.left, comparison.right) if (term := _arm(side))]
-    if comparison.spread or len(terms) < 2:
+    if comparison.known_sd or len(terms) < 2:
         return None
     records = [view.name_of(term.run(0)) for term in terms]
-    key = spread_key(comparison)
+    key = difference_key(comparison)
     if (kept := view.store.noise(key)) and kept["record"] in records:
         return RegisteredSd(kept["sd"], kept["seeds"], kept["of"])
     stored = [sum(view.is_stored(term.run(seed)) for seed in range(SEEDS)) for term in terms]
@@ -59,12 +59,12 @@ def _spread(comparison: Comparison, file: Sequence[Case], view: StoreView) -> Re
         if other.measure == measure and other.run(0).recipe.task == function
     }
     noise = Noise.of({n: v for n, arm in arms.items() if (v := _values(arm, view))}, of_seeds=True)
-    spread, source = noise.spread()
-    if spread is None or terms[old].run(0).recipe.arm in noise.odd:
+    found, source = noise.sd_of_difference()
+    if found is None or terms[old].run(0).recipe.arm in noise.odd:
         return None
-    kept = {"sd": spread.sd, "seeds": spread.seeds, "of": source, "record": records[old]}
+    kept = {"sd": found.sd, "seeds": found.seeds, "of": source, "record": records[old]}
     view.store.keep_noise(key, kept)
-    return replace(spread, of=source)
+    return replace(found, of=source)
 
 
 def _arm(quantity: Quantity) -> Term | None:

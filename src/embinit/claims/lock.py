@@ -1,7 +1,7 @@
 """``claims.lock``: the registration of a folder's claims, of what was fixed beforehand.
 
 The file lies next to the claims, or in a folder above them within the project. It has a line for
-each claim, for each noise floor that a margin comes from, and for each registered spread.
+each claim, for each noise floor that a margin comes from, and for each registered sd.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.pilot import noise_floor_key, spread_key
+from embinit.claims.pilot import difference_key, noise_floor_key
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
@@ -101,10 +101,10 @@ class Lock:
         """The file's name with its folder's."""
         return f"{self.path.parent.name}/{self.path.name}"
 
-    def spread(self, comparison: Comparison) -> RegisteredSd | None:
-        """The registered spread of a comparison's difference; None where none was registered."""
+    def registered_sd(self, comparison: Comparison) -> RegisteredSd | None:
+        """The registered sd of a comparison's difference; None where none was registered."""
         known = self.document["differences"]
-        entry = known.get(spread_key(comparison)) if known else None
+        entry = known.get(difference_key(comparison)) if known else None
         return None if entry is None else RegisteredSd(float(entry["sd"]), int(entry["seeds"]))
 
     def noise_floor(

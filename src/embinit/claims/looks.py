@@ -1,4 +1,4 @@
-"""Decide a claim's comparisons at its interim analyses."""
+"""Decide a claim's comparisons at its interim analyses, or looks."""
 
 from __future__ import annotations
 
@@ -22,32 +22,30 @@ def look(
 ) -> list[Decision]:
     """Decide a claim's comparisons, one interim analysis after the other.
 
-    A later look takes only the comparisons that are still open. Looking ends once the claim as a
-    whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
+    A later look takes only the comparisons that are still undecided. It ends once the claim as
+    a whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
     which finds their results. ``may_go_on`` decides whether a later look at the given runs may
-    begin; where it may not, the reason of what is still open says so.
+    begin; where it may not, the reason of what is undecided says so.
     """
     decisions: dict[int, Decision] = {}
-    for number, this_look in enumerate(looks):
-        still_open = [
+    for number, planned in enumerate(looks):
+        undecided = [
             index for index in range(len(comparisons)) if number == 0 or decisions[index].open
         ]
-        looked_at = {
-            index: comparisons[index].with_seeds(this_look.seeds) if number else comparisons[index]
-            for index in still_open
+        tested = {
+            index: comparisons[index].with_seeds(planned.seeds) if number else comparisons[index]
+            for index in undecided
         }
-        runs = [run for comparison in looked_at.values() for run in comparison.runs()]
-        if number and not (still_open and may_go_on(runs)):
-            missed = f"the interim analysis at {this_look.seeds} seeds was not reached"
-            for index in still_open:
+        runs = [run for comparison in tested.values() for run in comparison.runs()]
+        if number and not (undecided and may_go_on(runs)):
+            missed = f"the interim analysis at {planned.seeds} seeds was not reached"
+            for index in undecided:
                 reason = decisions[index].reason or missed
                 decisions[index] = replace(decisions[index], reason=reason)
             break
         ensure(runs)
-        for index, comparison in looked_at.items():
-            decisions[index] = decided(
-                comparison, lookup, alpha * this_look.share, len(comparisons)
-            )
+        for index, comparison in tested.items():
+            decisions[index] = decided(comparison, lookup, alpha * planned.share, len(comparisons))
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[index] for index in range(len(comparisons))]

@@ -1,4 +1,4 @@
-"""Which look to take next: the one that decides most claims for the time that its runs take.
+"""Which interim analysis, or look, to take next: that which decides most claims a second.
 
 Arms are shared, so a look counts for all claims whose next looks lack the same runs. Nothing is
 known of a claim before its first look. A paper's own statements come before others and before
@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.claims.comparisons import Decision
+from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import OF_THE_PAPER
 from embinit.claims.judging import Case
 from embinit.claims.looks import look
@@ -24,6 +24,7 @@ from embinit.specs import RunSpec
 from embinit.stats.interim import Look
 from embinit.stats.power import POWER_WANTED
 from embinit.stats.rule import chance_to_decide
+from embinit.stats.statements import Outcome
 
 FIRST_CHANCE = 0.5
 """The chance that a first look is taken to decide its claim."""
@@ -34,11 +35,11 @@ OWN_COUNTS = 4
 
 @dataclass(frozen=True)
 class PendingLook:
-    """The look that an open claim would take next.
+    """The look that an undecided claim would take next.
 
     ``costs`` has the runs that are not stored, with seconds of one core each, and their shares of
     what is made before them. ``chance`` is that of deciding the claim. ``expected`` has the runs of
-    the first look that decides nine times in ten, were means and spreads true, or else of its last.
+    the first look that decides nine times in ten, were means and sds true, or else of its last.
     ``is_owed``: it is taken in any case, as a first look or a control's.
     """
 
@@ -83,14 +84,14 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     decisions = look(comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
     if not lacking or any(map(session.problem, lacking)):
         return None
-    still_open = [each for each in decisions if each.open and each.outcome is not None]
-    taken = max((each.outcome.n for each in still_open if each.outcome is not None), default=0)
-    later = [each for each in looks if each.seeds > taken]
+    undecided = [(one.comparison, one.outcome) for one in decisions if one.open and one.outcome]
+    taken = max((outcome.n for _, outcome in undecided), default=0)
+    later = [planned for planned in looks if planned.seeds > taken]
     if not later:
         return None
-    chances = [_chance(still_open, each, case.alpha) for each in later]
+    chances = [_chance(undecided, planned, case.alpha) for planned in later]
     expected = next(
-        (each for each, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
+        (planned for planned, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
         later[-1],
     )
     return PendingLook(
@@ -98,32 +99,29 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
         tuple(runs),
         _costs(lacking, first, session),
         chances[0],
-        tuple(
-            run for each in still_open for run in each.comparison.with_seeds(expected.seeds).runs()
-        ),
+        tuple(run for pair, _ in undecided for run in pair.with_seeds(expected.seeds).runs()),
         is_owed=case.claim.expects is not None,
     )
 
 
-def _chance(still_open: Sequence[Decision], taken: Look, alpha: float) -> float:
-    """The chance that a look decides all that is open, were means and spreads true."""
+def _chance(undecided: Sequence[tuple[Comparison, Outcome]], taken: Look, alpha: float) -> float:
+    """The chance that a look decides all of them, were means and sds true."""
     return math.prod(
-        chance_to_decide(each.outcome, each.comparison.relation, taken.seeds, taken.share * alpha)
-        for each in still_open
-        if each.outcome is not None
+        chance_to_decide(outcome, comparison.relation, taken.seeds, taken.share * alpha)
+        for comparison, outcome in undecided
     )
 
 
 def by_decisions_per_second(looks: Sequence[PendingLook]) -> list[PendingLook]:
     """The looks in order, those first that decide most claims a second, by what is stored now."""
     by_a_run: dict[RunSpec, list[PendingLook]] = defaultdict(list)
-    shared = Counter(run for each in looks for run in each.costs)
-    for each in looks:
-        by_a_run[min(each.costs, key=shared.__getitem__)].append(each)
+    shared = Counter(run for pending in looks for run in pending.costs)
+    for pending in looks:
+        by_a_run[min(pending.costs, key=shared.__getitem__)].append(pending)
 
     def worth(taken: PendingLook) -> float:
-        near = (each for run in taken.costs for each in by_a_run[run])
-        decided = sum(each.weight for each in near if each.costs.keys() <= taken.costs.keys())
+        near = (other for run in taken.costs for other in by_a_run[run])
+        decided = sum(other.weight for other in near if other.costs.keys() <= taken.costs.keys())
         return decided / max(taken.seconds, 1e-9)
 
     return sorted(looks, key=worth, reverse=True)
@@ -144,6 +142,6 @@ def _costs(
             took.setdefault(run.without_seed(), []).append(result.seconds)
     return {
         run: statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
-        + math.fsum(each.cost / SECOND / waiting[each] for each in session.lacks(run))
+        + math.fsum(making.cost / SECOND / waiting[making] for making in session.lacks(run))
         for run in new
     }

@@ -1,6 +1,6 @@
-"""Pilot estimates on seeds that no claim uses: spreads and noise floors.
+"""Pilot estimates on seeds that no claim uses: sds of differences, and noise floors.
 
-The spread of a difference over seeds is kept under a digest of its arms' specs, weights and
+The sd of a difference over seeds is kept under a digest of its arms' specs, weights and
 measures: a setting that changes has none until it is measured again. An experiment's noise floor is
 how far apart two trainings of its baseline come out; a margin is twice that arm's standard
 deviation, which two trainings of one model exceed in one case of six. Means are not kept: nothing
@@ -50,15 +50,15 @@ def without_code(run: RunSpec) -> str:
     return canonical(replace(run, seed=0).without_seed())
 
 
-def spread_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
-    """The runs that a comparison's spread is measured on."""
+def difference_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
+    """The runs that the sd of a comparison's difference is measured on."""
     return (
         _registering(comparison.left, seeds).runs() + _registering(comparison.right, seeds).runs()
     )
 
 
-def measure_spread(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
-    """Measures a difference's spread on seeds that no claim uses; None where none varies."""
+def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
+    """Measures a difference's sd on seeds that no claim uses; None where none varies."""
     if not (comparison.left.random or comparison.right.random):
         return None
     left, right = (
@@ -75,7 +75,7 @@ def _registering(quantity: Quantity, seeds: int) -> Quantity:
     return quantity.in_role(Role.REGISTRATION).with_seeds(seeds)
 
 
-def spread_key(comparison: Comparison) -> str:
+def difference_key(comparison: Comparison) -> str:
     """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
     left, right = comparison.left, comparison.right
     if groups := [*left.parts, *right.parts]:

@@ -14,14 +14,14 @@ from embinit.stats.power import smallest_effect
 def smallest_effects(
     comparison: Comparison, looks: Sequence[Look], alpha: float
 ) -> tuple[float, ...] | None:
-    """The effect that each look shows with 90 % power, in the metric's unit, if registered."""
-    if (spread := comparison.spread) is None:
+    """The effect that each analysis shows with 90 % power, in the metric's unit, if registered."""
+    if (known_sd := comparison.known_sd) is None:
         return None
-    return tuple(smallest_effect(alpha * look.share, look.seeds, spread) for look in looks)
+    return tuple(smallest_effect(alpha * look.share, look.seeds, known_sd) for look in looks)
 
 
 def expected_seeds(comparison: Comparison, looks: Sequence[Look], alpha: float) -> int | None:
-    """The seeds of the first look that sees a difference of one margin; None without one."""
+    """The seeds of the first analysis that sees a difference of one margin; None without one."""
     effects = smallest_effects(comparison, looks, alpha) or ()
     seen = zip(looks, effects, strict=False)
     return next((look.seeds for look, effect in seen if effect <= comparison.left.margin), None)
@@ -37,10 +37,10 @@ def random_comparisons(case: Case) -> list[Comparison]:
 def expected_runs(case: Case) -> list[RunSpec]:
     """The runs that a claim takes until it is decided, were each difference as large as its margin.
 
-    A control, and a claim of which nothing is foreseen, are taken to end with their first look.
+    A control, and a claim of which nothing is foreseen, are taken to end with their first analysis.
     """
     runs, every = case.runs(), random_comparisons(case)
-    known = [pair for pair in every if pair.spread is not None and pair.left.margin]
+    known = [pair for pair in every if pair.known_sd is not None and pair.left.margin]
     if case.claim.expects is None and known:
         looks = case.looks()
         last = looks[-1].seeds

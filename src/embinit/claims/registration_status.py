@@ -91,7 +91,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     found = []
     before, after = registered.get("states", []), now["states"]
     if [state["says"] for state in before] != [state["says"] for state in after]:
-        found.append(f"it states {_says(after)}, registered was {_says(before)}")
+        found.append(f"it states {_quoted(after)}, registered was {_quoted(before)}")
     else:
         for old, new in zip(before, after, strict=True):
             for name in ("margin", "measure"):
@@ -118,7 +118,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _says(states: Iterable[Mapping[str, Any]]) -> str:
+def _quoted(states: Iterable[Mapping[str, Any]]) -> str:
     return " and ".join(f"'{state['says']}'" for state in states)
 
 
@@ -138,18 +138,18 @@ def _stated(comparison: Comparison) -> dict[str, Any]:
 
 
 def _moved(case: Case) -> list[str]:
-    """The spreads of a claim that are others than its lock has so far, in words."""
+    """The sds of a claim that are others than its lock has so far, in words."""
     assert case.lock is not None
-    pairs = [(pair, pair.spread, case.lock.spread(pair)) for pair in case.comparisons]
+    pairs = [(pair, pair.known_sd, case.lock.registered_sd(pair)) for pair in case.comparisons]
     return [
-        f"{pair}: standard deviation {_told(now)}, registered was {_told(known)}"
+        f"{pair}: standard deviation {_in_words(now)}, registered was {_in_words(known)}"
         for pair, now, known in pairs
         if now not in (None, known)
     ]
 
 
-def _told(spread: RegisteredSd | None) -> str:
-    return "none" if spread is None else f"{spread.sd:g} over {spread.seeds} seeds"
+def _in_words(sd: RegisteredSd | None) -> str:
+    return "none" if sd is None else f"{sd.sd:g} over {sd.seeds} seeds"
 
 
 def _arms(quantity: Quantity) -> list[object]:

@@ -93,10 +93,10 @@ def stated_by(
     """The claim of a test with the fixture, or its control; ``home`` is its file, in dots."""
     *classes, own = name.split(".")
     words = own.removeprefix("test_").replace("_", " ").strip()
-    says = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
+    statement = (inspect.getdoc(test) or words[:1].upper() + words[1:]).splitlines()[0]
     return SeedsClaim(
         f"{home}/{NAME}/{'.'.join([*classes, words.replace(' ', '-')])}",
-        says.rstrip("."),
+        statement.rstrip("."),
         family=Family(f"{home}/{NAME}", says=f"Claims of {home}"),
         experiments=on_seeds,
         expects=expects,

@@ -31,7 +31,7 @@ def mismatch(value: Any, schema: Mapping[str, Any]) -> str:
         error = error.context[0]  # of several forms, why the first does not fit
     if error is None:
         return ""
-    place = "".join(f"/{each}" for each in error.absolute_path) or "/"
+    place = "".join(f"/{part}" for part in error.absolute_path) or "/"
     return f"{place}: {_short(error.message)}"
 
 
@@ -46,11 +46,11 @@ def _opened(schema: Any) -> Any:
     """A schema without its ban on further fields."""
     if isinstance(schema, dict):
         return {
-            name: _opened(each)
-            for name, each in schema.items()
-            if not (name == "additionalProperties" and each is False)
+            name: _opened(part)
+            for name, part in schema.items()
+            if not (name == "additionalProperties" and part is False)
         }
-    return [_opened(each) for each in schema] if isinstance(schema, list) else schema
+    return [_opened(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _short(message: str, most: int = 160) -> str:

@@ -14,24 +14,24 @@ from embinit.registry import Named, Registry, unknown
 
 T = TypeVar("T")
 
-ANY_WORLD = "any"
+ANY_DRAW = "any"
 """The number of the draw in a name that has another draw for each seed."""
 
 
-def at_world(name: str, world: int | str) -> str:
+def at_world(name: str, draw: int | str) -> str:
     """The name of an entry on a draw; draw 0 has no number."""
-    return f"{name}@{world}" if world else name
+    return f"{name}@{draw}" if draw else name
 
 
 def split_world(name: str) -> tuple[str, int]:
     """The name and the draw of an ``at_world`` name; draw 0 without a number."""
-    base, _, world = name.partition("@")
-    if world == ANY_WORLD:
+    base, _, draw = name.partition("@")
+    if draw == ANY_DRAW:
         return base, 0
-    return (base, int(world)) if _WORLD.fullmatch(world) else (name, 0)
+    return (base, int(draw)) if _NUMBER.fullmatch(draw) else (name, 0)
 
 
-_WORLD = re.compile("[1-9][0-9]{0,8}")
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
 class NamedDraws(Named[T]):
@@ -53,11 +53,11 @@ class DrawRegistry(Registry[T]):
 
 
 def _on_draw(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
-    base, sign, world = name.partition("@")
+    base, sign, draw = name.partition("@")
     if not sign or base not in known:
         raise unknown(noun, name, known)
     in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
-    if in_world is None or not _WORLD.fullmatch(world):
+    if in_world is None or not _NUMBER.fullmatch(draw):
         mend = "it has none" if in_world is None else "give a number from 1 to 999999999"
-        raise InputError(f"{noun} {base!r} has no data draw {world!r}: {mend}; name {base!r}")
-    return in_world(int(world))
+        raise InputError(f"{noun} {base!r} has no data draw {draw!r}: {mend}; name {base!r}")
+    return in_world(int(draw))

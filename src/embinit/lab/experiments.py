@@ -30,7 +30,7 @@ class ModelExperiment(Experiment):
     trained: bool = True
     sigma: float | None = None  # what every arm's table is standardised to
     table_rate: float = 1.0  # multiplies the learning rate for the tables
-    worlds: range | None = None  # one a seed; None where all share text and vectors
+    data_draws: range | None = None  # one a seed; None where all share text and vectors
     claims_from: int = 0  # the first seed, behind those whose results are known
 
     quantity = InitQuantity
@@ -43,8 +43,8 @@ class ModelExperiment(Experiment):
     @property
     def replicates(self) -> str:
         """What varies from seed to seed besides the random streams, and which seeds they are."""
-        if self.worlds is not None:
-            return f"worlds from {self.worlds[0]} on"
+        if self.data_draws is not None:
+            return f"worlds from {self.data_draws[0]} on"
         return f"numbers from {self.claims_from} on" if self.claims_from else ""
 
     def run(self, init: str, index: int, role: Role = Role.CLAIM) -> RunSpec[ModelRecipe]:
@@ -52,8 +52,8 @@ class ModelExperiment(Experiment):
         source = self.source if INITS[init].needs_source else None
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
-        if self.worlds is not None:
-            recipe = recipe.in_world(draw_of(index, role, self.worlds))
+        if self.data_draws is not None:
+            recipe = recipe.in_world(draw_of(index, role, self.data_draws))
         first = 0 if Role.REGISTRATION in role else self.claims_from
         return RunSpec(recipe, first + role.seed(index))
 
@@ -82,7 +82,7 @@ class ModelExperiment(Experiment):
         model = self.model
         if model is None or model.table_width == width or model.input_width is not None:
             return self
-        heads = max(each for each in range(1, model.heads + 1) if width % each == 0)
+        heads = max(heads for heads in range(1, model.heads + 1) if width % heads == 0)
         return self.with_model(f"{width} wide", dim=width, heads=heads)
 
     def without_positions(self) -> Self:
@@ -122,21 +122,21 @@ def draw_of(index: int, role: Role, claiming: range) -> int:
     return draws[index]
 
 
-def worlds_of(text: str) -> range:
-    """The worlds that an option names, as 9003 or 9003-9009; InputError if it names none."""
+def draws_named(text: str) -> range:
+    """The data draws that an option names, as 9003 or 9003-9009; InputError if it names none."""
     match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
-    worlds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
-    if not worlds:
+    draws = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not draws:
         raise InputError(
             f"{text!r} is no number of a data draw; write 9003, or 9003-9009 for several"
         )
-    return worlds
+    return draws
 
 
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:
     if spec is None:
         raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
-    known = [each.name for each in fields(spec)]
+    known = [field.name for field in fields(spec)]
     for name in changes:
         if name not in known:
             raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")

@@ -30,12 +30,12 @@ def task_accuracy(role: str) -> Measure:
 
 def task_transfer(role: str) -> Measure:
     """The accuracy on a task's test in a language that it was not fine-tuned in."""
-    says = f"{role} accuracy in the other language"
-    return _of_task(f"{role}_test", says, f"{role}_test_accuracy")
+    words = f"{role} accuracy in the other language"
+    return _of_task(f"{role}_test", words, f"{role}_test_accuracy")
 
 
-def _of_task(name: str, says: str, curve: str) -> Measure:
-    return Measure(name, "% accuracy", says, "up", curve=curve, repeated=f"{name}_by_time")
+def _of_task(name: str, words: str, curve: str) -> Measure:
+    return Measure(name, "% accuracy", words, "up", curve=curve, repeated=f"{name}_by_time")
 
 
 def _perplexity(result: RunResult) -> float | None:

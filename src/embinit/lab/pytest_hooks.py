@@ -14,7 +14,7 @@ from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import CLAIMING, SETS
 from embinit.lab.draws import split_world
-from embinit.lab.experiments import ModelExperiment, worlds_of
+from embinit.lab.experiments import ModelExperiment, draws_named
 from embinit.options import WORLDS
 from embinit.registry import nearest
 from embinit.specs import RunSpec
@@ -24,51 +24,51 @@ if TYPE_CHECKING:
 
 
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
-    """The sources that ``--embinit-source`` names; InputError if they or the worlds are no good."""
-    _worlds(config)
+    """The sources that ``--embinit-source`` names; InputError if they or the draws are no good."""
+    _draws(config)
     given = config.getoption("embinit_source")
     if not given:
         return ()
     from embinit.lab.data.sources import named_source
 
-    return [named_source(each) for each in given]
+    return [named_source(text) for text in given]
 
 
-def _worlds(config: pytest.Config) -> range | None:
-    """The worlds that the setting ``embinit_worlds`` names; InputError if they aren't free."""
+def _draws(config: pytest.Config) -> range | None:
+    """The data draws that ``embinit_worlds`` names; InputError if they aren't free."""
     given: str = config.getini(WORLDS)
     if not given:
         return None
     try:
-        worlds = worlds_of(given)
+        draws = draws_named(given)
     except InputError as error:
         raise InputError(f"{WORLDS} {error}") from None
     # A single number is the first of as many as claims have.
-    worlds = worlds if "-" in given else range(worlds[0], worlds[0] + len(CLAIMING))
+    draws = draws if "-" in given else range(draws[0], draws[0] + len(CLAIMING))
     for name, kept in SETS.items():
-        if kept is not CLAIMING and max(kept[0], worlds[0]) <= min(kept[-1], worlds[-1]):
+        if kept is not CLAIMING and max(kept[0], draws[0]) <= min(kept[-1], draws[-1]):
             raise InputError(
                 f"{WORLDS} {given}: {kept[0]} to {kept[-1]} are the data draws of {name}, on "
                 "which no claim is judged; name others, such as 9000-9019"
             )
-    if len(worlds) < 2:
+    if len(draws) < 2:
         raise InputError(f"{WORLDS} {given}: a paired test needs at least 2 data draws")
-    return worlds
+    return draws
 
 
 def pytest_embinit_experiment(
     config: pytest.Config, experiment: Experiment, data_dir: Path | None
 ) -> Experiment | None:
-    """The experiment as wide as the vectors named for its source, and on the worlds named."""
+    """The experiment as wide as the vectors named for its source, on the data draws named."""
     if not isinstance(experiment, ModelExperiment):
         return None
-    worlds, changed = _worlds(config), experiment
-    if worlds is not None and experiment.worlds is not None:
-        most = min(experiment.most_seeds or experiment.seeds, len(worlds))
+    draws, changed = _draws(config), experiment
+    if draws is not None and experiment.data_draws is not None:
+        most = min(experiment.most_seeds or experiment.seeds, len(draws))
         seeds = min(experiment.seeds, most)
-        changed = replace(experiment, worlds=worlds, seeds=seeds, most_seeds=most)
+        changed = replace(experiment, data_draws=draws, seeds=seeds, most_seeds=most)
     given = pytest_embinit_definitions(config)
-    if experiment.model is None or experiment.source not in [each.name for each in given]:
+    if experiment.model is None or experiment.source not in [source.name for source in given]:
         return changed
     from embinit.lab.data.sources import SOURCES
 
@@ -87,12 +87,12 @@ def pytest_embinit_collected(
     wanted: Sequence[RunSpec],
     problem: Callable[[RunSpec], str | None],
 ) -> None:
-    """Makes tables of worlds that are missing; UsageError for worlds and sources no claim reads.
+    """Makes tables of draws that are missing; UsageError for draws and sources no claim reads.
 
     A named source that is broken further down is a UsageError too, and not missing data (NOT RUN).
     """
-    drawn = any(getattr(case.experiment, "worlds", None) is not None for case in cases)
-    if _worlds(config) is not None and not drawn:
+    drawn = any(getattr(case.experiment, "data_draws", None) is not None for case in cases)
+    if _draws(config) is not None and not drawn:
         raise pytest.UsageError(
             f"{WORLDS} {config.getini(WORLDS)}: no claim here has a "
             "data draw for each seed; leave it out"
@@ -109,16 +109,16 @@ def pytest_embinit_collected(
 
     runs = (run for case in cases for run in case.runs())
     read = {name for run in runs if (name := run.recipe.columns.get("source"))}
-    for each in given:
-        if each.name not in read and is_named_here(each.name):
+    for source in given:
+        if source.name not in read and is_named_here(source.name):
             raise pytest.UsageError(
-                f"--embinit-source {each.name}=…: no claim reads a source {each.name!r}: "
-                f"{nearest(each.name, read)}they read {', '.join(sorted(read)) or 'none'}"
+                f"--embinit-source {source.name}=…: no claim reads a source {source.name!r}: "
+                f"{nearest(source.name, read)}they read {', '.join(sorted(read)) or 'none'}"
             )
-    for told in filter(None, map(problem, wanted)):
-        for each in given:
-            if str(each.path) in told:
-                raise pytest.UsageError(f"--embinit-source {each.name}={each.path}: {told}")
+    for why in filter(None, map(problem, wanted)):
+        for source in given:
+            if str(source.path) in why:
+                raise pytest.UsageError(f"--embinit-source {source.name}={source.path}: {why}")
 
 
 def _make_tables(wanted: Iterable[RunSpec]) -> None:

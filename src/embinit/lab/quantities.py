@@ -73,7 +73,7 @@ class RankCorrelation(Quantity):
 
         ratios, losses = [], []
         for arm, base in self.parts:
-            sigma, usual = (each.measured_by("sigma").value(index, lookup) for each in (arm, base))
+            sigma, usual = (side.measured_by("sigma").value(index, lookup) for side in (arm, base))
             score, best = arm.value(index, lookup), base.value(index, lookup)
             if sigma is None or not usual or score is None or best is None:
                 return None

@@ -18,12 +18,12 @@ from embinit.claims.judging import Case, read
 from embinit.claims.lock import Lock
 from embinit.claims.pilot import (
     code_of,
+    difference_key,
+    difference_runs,
     measure_noise_floor,
-    measure_spread,
+    measure_sd,
     noise_floor_key,
     noise_floor_runs,
-    spread_key,
-    spread_runs,
 )
 from embinit.claims.registration_status import named, registered
 from embinit.errors import InputError, counted, printable
@@ -62,13 +62,13 @@ class Registering:
             run
             for comparison in case.comparisons
             if self._kept(case, comparison) is None
-            for run in spread_runs(comparison, self._seeds)
+            for run in difference_runs(comparison, self._seeds)
         ]
         return list(dict.fromkeys(runs))
 
     def _kept(self, case: Case, comparison: Comparison) -> RegisteredSd | None:
         """The registered spread that stays: it is measured anew on more seeds alone; or None."""
-        known = _lock(case).spread(comparison)
+        known = _lock(case).registered_sd(comparison)
         return known if known is not None and known.seeds >= (self._seeds or 0) else None
 
     def _noise_floors(self, case: Case) -> list[tuple[Measure, NoiseFloor]]:
@@ -111,7 +111,7 @@ class Registering:
         for comparison in case.comparisons:
             spread = self._kept(case, comparison)
             if spread is None:
-                spread = measure_spread(comparison, seeds, session.result)
+                spread = measure_sd(comparison, seeds, session.result)
                 if spread is not None:
                     entry = {
                         "tier": case.experiment.tier,
@@ -121,8 +121,8 @@ class Registering:
                         "sd": spread.sd,
                         "seeds": spread.seeds,
                     }
-                    self._note(case, "differences", spread_key(comparison), entry)
-            comparisons.append(replace(comparison, spread=spread))
+                    self._note(case, "differences", difference_key(comparison), entry)
+            comparisons.append(replace(comparison, known_sd=spread))
         return replace(case, comparisons=tuple(comparisons))
 
     def _measure_noise_floors(

@@ -29,7 +29,7 @@ def learning_curves(
                 arms.setdefault(arm, {})[key] = result
     if len(arms) > MOST_ARMS:
         return None
-    measures = sorted((MEASURES[name] for name in MEASURES), key=lambda each: each.better != "up")
+    measures = sorted((MEASURES[name] for name in MEASURES), key=lambda one: one.better != "up")
     names = [measure.curve for measure in measures if measure.curve is not None]
     seen = [(label, [run.curves for run in runs.values()]) for (label, _), runs in arms.items()]
 
@@ -38,5 +38,5 @@ def learning_curves(
 
     name = max(names, key=having)
     return curves(
-        name, [(label, [each.get(name, ()) for each in of_arm]) for label, of_arm in seen]
+        name, [(label, [curves.get(name, ()) for curves in of_arm]) for label, of_arm in seen]
     )

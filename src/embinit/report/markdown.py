@@ -53,10 +53,10 @@ def as_markdown(
     if wrong:
         lines += ["**Not in order:**", "", *_items(wrong), ""]
     if skipped := document.get("skipped", ()):
-        items = [f"{each.get('id', each.get('nodeid'))}: {each.get('reason')}" for each in skipped]
+        items = [f"{test.get('id', test.get('nodeid'))}: {test.get('reason')}" for test in skipped]
         lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]
     if since is not None:
-        others = [str(each) for each in since.changes if not fail_on.includes(each)]
+        others = [str(change) for change in since.changes if not fail_on.includes(change)]
         title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
         lines += [*title, *_items(others), "", since.in_words, ""]
     if tables([document]):
@@ -68,8 +68,8 @@ def as_markdown(
     lines.append(_plain(f"{trained}; {where}; {numbers.duration(session['wall_seconds'])}."))
     for note in session.get("notes", ()):
         lines += ["", _plain(note)]
-    for each in session.get("locks", ()):
-        lines += ["", _plain(f"Registered in {each['lock']}, {each['digest']}.")]
+    for lock in session.get("locks", ()):
+        lines += ["", _plain(f"Registered in {lock['lock']}, {lock['digest']}.")]
     text = "\n".join(lines) + "\n"
     if len(text.encode()) > LARGEST:
         return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
@@ -85,12 +85,12 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
         lines += [f"**{_plain(table.short if short else table.citation)}**", ""]
         lines += [f"| finding | {columns} |"]
         lines += [f"|{'---|' * (len(table.columns) + 1)}"]
-        for says, cells in table.rows:
+        for title, cells in table.rows:
             outcomes = [
                 in_words(cell) if short or cell is None else _with_numbers(cell, claims[number])
                 for cell, (number, _) in zip(cells, table.columns, strict=True)
             ]
-            lines.append(f"| {' | '.join(map(_plain, [says, *outcomes]))} |")
+            lines.append(f"| {' | '.join(map(_plain, [title, *outcomes]))} |")
         lines.append("")
     return "\n".join(
         lines or ["No paper here names findings; name one verdicts.json to see its claims."]
@@ -112,12 +112,12 @@ def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """The claims as tables by family: open where they are few, folded where they are many."""
     lines = []
-    for says, entries in by_family(claims).items():
+    for statement, entries in by_family(claims).items():
         if len(claims) <= OPEN_UP_TO:
-            lines += [f"**{_plain(says)}**", "", *_table(entries), ""]
+            lines += [f"**{_plain(statement)}**", "", *_table(entries), ""]
         else:
             # A line of HTML is no Markdown, so its backslashes would be shown.
-            summary = f"<summary>{_in_html(f'{says}: {_tally(entries)}')}</summary>"
+            summary = f"<summary>{_in_html(f'{statement}: {_tally(entries)}')}</summary>"
             lines += [f"<details>{summary}", "", *_table(entries), "", "</details>", ""]
     return lines
 
@@ -134,12 +134,12 @@ def _table(entries: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _row(claim: Mapping[str, Any]) -> str:
-    says = _plain(claim["statement"])
+    text = _plain(claim["statement"])
     where = claim["experiment"] or claim["task"]
     if where:
-        says += f" ({_plain(where)})"
+        text += f" ({_plain(where)})"
     verdict = claim["verdict"]
-    cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([says, *map(_plain, notes(claim))])]
+    cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([text, *map(_plain, notes(claim))])]
     shown = deciding(claim)
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"

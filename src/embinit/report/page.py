@@ -74,8 +74,8 @@ class Session:
         """Each family's statement with its claims, without controls."""
         claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
         return [
-            (says, [self.cards[claim["id"]] for claim in of_family])
-            for says, of_family in verdicts.by_family(claims).items()
+            (statement, [self.cards[claim["id"]] for claim in of_family])
+            for statement, of_family in verdicts.by_family(claims).items()
         ]
 
     @property
@@ -91,8 +91,8 @@ class Session:
             claim = self.cards[name].claim
             if (one := verdicts.deciding(claim)) is not None:
                 line = charts.line_of(len(shown), one, claim["verdict"])
-                says = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
-                shown += [] if line is None else [(says, line)]
+                text = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
+                shown += [] if line is None else [(text, line)]
         return shown
 
     def examples(self, finding: Mapping[str, Any]) -> list[Card]:
@@ -184,7 +184,7 @@ def _variables(
         for number, document in enumerate(documents)
     ]
     tables = summary.tables(documents)
-    audits = {audit["id"]: audit for each in documents for audit in each.get("audits", ())}
+    audits = {audit["id"]: audit for document in documents for audit in document.get("audits", ())}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "sessions": sessions,
@@ -195,7 +195,7 @@ def _variables(
         "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim["as_expected"] is False],
-        "lacking": [each for document in documents for each in unfinished(document)],
+        "lacking": [lack for document in documents for lack in unfinished(document)],
         # Once each, those that disagree first.
         "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
     }

@@ -119,13 +119,13 @@ def in_words(finding: Entry | None) -> str:
 
 def totals(summary: Entry) -> list[str]:
     """The counts of claims, controls and audits in words."""
-    told = [", ".join(f"{number} {name}" for name, number in summary["verdicts"].items())]
-    told += [f"{number} of the SUPPORTED {words}" for words, number in summary["qualified"].items()]
-    told.append(controls_in_words(summary["controls"]))
+    texts = [", ".join(f"{number} {name}" for name, number in summary["verdicts"].items())]
+    texts += [f"{count} of the SUPPORTED {words}" for words, count in summary["qualified"].items()]
+    texts.append(controls_in_words(summary["controls"]))
     if checked := sum(summary["audits"].values()):
         consistent = summary["audits"]["CONSISTENT"]
-        told.append(f"{consistent} of {checked} checks of the papers' printed numbers agree")
-    return told
+        texts.append(f"{consistent} of {checked} checks of the papers' printed numbers agree")
+    return texts
 
 
 def controls_in_words(controls: Mapping[str, int]) -> str:
@@ -180,17 +180,17 @@ def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    papers = {each["key"]: each for each in document["session"].get("papers", ())}
+    papers = {paper["key"]: paper for paper in document["session"].get("papers", ())}
     for key, _ in Counter(entry["paper"] for entry in claims).most_common():
         of_paper = [entry for entry in claims if entry["paper"] == key]
         paper = papers.get(key, {})
-        for each in paper.get("findings") or _by_statement(of_paper):
-            counted = [entry for entry in of_paper if statement_of(entry) in each["claims"]]
+        for finding in paper.get("findings") or _by_statement(of_paper):
+            counted = [entry for entry in of_paper if statement_of(entry) in finding["claims"]]
             if counted:
                 verdicts, middle = _verdicts(counted), _middle(counted)
                 yield {
                     "paper": key,
-                    "says": each["says"],
+                    "says": finding["says"],
                     "named": bool(paper.get("findings")),
                     "data": _data(document["session"]["tier"], paper),
                     "outcome": outcome(verdicts, sum(map(allows_print, counted))),
@@ -208,8 +208,8 @@ def statement_of(entry: Entry) -> str:
 def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
     """Each claim as a finding, over all its settings, for a paper that names none."""
     ordered = sorted(claims, key=lambda entry: family_rank(entry["family"]))
-    says = {statement_of(entry): entry["statement"] for entry in ordered}
-    return [{"says": text, "claims": [name]} for name, text in says.items()]
+    statements = {statement_of(entry): entry["statement"] for entry in ordered}
+    return [{"says": text, "claims": [name]} for name, text in statements.items()]
 
 
 def _data(tier: str, paper: Entry) -> str:
@@ -249,7 +249,7 @@ class Table:
 
 def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
     """The findings of all papers that name some, merged by titles."""
-    named = [[one for one in each["summary"]["findings"] if one["named"]] for each in documents]
+    named = [[one for one in report["summary"]["findings"] if one["named"]] for report in documents]
     kinds = [findings[0]["data"] if findings else "" for findings in named]
     tiers = [f"{document['session']['tier']} tier" for document in documents]
     # The tier is named where the kind of data is unknown, or that of several documents.
@@ -270,8 +270,8 @@ def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
         paper = next((one for one in known if one["key"] == key), unknown)
         columns = sorted({number for _, number in cells})
         rows = (
-            (says, tuple(cells.get((says, number)) for number in columns))
-            for says in dict.fromkeys(says for says, _ in cells)
+            (title, tuple(cells.get((title, number)) for number in columns))
+            for title in dict.fromkeys(title for title, _ in cells)
         )
         headed = tuple((number, names[number]) for number in columns)
         found.append(Table(paper["citation"], paper["short"], headed, tuple(rows)))
@@ -284,10 +284,10 @@ def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
     ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
     groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
     for table in every:
-        for says, cells in table.rows:
+        for title, cells in table.rows:
             found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
             for kind, titles in groups.items():
                 word = cell["outcome"] if (cell := found.get(kind)) else NOT_RUN
                 name = next(name for name in LISTS if word in LISTS[name])
-                titles[name].append(f"{says} ({MIXED})" if word == MIXED else says)
+                titles[name].append(f"{title} ({MIXED})" if word == MIXED else title)
     return groups

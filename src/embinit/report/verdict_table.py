@@ -63,7 +63,7 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
     lines += _reasons(document, styled)
     for table in tables([document]):
         lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
-        lines += [clean(f"{says}: {in_words(cells[0])}") for says, cells in table.rows]
+        lines += [clean(f"{title}: {in_words(cells[0])}") for title, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
     total = clean("; ".join(totals(document["summary"])))
     wrapped = textwrap.wrap(total, width) if width else [total]

@@ -151,7 +151,7 @@ def judge(
             tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
             for name in (arm, base)
         ]
-        spread, source = known(pairs).spread(arm, base)
+        spread, source = known(pairs).sd_of_difference(arm, base)
         small, large = sorted(map(max, values))
         if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
@@ -232,7 +232,7 @@ def _compared(
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
     values, against = sides
     tested = (values, against, relation, level, plan.margin)
-    found = compare(*tested, spread=spread, pairing=pairing, leave_one_out=spread is None)
+    found = compare(*tested, known_sd=spread, pairing=pairing, leave_one_out=spread is None)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     low, high = found.interval

@@ -105,7 +105,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
     """The noise alone: the smallest difference that a few runs show, and the runs for a margin."""
-    spread, source = noise.spread(NOISE)
+    spread, source = noise.sd_of_difference(NOISE)
     if spread is None:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share = plan.share(1)

@@ -19,20 +19,20 @@ from embinit.errors import InputError
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a claim; its level is ``share`` times the claim's alpha."""
+    """An interim analysis of a claim, a look; its level is ``share`` times the claim's alpha."""
 
     seeds: int
     share: float
 
 
 def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
-    """The looks at a claim, in order; ``alpha`` is the claim's share of its family's."""
+    """The interim analyses of a claim, in order; ``alpha`` is the claim's share of its family's."""
     counts = seeds_of_looks(first, most)
     return tuple(map(Look, counts, _shares(counts, alpha)))
 
 
 def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
-    """The seeds of each look: twice as many each time, up to ``most`` (else a single look)."""
+    """The seeds of each analysis: twice as many each time, up to ``most`` (else a single one)."""
     if most is not None and most < first:
         raise InputError(
             f"at most {most} seeds, but the first interim analysis takes {first}; allow as many"

@@ -54,7 +54,7 @@ class Noise(NamedTuple):
         together = np.sum(pooled, axis=0) if of_seeds and pooled else None
         return cls(values, squares, degrees, alike, odd, together)
 
-    def spread(self, *compared: str) -> tuple[RegisteredSd | None, str]:
+    def sd_of_difference(self, *compared: str) -> tuple[RegisteredSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
 
         None where it isn't known. The text says where it is from, or why there is none.
@@ -86,16 +86,16 @@ class Noise(NamedTuple):
 
 
 def unless_odd(
-    spread: RegisteredSd | None, left: Sequence[float], right: Sequence[float]
+    known_sd: RegisteredSd | None, left: Sequence[float], right: Sequence[float]
 ) -> RegisteredSd | None:
     """What other arms show, unless a new arm's differences vary more or less (F-test)."""
     from scipy import special
 
-    if spread is None or not spread.of:
-        return spread
-    ratio = float(np.var(np.subtract(left, right), ddof=1)) / spread.sd**2
-    above = float(special.fdtrc(len(left) - 1, spread.degrees, ratio))
-    return spread if min(above, 1 - above) >= ALIKE else None
+    if known_sd is None or not known_sd.of:
+        return known_sd
+    ratio = float(np.var(np.subtract(left, right), ddof=1)) / known_sd.sd**2
+    above = float(special.fdtrc(len(left) - 1, known_sd.degrees, ratio))
+    return known_sd if min(above, 1 - above) >= ALIKE else None
 
 
 def _odd(

@@ -85,24 +85,24 @@ def seeds_for(effect: float, alpha: float, registered: int = 0, samples: int = 1
     return low
 
 
-def smallest_effect(alpha: float, n: int, spread: RegisteredSd, samples: int = 1) -> float:
+def smallest_effect(alpha: float, n: int, known_sd: RegisteredSd, samples: int = 1) -> float:
     """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit."""
     from scipy import special
 
     if samples == 1 and n <= SIMULATED:
-        effect = _effects_shown(n, alpha, spread.degrees)[math.ceil(POWER_WANTED * DRAWS) - 1]
-        return float(effect) * spread.sd
-    degrees = samples * (n - 1) + spread.degrees
+        effect = _effects_shown(n, alpha, known_sd.degrees)[math.ceil(POWER_WANTED * DRAWS) - 1]
+        return float(effect) * known_sd.sd
+    degrees = samples * (n - 1) + known_sd.degrees
     bound = -float(special.stdtrit(degrees, alpha))
     middle = float(special.nctdtrinc(degrees, 1 - POWER_WANTED, bound))
-    return middle / math.sqrt(n) * spread.sd
+    return middle / math.sqrt(n) * known_sd.sd
 
 
-def unknown_after(alpha: float, n: int, spread: RegisteredSd) -> float:
+def unknown_after(alpha: float, n: int, known_sd: RegisteredSd) -> float:
     """Half of the interval that ``n`` seeds leave, in the metric's unit."""
     from scipy import special
 
-    return -float(special.stdtrit(n - 1 + spread.degrees, alpha)) * spread.sd / math.sqrt(n)
+    return -float(special.stdtrit(n - 1 + known_sd.degrees, alpha)) * known_sd.sd / math.sqrt(n)
 
 
 def rounded_up(value: float) -> float:

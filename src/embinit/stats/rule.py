@@ -32,7 +32,7 @@ def compare(
     margin: float = 0.0,
     random: bool = True,
     alpha_against: float | None = None,
-    spread: RegisteredSd | None = None,
+    known_sd: RegisteredSd | None = None,
     pairing: Pairing = Pairing.BY_SEED,
     leave_one_out: bool = True,
 ) -> Outcome:
@@ -41,15 +41,15 @@ def compare(
     At ``alpha`` the statement is SUPPORTED, at ``alpha_against`` (by default the same) REFUTED or
     has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
     ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
-    depend on the seed, even if all differences are equal. Without pairs a registered ``spread`` is
+    depend on the seed, even if all differences are equal. Without pairs a ``known_sd`` is
     that of the difference of two runs. ``leave_one_out`` is rule 4. InputError for
     too few values, pairs of different lengths, or a value that is not finite.
     """
     first, second = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
     _check(first, second, pairing)
     against = alpha if alpha_against is None else alpha_against
-    spread = spread if random else None
-    whole = _estimate(first, second, spread, pairing)
+    known_sd = known_sd if random else None
+    whole = _estimate(first, second, known_sd, pairing)
     counted = first if pairing is Pairing.AGAINST_NOISE else min(first, second, key=len)
     n, level = len(counted), 1 - 2 * alpha
     size = first - second if pairing is Pairing.BY_SEED else np.concatenate([first, second])
@@ -60,7 +60,7 @@ def compare(
         return Outcome(Verdict.UNDECIDED, n, whole.mean, endless, level, margin, 1.0, 1.0)
     verdict, hangs_on, tested = Verdict.UNDECIDED, None, (relation, margin, alpha, against)
     for found in whole.shown(*tested):
-        rests = _without_each(first, second, spread, pairing) if leave_one_out else ()
+        rests = _without_each(first, second, known_sd, pairing) if leave_one_out else ()
         odd = next((place for place, rest in rests if found not in rest.shown(*tested)), None)
         if odd is None:
             verdict, hangs_on = found, None
@@ -68,7 +68,7 @@ def compare(
         hangs_on = odd if hangs_on is None else hangs_on
     needed = None
     if verdict is Verdict.UNDECIDED:
-        registered = 0 if spread is None else spread.degrees
+        registered = 0 if known_sd is None else known_sd.degrees
         samples = 1 if pairing is Pairing.BY_SEED else 2
         effect = depth(whole.mean, relation, margin) / whole.sd
         needed = seeds_for(effect, alpha, registered, samples)
@@ -86,7 +86,7 @@ def compare(
         no_effect,
         needed,
         sd=whole.sd,
-        spread=spread,
+        known_sd=known_sd,
         hangs_on=hangs_on,
     )
 
@@ -186,9 +186,9 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(
-    left: np.ndarray, right: np.ndarray, spread: RegisteredSd | None, pairing: Pairing
+    left: np.ndarray, right: np.ndarray, known_sd: RegisteredSd | None, pairing: Pairing
 ) -> _Estimate:
-    known = (0, 0.0) if spread is None else (spread.degrees, spread.sd**2)
+    known = (0, 0.0) if known_sd is None else (known_sd.degrees, known_sd.sd**2)
     if pairing is Pairing.BY_SEED:
         differences = left - right
         mean, own = float(np.mean(differences)), _Moments.of(differences)
@@ -245,19 +245,19 @@ def _unpaired(
 
 
 def _without_each(
-    left: np.ndarray, right: np.ndarray, spread: RegisteredSd | None, pairing: Pairing
+    left: np.ndarray, right: np.ndarray, known_sd: RegisteredSd | None, pairing: Pairing
 ) -> Iterator[tuple[int, _Estimate]]:
     """The estimates without each value of three or more; noise of before keeps all of its own."""
     if pairing is Pairing.BY_SEED:
         for index in range(len(left) if len(left) >= 3 else 0):
             rest = np.delete(left, index), np.delete(right, index)
-            yield index, _estimate(*rest, spread, pairing)
+            yield index, _estimate(*rest, known_sd, pairing)
         return
     for index in range(len(left) if len(left) >= 3 else 0):
-        yield index, _estimate(np.delete(left, index), right, spread, pairing)
+        yield index, _estimate(np.delete(left, index), right, known_sd, pairing)
     if pairing is not Pairing.AGAINST_NOISE and len(right) >= 3:
         for index in range(len(right)):
-            yield len(left) + index, _estimate(left, np.delete(right, index), spread, pairing)
+            yield len(left) + index, _estimate(left, np.delete(right, index), known_sd, pairing)
 
 
 def depth(mean: float, relation: Relation, margin: float) -> float:
@@ -287,5 +287,5 @@ def chance_to_support(
 def _chance(outcome: Outcome, inner: float, n: float, alpha: float, samples: int = 1) -> float:
     if outcome.sd <= 0:
         return 0.0
-    registered = 0 if outcome.spread is None else outcome.spread.degrees
+    registered = 0 if outcome.known_sd is None else outcome.known_sd.degrees
     return power(inner / outcome.sd, n, alpha, registered, samples)

@@ -99,7 +99,7 @@ class Pairing(StrEnum):
     BY_SEED = "by seed"
     NONE = "none"
     AGAINST_NOISE = "against noise"
-    """Nothing, and the right side's values are those that the registered spread comes from."""
+    """Nothing, and the right side's values are those that the known sd comes from."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Outcome:
     it. ``seeds_needed`` would decide with 90 % power if mean and deviation were true (None over
     1000).
 
-    ``sd`` is that of the differences, pooled with the registered one (``spread``); 0 where they do
+    ``sd`` is that of the differences, pooled with the ``known_sd`` if there is one; 0 where they do
     not vary. ``hangs_on`` is the index of the value (left's, then right's without pairs) without
     which the decision would change: that leaves it UNDECIDED. ``exact``: nothing was random.
     """
@@ -148,5 +148,5 @@ class Outcome:
     seeds_needed: int | None = None
     exact: bool = False
     sd: float = 0.0
-    spread: RegisteredSd | None = None
+    known_sd: RegisteredSd | None = None
     hangs_on: int | None = None

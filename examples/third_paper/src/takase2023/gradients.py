@@ -36,5 +36,5 @@ def gradient(seed, changes=(), **setting):
 
 def norm(layer):
     """The norm of all gradients of a layer."""
-    squares = [each.grad.square().sum() for each in layer.parameters()]
+    squares = [parameter.grad.square().sum() for parameter in layer.parameters()]
     return torch.stack(squares).sum().sqrt()

@@ -1,4 +1,4 @@
-"""The paper's model at micro's size: embinit's encoder, and how wide its table starts.
+"""The paper's model at micro's size: embinit's encoder, and its table's first sigma.
 
 The paper's models are decoders with norms before sub-layers whose positions are rotations, so that
 nothing is added to the embeddings. embinit has no decoder alone; its encoder has the same layers.

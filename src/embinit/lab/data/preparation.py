@@ -21,7 +21,7 @@ from embinit.errors import InputError
 from embinit.files.reading import reading
 from embinit.lab.data import cache
 from embinit.lab.data.sources import SOURCES, Source
-from embinit.lab.data.sources.microcosm import worlds_directory
+from embinit.lab.data.sources.microcosm import draws_directory
 from embinit.lab.data.tasks import TASKS, Example, Task
 from embinit.lab.data.tasks.base import Side, Splits
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
@@ -30,7 +30,7 @@ from embinit.lab.draws import split_world
 from embinit.lab.specs import DataSpec
 
 TEXTS = "texts"
-"""The folder in ``worlds_directory`` where processes share texts of data draws, if it is there."""
+"""The folder in ``draws_directory`` where processes share texts of data draws, if it is there."""
 
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 _SPLITS = ("train", "validation", "test")
@@ -143,7 +143,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
     if directory and (cached := directory.text_fingerprint(spec.task)):
         key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
         return _loaded(directory, key, spec)
-    texts = worlds_directory() / TEXTS
+    texts = draws_directory() / TEXTS
     if not split_world(spec.task)[1] or not texts.is_dir():
         return _encoded(spec, data_dir)
     key = cache.text_key(spec, f"{read}/{_code()}")
@@ -160,7 +160,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
 def share_texts() -> None:
     """Has this project's processes share the texts of data draws, where a folder can be made."""
     with contextlib.suppress(OSError):
-        (worlds_directory() / TEXTS).mkdir(parents=True, exist_ok=True)
+        (draws_directory() / TEXTS).mkdir(parents=True, exist_ok=True)
 
 
 @functools.cache

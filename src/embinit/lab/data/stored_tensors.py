@@ -56,7 +56,7 @@ class MemoryTensor:
         values = self.values
         if values.layout != torch.strided or values.is_quantized or values.is_meta:
             return f"{values.layout} {values.dtype} on {values.device}"
-        return next((name for name, each in DTYPES.items() if each == values.dtype), "unknown")
+        return next((name for name, dtype in DTYPES.items() if dtype == values.dtype), "unknown")
 
     def rows(self, start: int, stop: int) -> Tensor:
         """Rows ``start`` to ``stop`` (excluded), in the type that they are stored in."""
@@ -120,8 +120,8 @@ def read_safetensors(path: Path) -> dict[str, StoredTensor]:
     with reading(path), safe_open(path, framework="pt") as file:
         stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
         return {
-            name: FileTensor(name, path, each.get_dtype(), tuple(each.get_shape()))
-            for name, each in stored.items()
+            name: FileTensor(name, path, part.get_dtype(), tuple(part.get_shape()))
+            for name, part in stored.items()
         }
 
 

@@ -52,7 +52,7 @@ class Evaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
     ``fingerprint`` gives a digest of the files that ``score`` reads, ``words`` the words to look up
-    if they aren't the data's vocabulary, ``in_world`` the same evaluation in another world.
+    if they aren't the data's vocabulary, ``in_world`` the same evaluation on another draw.
     ``score`` gets a mask of the words that have a vector.
     """
 
@@ -153,17 +153,17 @@ def _analogies(
     return analogy_accuracy(table, words, asked or questions)
 
 
-def _neighbours(world: int = 0) -> Evaluation:
-    """The evaluation by the synonyms of a world."""
+def _neighbours(draw: int = 0) -> Evaluation:
+    """The evaluation by the synonyms of a data draw."""
 
     def score(table: Tensor, words: tuple[str, ...], found: Tensor, data_dir: Path | None) -> float:
-        groups = synonym_groups(world)
+        groups = synonym_groups(draw)
         return neighbour_purity(table, torch.tensor([groups[word] for word in words]))
 
     return Evaluation(
         score=score,
-        fingerprint=lambda data_dir: at_world("microcosm", world),
-        words=lambda: tuple(synonym_groups(world)),
+        fingerprint=lambda data_dir: at_world("microcosm", draw),
+        words=lambda: tuple(synonym_groups(draw)),
         in_world=_neighbours,
     )
 

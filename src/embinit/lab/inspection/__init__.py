@@ -61,7 +61,7 @@ def inspect(thing: str | Path | Tensor, *, tensor: str | None = None) -> Inspect
     evidence = [_evidence(subject, subject.table)]
     if subject.head is not None and not evidence[0].head_equal:
         evidence.append(_evidence(subject, subject.head))
-    findings = [finding for each in evidence for finding in run_checks(each)]
+    findings = [finding for of_table in evidence for finding in run_checks(of_table)]
     return Inspection(
         name=subject.name,
         kind=subject.kind,
@@ -69,17 +69,17 @@ def inspect(thing: str | Path | Tensor, *, tensor: str | None = None) -> Inspect
         tied=_tied(subject, evidence[0]),
         tables=tuple(
             InspectedTable(
-                each.side,
+                found.side,
                 table.name,
-                each.table,
-                xavier_sigma(each.table.rows, each.table.dim),
-                lookup_rms(each) if each.side == "input" and subject.kind != "vectors" else None,
+                found.table,
+                xavier_sigma(found.table.rows, found.table.dim),
+                lookup_rms(found) if found.side == "input" and subject.kind != "vectors" else None,
             )
-            for each, table in zip(evidence, (subject.table, subject.head), strict=False)
+            for found, table in zip(evidence, (subject.table, subject.head), strict=False)
             if table is not None
         ),
         facts=_facts(subject, evidence),
-        findings=tuple(sorted(findings, key=lambda each: -SEVERITIES.index(each.severity))),
+        findings=tuple(sorted(findings, key=lambda finding: -SEVERITIES.index(finding.severity))),
     )
 
 
@@ -88,7 +88,7 @@ def run_checks(evidence: Evidence) -> list[Finding]:
     findings: list[Finding] = []
     for check in CHECKS:
         if evidence.side == "input" or check not in OF_INPUT_ALONE:
-            explained = frozenset(row for each in findings for row in each.rows)
+            explained = frozenset(row for finding in findings for row in finding.rows)
             findings += check(replace(evidence, explained=explained))
     return findings
 
@@ -99,15 +99,15 @@ def _evidence(subject: Subject, table: StoredTensor) -> Evidence:
         measured[subject.pad] = False
     if subject.ids:
         measured[subject.ids :] = False
-    measures, each = measure(table, measured)
-    if measures.measured_rows == 0 and not np.isnan(each.norms).any():
+    measures, by_row = measure(table, measured)
+    if measures.measured_rows == 0 and not np.isnan(by_row.norms).any():
         raise InputError(f"{subject.name}: {table.name!r} has no rows but padding")
     head = subject.head
     return Evidence(
         "output" if table is head else "input",
         subject,
         measures,
-        each,
+        by_row,
         None if head is None else equal(subject.table, head),
     )
 

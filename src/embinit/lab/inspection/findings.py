@@ -55,14 +55,14 @@ class Evidence:
     side: Side
     subject: Subject
     table: TableMeasures
-    each: RowMeasures
+    by_row: RowMeasures
     head_equal: bool | None = None  # to the table; None where no head is stored
     explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
 
     @property
     def ordinary(self) -> Mask:
         """A mask of the rows to check: finite, not zero, with a token, and not yet explained."""
-        mask: Mask = self.each.measured & (np.nan_to_num(self.each.norms) > 0)
+        mask: Mask = self.by_row.measured & (np.nan_to_num(self.by_row.norms) > 0)
         mask[[row for row in self.explained if row < len(mask)]] = False
         return mask
 

@@ -189,8 +189,8 @@ def _factor(text: Config, key: str) -> float | None:
 
 
 def _declared_sigma(text: Config, config: Config) -> float | None:
-    for each in (text, config):
+    for part in (text, config):
         for key in ("initializer_range", "init_std"):
-            if isinstance(each.get(key), float) and each[key] > 0:
-                return float(each[key])
+            if isinstance(part.get(key), float) and part[key] > 0:
+                return float(part[key])
     return None

@@ -99,21 +99,21 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
     onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
-    each = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
+    by_row = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
     sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
     for start, block in blocks(table):
         part = slice(start, start + len(block))
-        wide, length = _sound(block.float())
-        weight = torch.from_numpy(measured[part]).to(wide.dtype) * length.isfinite()
+        values, length = _sound(block.float())
+        weight = torch.from_numpy(measured[part]).to(values.dtype) * length.isfinite()
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        sums += (torch.stack([weight, weight * inverse]) @ wide).double()
+        sums += (torch.stack([weight, weight * inverse]) @ values).double()
         squares += float((length.nan_to_num().double() ** 2 * weight).sum())
         units += int((weight * (inverse > 0)).sum())
-        shares = wide @ onto.to(wide.dtype)
+        shares = values @ onto.to(values.dtype)
         shares[:, :PROJECTIONS] *= inverse[:, None]
         kept = torch.cat([shares, length[:, None]], dim=1).clamp(-FLOAT_MAX, FLOAT_MAX)
-        each[part] = kept.float().numpy()
-    norms = each[:, -1]
+        by_row[part] = kept.float().numpy()
+    norms = by_row[:, -1]
     sound = measured & np.isfinite(norms)
     count = max(1, int(sound.sum()))
     mean_row, second = sums[0] / count, squares / count
@@ -133,7 +133,7 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
         top_shares=shares_of,
         effective_rank=rank,
         sample_rows=len(sample),
-    ), RowMeasures(norms, each[:, -2], each[:, :PROJECTIONS], measured)
+    ), RowMeasures(norms, by_row[:, -2], by_row[:, :PROJECTIONS], measured)
 
 
 def _sample(table: StoredTensor, measured: Mask) -> Tensor:
@@ -152,10 +152,10 @@ def _sound(block: Tensor) -> tuple[Tensor, Tensor]:
     if bool(broken.any()):
         block = torch.where(broken[:, None], 0.0, block)
     # Squares and sums of the largest float32 have no number in float32.
-    wide = block.double() if float(block.abs().max()) > MOST_SQUARED else block
-    length = torch.linalg.vector_norm(wide, dim=1)
+    values = block.double() if float(block.abs().max()) > MOST_SQUARED else block
+    length = torch.linalg.vector_norm(values, dim=1)
     length[broken] = torch.nan
-    return wide, length
+    return values, length
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:
@@ -190,7 +190,7 @@ def _unit(row: Tensor) -> Tensor:
     return (row / length).float() if bool(length > 0) else torch.zeros(len(row))
 
 
-def alike(each: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
+def alike(by_row: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
     """Groups of rows that are nearly one direction, the largest group first.
 
     Rows are brought together by the rounded values of a few projections, four times with the grid
@@ -201,7 +201,7 @@ def alike(each: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
     ids = np.flatnonzero(rows)
     if len(ids) < 2:
         return []
-    points = each.projections[ids]
+    points = by_row.projections[ids]
     limit = min(ALIKE, 0.01 * 2 * max(1e-9, 1 - mean_cosine))
     width = 6 * math.sqrt(limit)
     near, first_ids = [], []

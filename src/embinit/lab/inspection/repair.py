@@ -87,7 +87,7 @@ def _broken(found: Inspection) -> dict[Side, tuple[int, ...]]:
     for finding in found.findings:
         if finding.name in BROKEN:
             rows.setdefault(finding.side, set()).update(set(finding.rows) - set(finding.kept))
-    return {side: tuple(sorted(each)) for side, each in sorted(rows.items())}
+    return {side: tuple(sorted(broken)) for side, broken in sorted(rows.items())}
 
 
 def _tables(subject: Subject) -> dict[Side, Tensor]:
@@ -105,7 +105,7 @@ def _made(
     sound = torch.ones(len(tables["input"]), dtype=torch.bool)
     if subject.ids:
         sound[[row for row in range(len(sound)) if row not in subject.names]] = False
-    sound[[row for each in broken.values() for row in each if row < len(sound)]] = False
+    sound[[row for rows in broken.values() for row in rows if row < len(sound)]] = False
     norms = tables["input"].double().norm(dim=1)
     sound &= norms.isfinite() & (norms > 0)
     if int(sound.sum()) < 2:

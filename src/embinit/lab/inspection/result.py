@@ -40,12 +40,12 @@ class Inspection:
 
     def finding(self, name: str) -> Finding | None:
         """The gravest finding of a name; None if there is none."""
-        return next((each for each in self.findings if each.name == name), None)
+        return next((finding for finding in self.findings if finding.name == name), None)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """The findings that are as grave as ``severity`` or graver."""
         grave = SEVERITIES[SEVERITIES.index(severity) :]
-        return tuple(each for each in self.findings if each.severity in grave)
+        return tuple(finding for finding in self.findings if finding.severity in grave)
 
     def as_text(self) -> str:
         """The subject, its tables, and each finding with its mend, for the terminal."""
@@ -60,7 +60,7 @@ class Inspection:
             lines += [*_table(table), ""]
         column = max((len(name) for name in self.facts), default=0)
         lines += [f"  {name:<{column}}  {_figure(value)}" for name, value in self.facts.items()]
-        severities = [each.severity for each in self.findings]
+        severities = [finding.severity for finding in self.findings]
         counts = [
             counted(severities.count(severity), severity)
             for severity in reversed(SEVERITIES)

@@ -25,7 +25,7 @@ OFF_CENTRE = 8.0
 
 def non_finite(evidence: Evidence) -> Iterator[Finding]:
     """Rows with a NaN or an infinity."""
-    rows = np.flatnonzero(~np.isfinite(evidence.each.norms))
+    rows = np.flatnonzero(~np.isfinite(evidence.by_row.norms))
     if len(rows):
         what = f"{rows_of(len(rows))} hold a NaN or an infinity: {evidence.named(rows)}"
         yield evidence.finding("non-finite", what, rows)
@@ -33,7 +33,7 @@ def non_finite(evidence: Evidence) -> Iterator[Finding]:
 
 def zero_rows(evidence: Evidence) -> Iterator[Finding]:
     """Rows of zeros that are not padding."""
-    rows = np.flatnonzero((evidence.each.norms == 0) & evidence.each.measured)
+    rows = np.flatnonzero((evidence.by_row.norms == 0) & evidence.by_row.measured)
     if len(rows):
         what = f"{rows_of(len(rows), verb=True)} zero: {evidence.named(rows)}"
         yield evidence.finding("zero-rows", what, rows)
@@ -44,7 +44,7 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 8:
         return
-    norms = evidence.each.norms[ids].astype(np.float64)
+    norms = evidence.by_row.norms[ids].astype(np.float64)
     order = np.argsort(norms)
     ranked, median, half = norms[order], float(np.median(norms)), len(ids) // 2
     ratio = ranked[1:] / ranked[:-1]
@@ -78,10 +78,10 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
 
 def copies(evidence: Evidence) -> Iterator[Finding]:
     """Rows that are nearly one direction."""
-    mask, norms = evidence.ordinary, evidence.each.norms
+    mask, norms = evidence.ordinary, evidence.by_row.norms
     if evidence.table.dim < KEYED:
         return  # so few columns bring rows together by chance
-    groups = alike(evidence.each, mask, evidence.table.mean_cosine)
+    groups = alike(evidence.by_row, mask, evidence.table.mean_cosine)
     if groups:
         rows = sorted(row for group in groups for row in group)
         largest = sorted(groups[0])
@@ -106,12 +106,12 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 32:
         return
-    along = evidence.each.along[ids].astype(np.float64)
+    along = evidence.by_row.along[ids].astype(np.float64)
     median = float(np.median(along))
-    spread = 1.4826 * float(np.median(np.abs(along - median)))
-    if spread == 0 or median < 3 * spread:
+    deviation = 1.4826 * float(np.median(np.abs(along - median)))
+    if deviation == 0 or median < 3 * deviation:
         return  # no direction is common to nearly all rows
-    far = along < median - OFF_CENTRE * spread
+    far = along < median - OFF_CENTRE * deviation
     rows = ids[far]
     if 0 < len(rows) <= len(ids) // 10:
         yield evidence.finding(

@@ -120,9 +120,9 @@ def _of_model(location: str, tensor: str | None) -> Subject:
 
 def _of_tensors(name: str, tensors: Mapping[str, StoredTensor], found: Layout) -> Subject:
     head = tensors[found.head] if found.head else None
-    for each in (tensors[found.table], head):
-        if each is not None:
-            _check_table(name, each)
+    for table in (tensors[found.table], head):
+        if table is not None:
+            _check_table(name, table)
     gain = _read(tensors, found.final_norm)
     return Subject(
         name,

@@ -142,7 +142,7 @@ class Attention(nn.Module):
         mask = mask if mask is None else mask.to(query.dtype)
         width = query.shape[-1]
         if lacking := -width % HEAD_MULTIPLE[query.device.type]:
-            query, key, value = (F.pad(each, (0, lacking)) for each in (query, key, value))
+            query, key, value = (F.pad(states, (0, lacking)) for states in (query, key, value))
         heads = F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
         )

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from embinit.errors import InputError, Status
-from embinit.lab.data.sources.microcosm import PREFIX, TABLES, table_path, worlds_directory
-from embinit.lab.experiments import worlds_of
+from embinit.lab.data.sources.microcosm import PREFIX, TABLES, draws_directory, table_path
+from embinit.lab.experiments import draws_named
 from embinit.lab.table_pretraining.making import SENTENCES, make_assets
 
 
-def _worlds(text: str) -> range:
+def _draws(text: str) -> range:
     try:
-        return worlds_of(text)
+        return draws_named(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     make.add_argument(
         "--worlds",
         nargs="+",
-        type=_worlds,
+        type=_draws,
         default=[range(1)],
         help="numbers such as 9003 or 9003-9009 (default: 0, the language without a number)",
     )
@@ -44,10 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
     make.add_argument("--effort", type=float, default=1.0, help="share of the steps")
     make.add_argument("--seed", type=int, default=0)
     given = vars(parser.parse_args(arguments))
-    given["worlds"] = [world for worlds in given["worlds"] for world in worlds]
+    given["draws"] = [draw for draws in given.pop("worlds") for draw in draws]
     if given["directory"] is None:
         shipped = table_path(PREFIX + TABLES[0]).parent
-        given["directory"] = worlds_directory() if any(given["worlds"]) else shipped
+        given["directory"] = draws_directory() if any(given["draws"]) else shipped
     try:
         make_assets(**given)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""The making of the microcosm's tables, of the shipped ones and of those of other worlds."""
+"""The making of the microcosm's tables, of the shipped ones and of those of other data draws."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from embinit.lab.data.microcosm import language_digest, synonym_groups, unlabell
 from embinit.lab.data.sources.assets import TrainedTable, save_table
 from embinit.lab.data.sources.microcosm import (
     PREFIX,
-    load_world_table,
+    draws_directory,
+    load_table_of_draw,
     table_path,
-    worlds_directory,
 )
 from embinit.lab.draws import at_world, split_world
 from embinit.lab.table_pretraining.corpus import Corpus
@@ -48,14 +48,14 @@ def make_assets(
     sentences: int = SENTENCES,
     effort: float = 1.0,
     seed: int = 0,
-    worlds: Sequence[int] = (0,),
+    draws: Sequence[int] = (0,),
 ) -> None:
-    """Trains tables and writes each as ``micro-<name>.safetensors``, or with its world's number.
+    """Trains tables and writes each as ``micro-<name>.safetensors``, or with its draw's number.
 
-    A table of a world is kept in half precision, and stays if it is there already, whole and made
+    A table of a draw is kept in half precision, and stays if it is there already, whole and made
     of the same text with the same effort and seed. ``effort`` multiplies passes and steps; 1 takes
-    a few minutes a table on one core. The world's number is added to the seed; settings were chosen
-    on world 0. ``only`` None means all tables.
+    a few minutes a table on one core. The draw's number is added to the seed; settings were chosen
+    on draw 0. ``only`` None means all tables.
     """
     trainers: dict[str, Callable[..., TrainedTable]] = {
         "glove": partial(train_glove, epochs=max(1, round(50 * effort))),
@@ -70,62 +70,62 @@ def make_assets(
     directory.mkdir(parents=True, exist_ok=True)
 
     @lru_cache(maxsize=1)
-    def corpus(world: int) -> Corpus:
-        return Corpus.read(unlabelled(sentences, world))
+    def corpus(draw: int) -> Corpus:
+        return Corpus.read(unlabelled(sentences, draw))
 
-    names = [(name, world) for world in worlds for name in only or trainers]
+    names = [(name, draw) for draw in draws for name in only or trainers]
     wanted = [
-        (name, world)
-        for name, world in names
-        if not _is_made(name, world, directory, {**made_with, "seed": str(seed + world)})
+        (name, draw)
+        for name, draw in names
+        if not _is_made(name, draw, directory, {**made_with, "seed": str(seed + draw)})
     ]
     kept = f"; {len(names) - len(wanted)} are there already" if len(wanted) < len(names) else ""
     print(f"tables to make: {len(wanted)}{kept}", flush=True)
     started, done, whole = time.monotonic(), 0, sum(SECONDS[name] for name, _ in wanted)
-    for number, (name, world) in enumerate(wanted, 1):
-        table = trainers[name](corpus(world), seed=seed + world)
-        path = directory / f"{at_world(PREFIX + name, world)}.safetensors"
-        if world:
-            of = {"world": str(world), "language": language_digest(world)}
+    for number, (name, draw) in enumerate(wanted, 1):
+        table = trainers[name](corpus(draw), seed=seed + draw)
+        path = directory / f"{at_world(PREFIX + name, draw)}.safetensors"
+        if draw:
+            of = {"world": str(draw), "language": language_digest(draw)}
             table = replace(table, record={**table.record, **made_with, **of})
-        save_table(table, path, torch.float16 if world else torch.float32)
+        save_table(table, path, torch.float16 if draw else torch.float32)
         done += SECONDS[name]
         left = (time.monotonic() - started) / done * (whole - done) / 60
         print(
-            f"{path}: {described(table, world)}; {number} of {len(wanted)}, {left:.0f} min left",
+            f"{path}: {described(table, draw)}; {number} of {len(wanted)}, {left:.0f} min left",
             flush=True,
         )
 
 
-def _is_made(name: str, world: int, directory: Path, made_with: Mapping[str, str]) -> bool:
-    """Whether a table of a world is there, whole and made the same way."""
-    source = at_world(PREFIX + name, world)
+def _is_made(name: str, draw: int, directory: Path, made_with: Mapping[str, str]) -> bool:
+    """Whether a table of a draw is there, whole and made the same way."""
+    source = at_world(PREFIX + name, draw)
     for path in (directory / f"{source}.safetensors", table_path(source)):
         try:
-            record = load_world_table(source, path).record
+            record = load_table_of_draw(source, path).record
         except InputError:
             continue
-        if world and made_with.items() <= record.items():
+        if draw and made_with.items() <= record.items():
             return True
     return False
 
 
-def described(table: TrainedTable, world: int) -> str:
+def described(table: TrainedTable, draw: int) -> str:
     """A table's description: its sigma, and the share of words next to a synonym."""
-    groups = synonym_groups(world)
+    groups = synonym_groups(draw)
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     purity = neighbour_purity(table.values, members)
     return f"sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}"
 
 
 def make_table(name: str) -> None:
-    """Trains a world's table, such as ``micro-glove@9003``, unless another process has made it."""
-    base, world = split_world(name)
-    folder = worlds_directory()
+    """Trains a draw's table, such as ``micro-glove@9003``, unless another process has made it."""
+    base, draw = split_world(name)
+    folder = draws_directory()
     mark = folder / f".{name}"
     mark.mkdir(parents=True, exist_ok=True)
     with held(mark):
         if not table_path(name).exists():
-            make_assets(folder, [base.removeprefix(PREFIX)], worlds=[world])
+            make_assets(folder, [base.removeprefix(PREFIX)], draws=[draw])
     with contextlib.suppress(OSError):
         mark.rmdir()

@@ -70,14 +70,14 @@ def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
 
 
 def _text(run: RunSpec[PretrainingRecipe]) -> tuple[int, int]:
-    """How many sentences the run reads, and of which world."""
+    """How many sentences the run reads, and of which draw."""
     data = run.recipe.data
-    task, world = split_world(data.task)
+    task, draw = split_world(data.task)
     if task != TASK or data.cut.train is None:
         raise InputError(f"pre-training reads so many sentences of {TASK}, not {data}")
-    return data.cut.train, world
+    return data.cut.train, draw
 
 
 @functools.lru_cache(maxsize=16)
-def _corpus(sentences: int, world: int) -> Corpus:
-    return Corpus.read(unlabelled(sentences, world))
+def _corpus(sentences: int, draw: int) -> Corpus:
+    return Corpus.read(unlabelled(sentences, draw))

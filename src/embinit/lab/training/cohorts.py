@@ -53,7 +53,7 @@ def train(
     return in_parts(
         cohort,
         fit,
-        lambda subset, told: _trainer_of(subset, data_dir, device).run(told),
+        lambda subset, report: _trainer_of(subset, data_dir, device).run(report),
         device,
         progress,
     )

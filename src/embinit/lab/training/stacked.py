@@ -101,7 +101,7 @@ class StackedTrainer(ABC, Generic[Model]):
             for parameter in learnt
             if parameter in tables or (parameter[0].numel() % LANES and not self.on_gpu)
         }
-        whole = [each for each in learnt if each not in self.per_run_parameters]
+        whole = [parameter for parameter in learnt if parameter not in self.per_run_parameters]
         groups = defaultdict(list, {1.0: whole} if whole else {})
         for parameter, of_each_run in self.per_run_parameters.items():
             of_runs = times if parameter in tables else [1.0] * len(of_each_run)
@@ -115,8 +115,8 @@ class StackedTrainer(ABC, Generic[Model]):
         )
         self.optimizer = adam(
             [
-                {"params": each, "lr": self._rates.get(factor, settings.lr * factor)}
-                for factor, each in groups.items()
+                {"params": params, "lr": self._rates.get(factor, settings.lr * factor)}
+                for factor, params in groups.items()
             ],
             settings,
             self.on_gpu,
@@ -290,9 +290,9 @@ def in_parts(
             free_memory()  # outside of the handler, whose error holds what failed
         subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
-        told = part_of(progress, done, taken)
+        report = part_of(progress, done, taken)
         try:
-            results += work(subset, told)
+            results += work(subset, report)
         except (RuntimeError, MemoryError) as error:
             graph_cache.clear()
             if not ran_out(error):

@@ -4,8 +4,8 @@ A run pre-trains an encoder on text of two languages by guessing hidden words, r
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
 time from where pre-training ended. One pre-training serves every claim.
 
-Fine-tuning makes much of the spread over seeds, and may be cheap beside pre-training. So an encoder
-may be fine-tuned on a task several times, and the means count.
+Fine-tuning makes much of the variance over seeds, and may be cheap beside pre-training. So an
+encoder may be fine-tuned on a task several times, and the means count.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def train(
     return in_parts(
         cohort,
         fit,
-        lambda part, told: _train(part, data_dir, device, told, sharers),
+        lambda part, report: _train(part, data_dir, device, report, sharers),
         device,
         progress,
     )
@@ -264,10 +264,10 @@ def _fine_tuned(
     ]
     encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
 
-    def work(part: Cohort[TrainingRecipe], told: Progress) -> list[RunResult]:
+    def work(part: Cohort[TrainingRecipe], report: Progress) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
         theirs = {name: value[encoders] for name, value in carried.items()}
-        return CohortTraining(part, data_dir, device, theirs).run(told)
+        return CohortTraining(part, data_dir, device, theirs).run(report)
 
     every = Cohort(tuple(tuned))
     most = min(

@@ -125,7 +125,7 @@ SourceFactory = Callable[[Path | None], Source]
 class SourceEntry:
     """A registered factory of a source, whose languages are known before any file is there.
 
-    ``in_world`` gives the entry of the same source in another world; None where there are none.
+    ``in_world`` gives the entry of the same source on another draw; None where there are none.
     """
 
     make: SourceFactory

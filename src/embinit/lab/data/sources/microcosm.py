@@ -1,8 +1,8 @@
 """The microcosm's own pre-trained vectors, made by ``embinit.lab.table_pretraining``.
 
 They play the paper's GloVe, BERT and T5, and word2vec, fastText and ELMo, where nothing may be
-downloaded. ``micro-glove@9003`` is the table of world 9003. Tables of the worlds that claims are
-tested on are shipped, with their digests in ``SHA256SUMS``; others lie where ``worlds_directory``
+downloaded. ``micro-glove@9003`` is the table of data draw 9003. Tables of the draws that claims are
+tested on are shipped, with their digests in ``SHA256SUMS``; others lie where ``draws_directory``
 says.
 """
 
@@ -26,7 +26,7 @@ from embinit.runs.kinds import SECOND, Making
 
 @dataclass(frozen=True)
 class MicrocosmSource:
-    """A table that was trained on the synthetic language's text, named like its file and world."""
+    """A table that was trained on the synthetic language's text, named like its file and draw."""
 
     name: str
 
@@ -47,7 +47,7 @@ class MicrocosmSource:
 
     @property
     def table(self) -> TrainedTable:
-        """The words, their vectors and their training; InputError as in ``load_world_table``."""
+        """The words, their vectors and their training; InputError as in ``load_table_of_draw``."""
         return _table(self.name, table_path(self.name))
 
     def fingerprint(self) -> str:
@@ -60,22 +60,22 @@ class MicrocosmSource:
         return Vectors.of_rows(self.table.values, [index.get(word, -1) for word in words])
 
 
-def worlds_directory() -> Path:
-    """Where tables of worlds are made and looked for that aren't shipped."""
+def draws_directory() -> Path:
+    """Where tables of data draws are made and looked for that aren't shipped."""
     return Path(os.environ.get("EMBINIT_WORLDS") or ".embinit/worlds").absolute()
 
 
 def table_path(name: str) -> Path:
-    """The file of a source's table: the shipped one, else that in ``worlds_directory``."""
+    """The file of a source's table: the shipped one, else that in ``draws_directory``."""
     assets, file = Path(str(resources.files("embinit.lab.data") / "assets")), f"{name}.safetensors"
     if not split_world(name)[1]:
         return assets / file
     shipped = assets / "worlds" / file
-    return shipped if shipped.exists() else worlds_directory() / file
+    return shipped if shipped.exists() else draws_directory() / file
 
 
 def make_missing(maker: Callable[[str], None] | None, seconds: Mapping[str, int]) -> None:
-    """Has missing tables of worlds made by ``maker``, in about so many seconds; None refuses."""
+    """Has missing tables of draws made by ``maker``, in about so many seconds; None refuses."""
     global _maker
     _maker = maker
     _seconds.update(seconds)
@@ -87,29 +87,29 @@ _seconds: dict[str, int] = {}
 
 def lacking_table(name: str) -> Making | None:
     """A source's table that must be made first; None where it is there, or nobody makes it."""
-    base, world = split_world(name)
+    base, draw = split_world(name)
     table = base.removeprefix(PREFIX)
-    if _maker is None or not world or table not in _seconds or table_path(name).exists():
+    if _maker is None or not draw or table not in _seconds or table_path(name).exists():
         return None
     return Making(name, _maker, _seconds[table] * SECOND)
 
 
-def load_world_table(name: str, path: Path) -> TrainedTable:
+def load_table_of_draw(name: str, path: Path) -> TrainedTable:
     """Reads a source's table; InputError if it is missing, cut, or of another language."""
-    base, world = split_world(name)
-    if not world:
+    base, draw = split_world(name)
+    if not draw:
         return load_table(path)
-    arguments = f"--worlds {world} --only {base.removeprefix(PREFIX)}"
-    if path.parent != worlds_directory():
+    arguments = f"--worlds {draw} --only {base.removeprefix(PREFIX)}"
+    if path.parent != draws_directory():
         arguments += f" --directory {path.parent}"
     mend = f"make it with `{MAKE} {arguments}`"
     table = load_table(path, mend)
-    if table.record.get("language") != language_digest(world):
-        raise InputError(f"{path}: a table of another language than data draw {world}'s; {mend}")
+    if table.record.get("language") != language_digest(draw):
+        raise InputError(f"{path}: a table of another language than data draw {draw}'s; {mend}")
     return table
 
 
-_table = cache(load_world_table)
+_table = cache(load_table_of_draw)
 
 
 @cache
@@ -120,15 +120,15 @@ def _fingerprint(name: str, path: Path) -> str:
     return digest.hexdigest()
 
 
-def _languages(world: int) -> frozenset[str]:
-    return frozenset({at_world(SOURCE_LANGUAGE, world)})
+def _languages(draw: int) -> frozenset[str]:
+    return frozenset({at_world(SOURCE_LANGUAGE, draw)})
 
 
-def _entry(name: str, world: int = 0) -> SourceEntry:
+def _entry(name: str, draw: int = 0) -> SourceEntry:
     def make(data_dir: Path | None) -> MicrocosmSource:
-        return MicrocosmSource(at_world(name, world))
+        return MicrocosmSource(at_world(name, draw))
 
-    return SourceEntry(make, _languages(world), partial(_entry, name))
+    return SourceEntry(make, _languages(draw), partial(_entry, name))
 
 
 PREFIX = "micro-"

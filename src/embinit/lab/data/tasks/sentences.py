@@ -61,7 +61,7 @@ class HeldOutSentences:
         order = np.random.default_rng(CUT_SEED).permutation(len(parts)).tolist()
         whole = list(parts)
         moved = {whole[index] for index in order[: self.held_out]}
-        left = {text for each in whole if each not in moved for text in (each, *parts[each])}
+        left = {part for text in whole if text not in moved for part in (text, *parts[text])}
         examples = list(zip(texts, splits.train, strict=True))
         train = [example for text, example in examples if text in left]
         # A sentence that occurs twice is validated once.
@@ -75,7 +75,7 @@ def sentences(phrases: Collection[str]) -> dict[str, set[str]]:
     known = frozenset(phrases)
     found: dict[str, set[str]] = {}
     seen: set[str] = set()
-    for phrase in sorted(known, key=lambda each: (-len(each.split()), each)):
+    for phrase in sorted(known, key=lambda text: (-len(text.split()), text)):
         if phrase not in seen:
             found[phrase] = parts = {part for part in _parts(phrase.split()) if part in known}
             seen |= parts
