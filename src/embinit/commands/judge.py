@@ -108,5 +108,7 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
         table = folders.table_of_runs(path, parsed.metric)
     else:
         table = rows.table_of(path)
-    last = parsed.last if given is parsed.scores else None
-    return tables.read(table, parsed.by, parsed.metric, parsed.seed, not parsed.unpaired, last)
+    # Noise is of one arm, so that base-0 and base-1 are runs of it though there is no other.
+    last, fewest = (parsed.last, 2) if given is parsed.scores else (None, 1)
+    options = (parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
+    return tables.read(table, *options, last, fewest)
