@@ -5,26 +5,34 @@ the file's stored arms. ``judge``: two arms of a table, with the noise of four o
 each, or of ten baseline runs made before. Scores have a standard deviation of 1; scores of a
 seed share another of 1 where seeds pair runs. No arm is given up.
 
-    python benchmarks/known_noise.py [--files 2000]
+    python benchmarks/known_noise.py [--files 2000] [--only NAME]
 
 It prints, for each kind of noise, the percentage of new arms that are kept though they do nothing,
-and of those better by 2 and 4 that are found at the first three interim analyses.
+and of those better by 2 and 4 that are found at the first three interim analyses. ``--only table``
+prints, for tables of 1, 10 and 100 other arms with 2, 3, 6 and 12 runs each, the percentage of
+tables where Welch's t and ``judge`` keep an arm though none is better, and where each finds a new
+arm better by 2 and 4. All arms of a table share the 5 %. Arms that fail have runs worse by 10, one
+in ten; a ``steady mean`` is better by 1 in all runs, so that failures don't make its mean worse.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from embinit.claims.functions import MOST_SEEDS, SEEDS
 from embinit.claims.known_noise import SEEDS_KNOWN
-from embinit.scores.arms import Score, arms_of
+from embinit.errors import InputError
+from embinit.scores.arms import Arms
 from embinit.scores.judging import Plan, judge
+from embinit.scores.rows import Table
+from embinit.scores.tables import read
 from embinit.stats.interim import schedule
 from embinit.stats.pooling import Noise, unless_odd
 from embinit.stats.rule import compare
@@ -67,6 +75,13 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
         yield found.verdict is Verdict.SUPPORTED
 
 
+def read_runs(runs: Iterable[tuple[str, str, float]]) -> Arms:
+    """Runs with the name of their arm, their seed and their score, as read from a table."""
+    arms, seeds, scores = zip(*runs, strict=True)
+    columns = {"arm": arms, "seed": seeds, "loss": [*map(str, scores)]}
+    return read(Table("runs", columns, [f"run {n}" for n in range(len(arms))])).settled(None, True)
+
+
 def judged(
     draw: Draw, before: int, paired: bool, rng: np.random.Generator, effect: float
 ) -> Iterator[bool]:
@@ -74,16 +89,61 @@ def judged(
     others = 0 if before else OTHERS
     plan = Plan(lower=True, alpha=ALPHA * (1 + others))
     values = draw(rng, 2 + others, 24) + rng.standard_normal(24) * paired
-    noise = arms_of(("b", Score(v, "")) for v in draw(rng, 1, before)[0]) if before else None
+    noise = read_runs(("b", "", v) for v in draw(rng, 1, before)[0]) if before else None
     values[1] -= effect
     for runs in (2, 4, 8, 16, 24):
         of = [runs, runs] + [max(runs, 4) if paired else 4] * others
-        named = (
-            (str(arm), Score(v, "", str(seed) if paired else ""))
+        arms = read_runs(
+            (f"arm {arm}", str(seed) if paired else "", v)
             for arm, count in enumerate(of)
             for seed, v in enumerate(values[arm, :count])
         )
-        yield judge(arms_of(named), plan, "0", noise)[0].verdict is Verdict.SUPPORTED
+        yield judge(arms, plan, "arm 0", noise)[0].verdict is Verdict.SUPPORTED
+
+
+FAILING: dict[str, tuple[slice, float]] = {
+    "none": (slice(0), 0.0),
+    "the baseline": (slice(1), 0.0),
+    "the new arm": (slice(1, 2), 0.0),
+    "the new arm, steady mean": (slice(1, 2), 1.0),
+    "the others": (slice(2, None), 0.0),
+    "all": (slice(None), 0.0),
+}
+"""The arms one in ten of whose runs is worse by 10, and by how much all of their runs are better.
+
+The baseline is the first arm, and the new one the second."""
+
+
+def tables(
+    repeats: int, others: int, failing: str, runs: int, effect: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which arms of tables Welch's t keeps, and which ``judge`` does: (repeats, arms)."""
+    from scipy import stats
+
+    rng, (fail, better), kept, alone = np.random.default_rng(3), FAILING[failing], [], []
+    for _ in range(repeats):
+        values = rng.standard_normal((2 + others, runs))
+        lost = rng.random(values.shape) < 0.1
+        values[fail] += 10 * lost[fail] - better
+        values[1] -= effect
+        welch = stats.ttest_ind(values[1:], values[:1], axis=1, equal_var=False, alternative="less")
+        alone.append(welch.pvalue <= ALPHA / (1 + others))
+        named = ((f"arm {n}", "", v) for n, arm in enumerate(values) for v in arm)
+        with contextlib.suppress(InputError):  # none is kept
+            found = judge(read_runs(named), Plan(lower=True, alpha=ALPHA), "arm 0")
+            kept.append([arm.verdict is Verdict.SUPPORTED for arm in found])
+    return np.array(alone), np.array(kept + [[False] * (1 + others)] * (repeats - len(kept)))
+
+
+def print_tables(repeats: int) -> None:
+    """Prints the table of errors and power, Welch's t before ``judge``."""
+    for others, failing, runs in itertools.product((1, 10, 100), FAILING, (2, 3, 6, 12)):
+        count, row = repeats // (5 if others == 100 else 1), []
+        for effect in EFFECTS:
+            both = tables(count, others, failing, runs, effect)
+            shares = [np.mean(kept[:, 0] if effect else kept.any(axis=1)) for kept in both]
+            row += [f"{100 * share:.1f}" for share in shares]
+        print(f"| {others} | {failing} | {runs} | {' | '.join(row)} |", flush=True)
 
 
 RULES: dict[str, Callable[[Draw, np.random.Generator, float], Iterator[bool]]] = {
@@ -101,6 +161,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
+    if given.only == "table":
+        print_tables(given.files)
     for (name, rule), draw in itertools.product(RULES.items(), (normal, differ, skewed)):
         if given.only not in name:
             continue

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
+from embinit.scores.rows import from_words
+from embinit.scores.tables import read
 from embinit.stats.statements import Verdict
 
 RESULTS = Path(__file__).parent / "results/nights.json"
@@ -52,13 +53,13 @@ def judged(trials: int, measured: int = 10) -> Rule:
 
     def play(rng: np.random.Generator, effect: float) -> tuple[int, int]:
         plan, kept, runs = Plan(lower=True, trials=trials), 0, measured
-        noise = arms_of(("base", Score(value, "")) for value in rng.normal(size=measured))
+        noise = read(from_words(["base=" + ",".join(map(str, rng.normal(size=measured)))], None))
         for _ in range(TRIALS):
             values, more = [], 2
             while more:
                 values += list(rng.normal(-effect, 1, more))
-                arms = arms_of(("new", Score(value, "")) for value in values)
-                (found,) = judge(arms, plan, noise=noise)
+                arms = read(from_words(["new=" + ",".join(map(str, values))], None))
+                (found,) = judge(arms.settled(None, True), plan, noise=noise)
                 more = found.more or 0
             kept += found.verdict is Verdict.SUPPORTED
             runs += len(values)

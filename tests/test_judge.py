@@ -338,6 +338,18 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     assert "new-9 is a link to a folder elsewhere" in judged(capsys, *given)[1]
 
 
+def test_a_folder_of_numbered_runs_is_the_noise_of_one_arm(tmp_path, capsys):
+    for seed in range(6):
+        trainer_log(tmp_path / f"noise/base-{seed}", [4.0, 3 + seed / 99])
+        for arm, shift in (("base", 0.0), ("new", -1.0)):
+            trainer_log(tmp_path / f"runs/{arm}-{seed}", [4.0, 3 + shift + seed**2 / 999])
+    given = ("--noise", tmp_path / "noise", "--metric", "eval_loss")
+    assert "of runs made before, 5 degrees of freedom" in judged(capsys, *given)[1]
+    status, out = judged(capsys, tmp_path / "runs", *given)
+    assert status == Status.IN_ORDER
+    assert "of runs made before, 5 degrees of freedom" in out
+
+
 def curves(seed: int) -> dict[str, list[float]]:
     rng = np.random.default_rng(seed)
     return {

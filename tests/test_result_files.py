@@ -45,6 +45,19 @@ def jsonl(objects):
     return "\n".join(map(json.dumps, objects))
 
 
+def helm(metric, mean):
+    """An entry of a stats.json."""
+    name = {"name": metric, "split": "test"}
+    return {
+        "name": name,
+        "count": 8,
+        "sum": 8 * mean,
+        "mean": mean,
+        "variance": 1e-4,
+        "stddev": 0.01,
+    }
+
+
 two = functools.partial(rows, "arm,loss", "{arm},{score}")
 seeded = functools.partial(rows, "arm,seed,loss", "{arm},{seed},{score}")
 RUNS = [(a, s, v) for a, side in (("base", HIGH), ("new", LOW)) for s, v in enumerate(side)]
@@ -110,6 +123,17 @@ CASES = [
     ("means of two", "r.md",
      "|arm|loss_mean|loss_std|n|\n|-|-|-|-|\n|base|3|.02|2|\n|new|2|.02|2|\n", [], AGAIN,
      "run 4 more"),
+    ("variances", "r.csv", "arm,mean,variance,n\nbase,3.0,.09,8\nnew,2.8,.09,8\n", ["--lower"],
+     AGAIN, "2.800 (n=8)  −0.200 (−0.548 to 0.148)"),
+    ("a variance below 0", "r.csv", "arm,mean,variance,n\nbase,3,-.1,8\nnew,2,.1,8\n", [], REFUSED,
+     "r.csv:2 can't be used"),
+    ("helm, one model", "stats.json", json.dumps([helm(m, v) for m, v in (("em", .1), ("f1", .9))]),
+     [], REFUSED, "stats.json has the metrics of one model, as HELM writes them; give a column"),
+    ("helm, two models", "stats.json", json.dumps(
+     [{"model": a} | helm("em", v) for a, v in (("base", .1), ("new", .9))]), [], KEEP, "keep new"),
+    ("helm, two metrics of models", "stats.json", json.dumps(
+     [{"model": a} | helm(m, .9) for a in ("base", "new") for m in ("em", "f1")]), [], REFUSED,
+     "give one row an arm"),
     ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], KEEP, "keep new"),
     ("few counts", "r.csv", "arm,passed\nbase,8/10\nnew,9/10\n", ["--higher"], AGAIN,
      "more of base"),
@@ -253,6 +277,11 @@ CASES = [
     ("commas in .tsv", "r.tsv", two(), [], KEEP, "keep new"),
     ("comments", "r.csv", "# by me, with lr=3\n#\n" + two(), [], KEEP, "keep new"),
     ("names in a comment", "r.csv", "# " + two(), [], KEEP, "keep new"),
+    ("comments among runs", "r.csv", two(new=()) + "# now with wd, lr\n" + two(base=())[9:], [],
+     KEEP, "1 line with # skipped"),
+    ("a run that is commented out", "r.csv", two(end="#new,9.0\n"), [], KEEP, "2.005 (n=6)"),
+    ("runs called #1", "r.csv", rows("#,arm,loss", "#{seed},{arm},{score}"), [], KEEP, "keep new"),
+    ("comments alone", "r.csv", "# arm,loss\n# base,3\n", [], REFUSED, "r.csv is empty"),
     ("comment on noise", "n.txt", "# ten runs\n3.0\n3.1\n3.2\n", [], AGAIN, "2 degrees"),
     ("names again", "r.csv", two(new=()) + two(base=()), [], KEEP, "keep new"),
     ("blank lines", "r.csv", two().replace("\n", "\n\n,\n"), [], KEEP, "keep new"),
@@ -276,6 +305,13 @@ CASES = [
     *((f"not numbered: {a}", "r.csv", f"name,loss\n{a}\n", [], AGAIN, text) for a, text in (
      ("gpt-3,3\ngpt-4,3.1\nllama-2,3.2\nllama-3,3.3", "llama-3"),
      ("sgd-1e-1,3\nsgd-1e-2,3.1\nadam-1e-1,3.2\nadam-1e-2,3.3", "adam-1e-2"))),
+    ("trials in names", "r.csv", rows("Name,loss", "{arm}-trial7{seed}"+",{score}"), [], KEEP,
+     "new   2.005 (n=6)"),
+    *((f"settings: {high}, {low}", "r.csv", rows("name,loss", "{arm}-{seed},{score}").replace(
+       "base-", f"{high}-").replace("new-", f"{low}-"), ["--baseline", f"{high}-0"], AGAIN,
+       "each run is an arm of its own") for high, low in (("lr", "wd"), ("bs", "num_layers"))),
+    ("settings of two kinds", "r.json", json.dumps({"lr-1": HIGH, "lr-2": SAME, "wd-1": LOW}),
+     ["--lower"], KEEP, "keep wd-1; "),
     # Rows that are no runs.
     ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
      "r.csv:14 is a row of mean; take it out"),
@@ -312,6 +348,8 @@ CASES = [
     ("noise and seeds", "r.csv", seeded(), ["--noise", "8.txt", *PAIRED], KEEP,
      "seeds pair nothing where --noise gives the noise"),
     ("noise", "noise.txt", "\n".join(map(str, EIGHT)), [], AGAIN, "6 runs"),
+    ("noise in numbered names", "r.csv", two(HIGH[:2], LOW[:2]), ["--noise", "names.csv", *PAIRED],
+     KEEP, "of runs made before, 7 degrees of freedom"),
     ("noise's deviation", "n.csv", "sd,n\n0.02,8\n", ["--margin", "0.02"], AGAIN, "takes"),
     ("its deviation", "r.csv", two(HIGH[:2], LOW[:2]), ["--noise", "sd.csv"], KEEP,
      "standard deviation 0.02, of runs made before, 7 degrees of freedom"),
@@ -334,6 +372,8 @@ def test_a_result_file_is_judged_or_refused(
     (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     (tmp_path / "sd.csv").write_text("sd,n\n0.02,8\n")
     (tmp_path / "8.txt").write_text("\n".join(map(str, EIGHT)))
+    names = "".join(f"base-{n},{v}\n" for n, v in enumerate(EIGHT))
+    (tmp_path / "names.csv").write_text("arm,loss\n" + names)
     found = main(["judge", name, *arguments])
     out, error = capsys.readouterr()
     assert (found, message in out + error) == (status, True), out + error

@@ -87,11 +87,13 @@ def _judge(parsed: argparse.Namespace) -> int:
     notes = printing.remarks(judged, arms, earlier, parsed.baseline)
     if parsed.lower is None and not lower:
         notes.append("higher is assumed to be better; if lower is, give --lower")
-    form = printing.markdown if parsed.markdown else printing.lines
-    print((printing.as_json if parsed.json else form)(judged, plan, notes))
-    if any(each.verdict is Verdict.SUPPORTED for each in judged):
+    if parsed.json:
+        print(printing.as_json(judged, plan, notes))
+    else:
+        print(printing.page(judged, plan, notes, parsed.markdown))
+    if any(arm.verdict is Verdict.SUPPORTED for arm in judged):
         return Status.IN_ORDER
-    again = any(each.more is not None for each in judged)
+    again = any(arm.more is not None for arm in judged)
     return Status.RUN_AGAIN if again else Status.NOT_IN_ORDER
 
 
@@ -104,9 +106,9 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
         table = rows.from_words(given, parsed.metric)
     elif len(given) > 1:
         raise InputError(f"{path} and {given[1]}: give one file or folder, or arms alone")
-    elif path.is_dir():
-        table = folders.table_of_runs(path, parsed.metric)
     else:
-        table = rows.table_of(path)
-    last = parsed.last if given is parsed.scores else None
-    return tables.read(table, parsed.by, parsed.metric, parsed.seed, not parsed.unpaired, last)
+        table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
+    # Noise is of one arm, so that base-0 and base-1 are runs of it though there is no other.
+    last, fewest = (parsed.last, 2) if given is parsed.scores else (None, 1)
+    options = (parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
+    return tables.read(table, *options, last, fewest)

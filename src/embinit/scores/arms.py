@@ -54,12 +54,12 @@ class Arms:
 
     def values(self, arm: str) -> tuple[float, ...]:
         """An arm's numbers."""
-        return tuple(score.value for score in self.scores[arm])
+        return tuple(run.value for run in self.scores[arm])
 
     @functools.cached_property
     def by_seed(self) -> dict[str, dict[str, float]]:
         """Each arm's numbers by their seeds."""
-        return {arm: {s.seed: s.value for s in each} for arm, each in self.scores.items()}
+        return {arm: {run.seed: run.value for run in runs} for arm, runs in self.scores.items()}
 
     def pairs(self, arm: str, other: str) -> tuple[str, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
@@ -72,33 +72,32 @@ class Arms:
 
         An arm all of whose runs crashed is left out and named, unless it may be the baseline.
         """
-        rest = [s.value for each in self.scores.values() for s in each if s.value and not s.crashed]
+        rest = [r.value for runs in self.scores.values() for r in runs if r.value and not r.crashed]
         worst = (max if lower else min)(rest, default=0.0)
         # An exact 0 outside the range of all other scores is no score, unless it is a count.
         odd = rest and (min(rest) > 0 or max(rest) < 0) and crashed != "keep"
         zero = "its score is an exact 0, outside the range of all others" if odd else ""
         notes, kept, first = [*self.notes], {}, next(iter(self.scores), "").lower()
-        for arm, each in self.scores.items():
-            lost = [s for s in each if s.crashed or not (s.value or s.of or not zero)]
-            kept[arm] = each
-            if not lost or all(crashed == "keep" and math.isfinite(s.value) for s in lost):
+        for arm, runs in self.scores.items():
+            lost = [run for run in runs if run.crashed or not (run.value or run.of or not zero)]
+            kept[arm] = runs
+            if not lost or all(crashed == "keep" and math.isfinite(run.value) for run in lost):
                 continue
             why = f"{lost[0].place}: {lost[0].crashed or zero}"
-            if len(lost) == len(each) and arm.lower() not in (first, *USUAL):
+            if len(lost) == len(runs) and arm.lower() not in (first, *USUAL):
                 notes.append(f"discard {arm}: {why}")
                 del kept[arm]
-            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(each):
+            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(runs):
                 raise InputError(
                     f"{why}: a run that crashed counts against its arm; judge with --crashed worst "
                     "(it gets the worst score), drop or keep"
                 )
             else:
-                places = "; ".join(s.place for s in lost[:3]) + (" …" if lost[3:] else "")
+                places = "; ".join(run.place for run in lost[:3]) + (" …" if lost[3:] else "")
                 way = "left out" if crashed == "drop" else "got the worst score"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
-                runs = [s for s in each if s not in lost]
-                got = [s._replace(value=worst) for s in lost if crashed == "worst"]
-                kept[arm] = [*runs, *got]
+                replaced = [run._replace(value=worst) for run in lost if crashed == "worst"]
+                kept[arm] = [*(run for run in runs if run not in lost), *replaced]
         return replace(self, scores=kept, notes=tuple(notes))
 
 
@@ -106,25 +105,26 @@ def arms_of(
     named: Iterable[tuple[str, Score]], metric: str = "", notes: Iterable[str] = ()
 ) -> Arms:
     """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
-    scores: dict[str, list[Score]] = defaultdict(list)
-    for arm, score in named:
-        scores[arm].append(score)
-    found = {}
-    for arm, each in scores.items():
-        seeds = [score.seed for score in each if score.seed]
+    rows: dict[str, list[Score]] = defaultdict(list)
+    scores: dict[str, list[Score]] = {}
+    for arm, run in named:
+        rows[arm].append(run)
+    for arm, runs in rows.items():
+        scores.setdefault(" ".join(arm.split()), []).extend(runs)
+    for arm, runs in scores.items():
+        seeds = [run.seed for run in runs if run.seed]
         if len({*seeds}) < len(seeds):
             [(seed, _)] = Counter(seeds).most_common(1)
-            before, again, *_ = (score.place for score in each if score.seed == seed)
+            before, again, *_ = (run.place for run in runs if run.seed == seed)
             raise InputError(
                 f"{again}: the arm {arm!r} has the seed {seed} twice (before at {before}); name "
                 "every column that pairs by --seed, call one of steps step, or judge with "
                 "--unpaired"
             )
-        if len(each) > MOST_SEEDS:
+        if len(runs) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
-            raise InputError(f"{each[0].place}: {arm!r} has {len(each):,} numbers; {mend}")
-        found[" ".join(arm.split())] = each
-    return Arms(found, metric, tuple(notes))
+            raise InputError(f"{runs[0].place}: {arm!r} has {len(runs):,} numbers; {mend}")
+    return Arms(scores, metric, tuple(notes))
 
 
 def cells(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from embinit.errors import InputError
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Score
@@ -27,21 +25,19 @@ LEAST_IN_ORDER = 4
 """An arm has so many numbers at least where their order is looked at."""
 
 
-def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
-    """InputError where the numbers of arms are not one a run."""
+def copies_and_steps(arms: Mapping[str, Sequence[Score]]) -> Iterator[str]:
+    """What says that numbers of arms are not one a run, and what to do about it."""
     seen: dict[tuple[float, ...], str] = {}
     without_seed = []
-    for name, each in arms.items():
-        values, place = [score.value for score in each if not score.crashed], each[0].place
+    for name, runs in arms.items():
+        values, place = [run.value for run in runs if not run.crashed], runs[0].place
         half, ranked = len(values) // 2, sorted(values)
         if ranked[::2] == ranked[1::2] and _copied(values[:half], values[half:]):
-            mend = "remove the copies"
-            raise InputError(f"{place}: {name!r} has each number twice or more; {mend}")
+            yield f"{place}: {name!r} has each number twice or more; remove the copies"
         other = seen.setdefault(tuple(ranked), name)
-        if other != name and _copied(values, [score.value for score in arms[other]]):
-            mend = "give the runs of two arms"
-            raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
-        if len(values) >= LEAST_IN_ORDER and not any(score.seed for score in each):
+        if other != name and _copied(values, [run.value for run in arms[other]]):
+            yield f"{place}: {name!r} has the numbers of {other!r}; give the runs of two arms"
+        if len(values) >= LEAST_IN_ORDER and not any(run.seed for run in runs):
             without_seed.append(values)
     sorted_by_score = all(
         values in (sorted(values), sorted(values)[::-1]) for values in without_seed
@@ -50,7 +46,7 @@ def require_runs(arms: Mapping[str, Sequence[Score]]) -> None:
     if alike < IN_ORDER and not sorted_by_score:
         mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
         place = next(iter(arms.values()))[0].place
-        raise InputError(f"{place}: scores depend on their order, as those of steps do; {mend}")
+        yield f"{place}: scores depend on their order, as those of steps do; {mend}"
 
 
 def _copied(values: Sequence[float], others: Sequence[float]) -> bool:
@@ -98,9 +94,9 @@ def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[i
                 rising[-1].append(number)
         if min(map(len, rising), default=0) < 3:
             continue
-        gaps = [{b - a for a, b in itertools.pairwise(each)} for each in rising]
+        gaps = [{b - a for a, b in itertools.pairwise(numbers)} for numbers in rising]
         same = len(rising) > 1 and len({*rising[0]} & {*rising[1]}) > 2
-        even = all(len(each) == 1 for each in gaps) and min(map(len, rising)) > 3
+        even = all(len(of_one) == 1 for of_one in gaps) and min(map(len, rising)) > 3
         if len(rising) > len(long) or ((same or even) and {1.0} != set().union(*gaps)):
             return name
     return ""

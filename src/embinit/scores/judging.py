@@ -46,7 +46,7 @@ class Plan:
 
     ``margin`` is the smallest difference that matters, in the metric's unit; 0 for none. ``alpha``
     is the chance that any of the trials is kept though it is no better. ``trials`` arms share it,
-    of other sessions too; 0 for those at hand. The last look has ``most`` runs of an arm.
+    of other sessions too; 0 for those at hand. The last analysis has ``most`` runs of an arm.
     """
 
     lower: bool
@@ -57,25 +57,26 @@ class Plan:
 
     def share(self, arms: int) -> float:
         """The alpha of each of so many arms; InputError where the plan can't be."""
+        trials = max(self.trials, arms)
         if not LEAST_ALPHA <= self.alpha < 0.5:
             mend = f"give {LEAST_ALPHA:g} or more, and under 0.5"
             raise InputError(f"alpha {self.alpha:g} can't be used; {mend}")
         if not 0 <= self.margin < math.inf:
             raise InputError(f"a margin of {self.margin:g} can't be used; give 0 or more")
-        if self.trials < 0 or (most := max(self.trials, arms)) > MOST_TRIALS:
+        if self.trials < 0 or trials > MOST_TRIALS:
             mend = f"give how many share alpha, up to {MOST_TRIALS:,}"
-            raise InputError(f"{max(self.trials, arms):,} trials or arms can't be; {mend}")
-        return self.alpha / most
+            raise InputError(f"{trials:,} trials or arms can't be; {mend}")
+        return self.alpha / trials
 
-    def looks(self, spread: RegisteredSd | None, share: float) -> tuple[Look, ...]:
-        """The looks at an arm with their levels; the last one has as many runs as decide at all."""
-        first = FIRST if spread is None else FIRST_KNOWN
+    def looks(self, known: RegisteredSd | None, share: float) -> tuple[Look, ...]:
+        """The interim analyses of an arm with their levels."""
+        first = FIRST if known is None else FIRST_KNOWN
         looks = schedule(first, max(self.most, first), share)
         return tuple(Look(look.seeds, look.share * share) for look in looks)
 
 
 def level_of(looks: Sequence[Look], n: int) -> float:
-    """The level at which so many runs are judged: that of the last look that they reach."""
+    """The level of so many runs: that of the last interim analysis that they reach."""
     return next((look.share for look in reversed(looks) if look.seeds <= n), looks[0].share)
 
 
@@ -84,7 +85,7 @@ class Judged:
     """An arm that was judged against the baseline, by its numbers and the baseline's.
 
     Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of each of
-    ``short_of`` lead to the next look; None where it is decided, or more are no use. ``reason``
+    ``short_of`` lead to the next analysis; None where it is decided, or more are no use. ``reason``
     says why it is undecided, and ``noise`` where the noise is from.
     """
 
@@ -126,7 +127,7 @@ def judge(
     ``noise`` has runs that were made before, which pair with none. They are the baseline where no
     arm is, and they are of one arm.
     """
-    names = list(arms.scores)
+    names = [*arms.scores]
     usual = [name for name in names if name.lower() in USUAL]
     base = [*usual, *names][0] if baseline is None else baseline
     if base not in names:
@@ -143,23 +144,27 @@ def judge(
     judged = []
     for arm in others:
         sides = (arms.scores[arm], arms.scores[base])
-        if all(len(side) == 1 and side[0].of for side in sides):
+        if all(len(runs) == 1 and runs[0].of for runs in sides):
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
         pairs = arms.pairs(arm, base) if noise is None else ()
-        values = [
+        values, against = (
             tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
             for name in (arm, base)
-        ]
-        spread, source = known(pairs).sd_of_difference(arm, base)
-        small, large = sorted(map(max, values))
+        )
+        small, large = sorted((max(values), max(against)))
         if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
             raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
-        found = _judged(arm, base, values, plan, share, spread, bool(pairs))
+        sd, source = known(pairs).sd_of_difference(arm, base)
+        rule = (
+            "paired t, seed by seed" if pairs else f"{'Student' if sd else 'Welch'}'s t, unpaired"
+        )
         if pairs and max(map(len, sides)) > len(pairs):
-            found = replace(found, rule=f"{found.rule}, without runs that lack a partner")
-        judged.append(replace(found, noise=source))
+            rule += ", without runs that lack a partner"
+        looks = plan.looks(sd, share)
+        found = Judged(arm, base, values, against, rule, None, None, "", source, looks, bool(pairs))
+        judged.append(_decided(found, plan, sd))
     return judged
 
 
@@ -178,72 +183,48 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
     return Noise.of(values, of_seeds=True)
 
 
-def _judged(
-    arm: str,
-    base: str,
-    sides: Sequence[tuple[float, ...]],
-    plan: Plan,
-    share: float,
-    spread: RegisteredSd | None,
-    paired: bool,
-) -> Judged:
-    values, against = sides
-    pairing, rule = Pairing.NONE, f"{'Student' if spread else 'Welch'}'s t, unpaired"
-    if paired:
-        pairing, rule = Pairing.BY_SEED, "paired t, seed by seed"
-    elif base == NOISE and spread is not None:
-        pairing = Pairing.AGAINST_NOISE
-    looks = plan.looks(spread, share)
-    n = len(values) if base == NOISE else min(map(len, sides))
-    outcome, hope, more, reason = None, 1.0, None, "one number an arm shows nothing of the noise"
-    if len(values) + len(against) > 2 or spread is not None:
-        outcome, hope = _compared(sides, plan, looks, n, spread, pairing)
-        robust = outcome.hangs_on is None
-        reason = "" if robust else "not robust: it changes without one of its runs"
-        still = [name for name, v in ((arm, values), (base, against)) if len({*v}) < min(len(v), 2)]
-        apart = [a - b for a, b in zip(*sides, strict=True)] if paired and n > 2 else []
-        constant = apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
-        if still or constant or math.isinf(outcome.interval[0]):
-            what = f"scores of {' and '.join(still)}" if still else "differences"
-            reason = f"the {what} don't vary: does the seed reach the training?"
-            outcome, hope = None, 1.0
-    following = [look.seeds for look in looks if look.seeds > n]
-    if outcome is not None and outcome.verdict is not Verdict.UNDECIDED:
-        reason = ""
-    elif following and hope >= HOPELESS:
-        more = following[0] - n
-    else:
-        reason = reason or f"{looks[-1].seeds} runs would hardly show that it is better"
-    return Judged(arm, base, values, against, rule, outcome, more, reason, "", looks, paired)
-
-
-def _compared(
-    sides: Sequence[Sequence[float]],
-    plan: Plan,
-    looks: Sequence[Look],
-    n: int,
-    spread: RegisteredSd | None,
-    pairing: Pairing,
-) -> tuple[Outcome, float]:
-    """An arm compared with the baseline, and the chance that the last look keeps it.
+def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
+    """The arm with its verdict at the interim analysis that its runs reach, or with what it takes.
 
     What lies inside of the margin has no effect, though it may differ from 0.
     """
+    values, against, looks = judged.values, judged.of_baseline, judged.looks
+    of_noise = judged.baseline == NOISE
+    n = len(values) if of_noise else min(len(values), len(against))
+    following = next((look.seeds - n for look in looks if look.seeds > n), None)
+    if sd is None and len(values) + len(against) <= 2:
+        reason = "one number an arm shows nothing of the noise"
+        return replace(judged, more=following, reason=reason)
+    pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
+    if of_noise and sd is not None:
+        pairing = Pairing.AGAINST_NOISE
     relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
-    values, against = sides
     tested = (values, against, relation, level, plan.margin)
-    found = compare(*tested, known_sd=spread, pairing=pairing, leave_one_out=spread is None)
+    found = compare(*tested, known_sd=sd, pairing=pairing, leave_one_out=sd is None)
+    low, high = found.interval
+    arms = {judged.arm: values, judged.baseline: against}
+    constant = [name for name, scores in arms.items() if len({*scores}) < min(len(scores), 2)]
+    apart = [a - b for a, b in zip(values, against, strict=False)] if judged.paired else []
+    alike = n > 2 and apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
+    if constant or alike or math.isinf(low):
+        what = f"scores of {' and '.join(constant)}" if constant else "differences"
+        reason = f"the {what} don't vary: does the seed reach the training?"
+        return replace(judged, more=following, reason=reason)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
-    low, high = found.interval
-    if found.verdict is Verdict.UNDECIDED:
-        count, samples = float(looks[-1].seeds), 1 if pairing is Pairing.BY_SEED else 2
-        if pairing is Pairing.AGAINST_NOISE:
-            count = 2 / (1 / count + 1 / len(against))
-        return found, chance_to_support(found, relation, count, looks[-1].share, samples)
-    if max(-low, high) < plan.margin:
-        found = replace(found, verdict=Verdict.NO_EFFECT)
-    return found, 1.0
+    if found.verdict is not Verdict.UNDECIDED:
+        no_effect = max(-low, high) < plan.margin
+        verdict = Verdict.NO_EFFECT if no_effect else found.verdict
+        return replace(judged, outcome=replace(found, verdict=verdict))
+    count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
+    if pairing is Pairing.AGAINST_NOISE:
+        count = 2 / (1 / count + 1 / len(against))
+    hope = chance_to_support(found, relation, count, looks[-1].share, samples)
+    more = following if hope >= HOPELESS else None
+    reason = "" if found.hangs_on is None else "not robust: it changes without one of its runs"
+    if more is None and not reason:
+        reason = f"{looks[-1].seeds} runs would hardly show that it is better"
+    return replace(judged, outcome=found, more=more, reason=reason)
 
 
 def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:

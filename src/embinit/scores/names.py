@@ -19,9 +19,17 @@ _REPLICATE = re.compile(r"(?:^|[-_. /])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=
 """Parts that name a run's seed, and those that number runs without one."""
 
 _NUMBERED = re.compile(
-    r"(.*[^\W_])(?<!\de)[-_ /#]+(seed|s)?(?:rep|run|trial)?[-_= ]?(\d+)", re.IGNORECASE
+    r"(.*[^\W_])(?<!\de)[-_ /#]+(seed|s)?(rep|run|trial)?[-_= ]?(\d+)", re.IGNORECASE
 )
 """A name that ends in a number, as ``base-1``, but for ``adam-1e-3``."""
+
+_SETTING = re.compile(
+    r".*(^|[\W_])(lr|(learning)?rate|wd|decay|bs|batch|sizes?|dims?|width|depth|layers?|heads?|hidden|rank|"
+    r"experts|epochs?|steps?|iters?|warmup|dropout|momentum|betas?|alpha|gamma|eps|tau|temp|"
+    r"temperature|k|n|scale|clip|length|len|ctx|context|window|bits|level|v|version)",
+    re.IGNORECASE,
+)
+"""A name whose last word is a setting: a number after it is its value, and no run."""
 
 
 def arm_and_seed(path: str) -> tuple[str, str]:
@@ -40,27 +48,29 @@ def unnumbered(name: str) -> str:
     return found[1] if found else name
 
 
-def by_numbers(named: Sequence[tuple[str, Score]]) -> list[tuple[str, Score]]:
+def by_numbers(named: Sequence[tuple[str, Score]], fewest: int) -> list[tuple[str, Score]]:
     """Runs of arms whose names only number them, as base-1, base-2, new-1, new-2; else none.
 
-    Each arm has one run without a seed. Numbers follow the word seed, count from 0 or 1 with at
-    most one missing, or are the same three or more.
+    There are the ``fewest`` arms at least. Each has one run without a seed. Numbers follow a word
+    such as seed or run; or they follow no setting, and count from 0 or 1 with at most one missing,
+    or are the same three or more.
     """
-    if any(run.seed for _, run in named):
+    if len({arm for arm, _ in named}) < len(named) or any(run.seed for _, run in named):
         return []
-    matches = [match for match in (_NUMBERED.fullmatch(arm) for arm, _ in named) if match]
+    matches = [found for arm, _ in named if (found := _NUMBERED.fullmatch(arm))]
     numbers: dict[str, set[int]] = defaultdict(set)
-    for match in matches:
-        numbers[match[1]].add(int(match[3]))
+    for found in matches:
+        numbers[found[1]].add(int(found[4]))
     sets = [*numbers.values()]
-    if len(sets) < 2 or not len(matches) == len(named) == sum(map(len, sets)):
+    if len(sets) < fewest or not len(matches) == len(named) == sum(map(len, sets)):
         return []
-    seeds = all(match[2] for match in matches)
-    counting = all(1 < len(each) >= max(each) - min(each) and min(each) < 2 for each in sets)
-    same = all(each == sets[0] and len(each) > 2 for each in sets)
-    if not (seeds or counting or same):
-        return []
+    seeds = all(found[2] for found in matches)
+    if not all(found[2] or found[3] for found in matches):
+        counting = all(1 < len(of) >= max(of) - min(of) and min(of) < 2 for of in sets)
+        same = all(of == sets[0] and len(of) > 2 for of in sets)
+        if any(map(_SETTING.fullmatch, numbers)) or not (counting or same):
+            return []
     return [
-        (match[1], run._replace(seed=match[3] if seeds else ""))
-        for match, (_, run) in zip(matches, named, strict=True)
+        (found[1], run._replace(seed=found[4] if seeds else ""))
+        for found, (_, run) in zip(matches, named, strict=True)
     ]

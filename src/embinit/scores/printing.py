@@ -24,38 +24,33 @@ MOST_NAMES = 5
 """So many arms are named in a line at most; the table has all."""
 
 
-def lines(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
+def page(judged: Sequence[Judged], plan: Plan, notes: Sequence[str], markdown: bool) -> str:
     """What to do; then a table of the arms by effect; then how they were judged."""
-    rows = [[_cut(row[0]), *row[1:]] for row in _rows(judged, plan)]
+    first, rows, after = conclusion(judged), _rows(judged, plan), [*how(judged, plan), *notes]
+    if markdown:
+        escape = re.compile(r"([\\`*_{}\[\]<>|#])")
+        first, *after = (escape.sub(r"\\\1", line) for line in (first, *after))
+        head, *rest = ([escape.sub(r"\\\1", cell) for cell in row] for row in rows)
+        lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rest)]
+        return printable("\n\n".join((first, "\n".join(lines), *after)))
+    rows = [[_cut(row[0]), *row[1:]] for row in rows]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ("  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows)
-    return "\n".join(map(printable, (conclusion(judged), *table, *how(judged, plan), *notes)))
-
-
-def markdown(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
-    """What to do, and the same table."""
-
-    def escaped(text: str) -> str:
-        return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", printable(text))
-
-    head, *rows = ([escaped(text) for text in row] for row in _rows(judged, plan))
-    table = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
-    after = map(escaped, (*how(judged, plan), *notes))
-    return "\n\n".join([escaped(conclusion(judged)), table, *after])
+    lines = ["  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows]
+    return printable("\n".join((first, *lines, *after)))
 
 
 def conclusion(judged: Sequence[Judged]) -> str:
     """The verdict and what to do, in a line."""
     more: dict[str, int] = {}
-    for each in judged:
-        if each.more is not None:
-            more |= {arm: min(more.get(arm, each.more), each.more) for arm in each.short_of}
-    lists = {"keep": [each.arm for each in judged if each.verdict is Verdict.SUPPORTED]}
+    for arm in judged:
+        if arm.more is not None:
+            more |= {name: min(more.get(name, arm.more), arm.more) for name in arm.short_of}
+    lists = {"keep": [arm.arm for arm in judged if arm.verdict is Verdict.SUPPORTED]}
     for count in sorted({*more.values()}):
-        lists[f"run {count} more of"] = [arm for arm in more if more[arm] == count]
-    done = (each for each in judged if each.more is None)
-    lists["discard"] = [each.arm for each in done if each.verdict is not Verdict.SUPPORTED]
-    what = "; ".join(f"{what} {_named(arms)}" for what, arms in lists.items() if arms)
+        lists[f"run {count} more of"] = [name for name in more if more[name] == count]
+    done = (arm for arm in judged if arm.more is None)
+    lists["discard"] = [arm.arm for arm in done if arm.verdict is not Verdict.SUPPORTED]
+    what = "; ".join(f"{what} {_named(names)}" for what, names in lists.items() if names)
     if len(judged) > 1:
         return what
     return f"{judged[0].verdict}: {what}" + (f" ({judged[0].reason})" if judged[0].reason else "")
@@ -68,17 +63,17 @@ def remarks(
     notes, base = [*arms.notes, *(noise.notes if noise else ())], judged[0].baseline
     if not named and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
-    seeded = any(score.seed for runs in arms.scores.values() for score in runs)
+    seeded = any(run.seed for runs in arms.scores.values() for run in runs)
     if seeded and noise:
         notes.append("seeds pair nothing where --noise gives the noise of one run")
-    elif seeded and not any(each.paired for each in judged):
+    elif seeded and not any(arm.paired for arm in judged):
         notes.append("seeds pair nothing: every run needs one, and two arms two in common")
     return notes
 
 
-def _named(arms: Sequence[str]) -> str:
-    more = f" and {len(arms) - MOST_NAMES} others" if arms[MOST_NAMES:] else ""
-    cut = [_cut(arm) for arm in arms[:MOST_NAMES]]
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} others" if names[MOST_NAMES:] else ""
+    cut = [_cut(name) for name in names[:MOST_NAMES]]
     return (" and " if len(cut) == 2 else ", ").join(cut) + more
 
 
@@ -91,12 +86,12 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     share = plan.share(len(judged))
     trials = round(plan.alpha / share)
     several = f", of {trials} that share {plain(plan.alpha * 100)} %" if trials > 1 else ""
-    rules = " or ".join(dict.fromkeys(each.rule for each in judged))
-    counts = {", ".join(str(look.seeds) for look in each.looks) for each in judged} - {""}
+    rules = " or ".join(dict.fromkeys(arm.rule for arm in judged))
+    counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
     looks = f"; analyses at {' or '.join(sorted(counts))} runs" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     way = "lower" if plan.lower else "higher"
-    noise, *others = dict.fromkeys(each.noise for each in judged)
+    noise, *others = dict.fromkeys(arm.noise for arm in judged)
     return [
         f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
         f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
@@ -105,12 +100,12 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
     """The noise alone: the smallest difference that a few runs show, and the runs for a margin."""
-    spread, source = noise.sd_of_difference(NOISE)
-    if spread is None:
+    sd, source = noise.sd_of_difference(NOISE)
+    if sd is None:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share = plan.share(1)
-    looks, most = plan.looks(spread, share), MOST_SEEDS if plan.margin else RUNS[-1] + 1
-    effects = {n: smallest_effect(level_of(looks, n), n, spread, 2) for n in range(2, most)}
+    looks, most = plan.looks(sd, share), MOST_SEEDS if plan.margin else RUNS[-1] + 1
+    effects = {n: smallest_effect(level_of(looks, n), n, sd, 2) for n in range(2, most)}
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
     runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
     takes = f"a difference of {plain(plan.margin)} takes {runs} an arm, or fewer paired by seed"
@@ -124,25 +119,25 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
 
 def as_json(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
-    arms = [asdict(o) | {"verdict": o.verdict, "difference": o.difference} for o in judged]
+    arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
     made = {"schema_version": 2, "plan": asdict(plan), "notes": [*notes], "arms": arms}
     return json.dumps(made, indent=1, default=bool)
 
 
 def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     """The baseline and the arms, from the best to the worst, with three digits of a difference."""
-    middle = statistics.median(abs(each.difference) for each in judged)
+    middle = statistics.median(abs(arm.difference) for arm in judged)
     places = min(12, max(0, 2 - math.floor(math.log10(middle)))) if middle else 2
 
     def mean(values: Sequence[float]) -> str:
         return f"{number(statistics.fmean(values), places)} (n={len(values)})"
 
-    base = max(judged, key=lambda each: len(each.of_baseline))
+    base = max(judged, key=lambda arm: len(arm.of_baseline))
     rows = [["arm", "mean", "difference", "verdict"]]
     rows += [[base.baseline or "the noise's runs", mean(base.of_baseline), "", "baseline"]]
-    for each in sorted(judged, key=lambda each: each.difference, reverse=not plan.lower):
-        ends = [number(end, places) for end in (each.outcome.interval if each.outcome else ())]
-        difference = number(each.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
-        more = "" if each.more is None else f", {counted(each.more, 'run')} more"
-        rows.append([each.arm, mean(each.values), difference, f"{each.verdict}{more}"])
+    for arm in sorted(judged, key=lambda arm: arm.difference, reverse=not plan.lower):
+        ends = [number(end, places) for end in (arm.outcome.interval if arm.outcome else ())]
+        difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
+        more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
+        rows.append([arm.arm, mean(arm.values), difference, f"{arm.verdict}{more}"])
     return rows

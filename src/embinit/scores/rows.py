@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
 
@@ -24,9 +24,6 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORE
 _NO_COMMENT = re.compile(r"^\s*[^#\s].*", re.MULTILINE)
 _SEED = re.compile(r"(seed)?[-_= ]?\d+", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
-
-Rows = tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]]]
-"""The names of the columns, each row's place, and its cells."""
 
 
 class Table(NamedTuple):
@@ -51,30 +48,18 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return (", ".join(first) or "none") + (f" and {len(rest)} more" if rest else "")
 
 
-def one_of(place: str, what: str, name: str, known: Iterable[str]) -> str:
-    """The name itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss."""
-    if name in known:
-        return name
-    alike = [each for each in known if _alike(each) == _alike(name)]
-    alike = alike or [each for each in known if each.endswith((f".{name}", f"/{name}"))]
-    if len(alike) > 1:
-        raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
-    if not alike:
-        near = nearest(name, known)
-        raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
-    return alike[0]
-
-
-def _alike(name: str) -> str:
-    return re.sub(r"[/._ -]", "_", name).lower()
+def refuse(messages: Iterable[str]) -> None:
+    """InputError with the first of the messages on what can't be judged; none if there is none."""
+    for message in messages:
+        raise InputError(message)
 
 
 def from_words(words: Sequence[str], metric: str | None) -> Table:
     """The table of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
     rows = []
     for word in words:
-        arm, equals, text = word.partition("=")
-        if not (arm and equals):
+        arm, _, text = word.partition("=")
+        if not arm or arm == word:
             what = "neither an arm, as in new=3.27,3.28, nor a file or folder here"
             raise InputError(f"{word[:60]!r} is {what}")
         cells = enumerate(text.split(","), start=1)
@@ -83,54 +68,84 @@ def from_words(words: Sequence[str], metric: str | None) -> Table:
     return Table("the command line", {"arm": arms, metric or VALUE: values}, places)
 
 
+def one_of(place: str, what: str, name: str, known: Iterable[str]) -> str:
+    """The name itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss."""
+
+    def plain(text: str) -> str:
+        return re.sub(r"[/._ -]", "_", text).lower()
+
+    if name in known:
+        return name
+    alike = [other for other in known if plain(other) == plain(name)]
+    alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
+    if len(alike) > 1:
+        raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
+    if not alike:
+        near = nearest(name, known)
+        raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
+    return alike[0]
+
+
 def table_of(path: Path) -> Table:
     """The table in a file, whatever its form; InputError where it can't be read."""
     with reading(path, MEND):
         data = regular(path, MEND).read_bytes()
-        utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        text = data.decode("utf-16" if utf_16 else "utf-8-sig")
+        is_utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
         if "\0" in text:
             raise ValueError("it is no text")
-    if not (start := text.lstrip()):
-        raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
-    form = _markdown if _RULE.search(text, 0, 100_000) else _csv
-    names, places, rows = (_json if start[0] in "[{" else form)(str(path), text)
+    start = text.lstrip()[:1] or "nothing"
+    form = _json if start in "[{" else _markdown if _RULE.search(text, 0, 100_000) else _csv
+    names, places, rows, notes = form(str(path), text)
     names = [name.strip() for name in names]
-    for name, times in Counter(filter(None, names)).items():
-        if times > 1:
-            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    for at, cells in enumerate(map(len, rows)):
-        if cells != len(names):
-            counts = f"{cells} cells, and the line of names {len(names)}"
-            raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
-    columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
-    return Table(str(path), dict(zip(names, columns or [[] for _ in names], strict=True)), places)
+    refuse(
+        f"{path}: {times} columns are called {name!r}; rename all but one"
+        for name, times in Counter(filter(None, names)).items()
+        if times > 1
+    )
+    if not {len(names)}.issuperset(map(len, rows)):
+        at, row = next((at, row) for at, row in enumerate(rows) if len(row) != len(names))
+        counts = f"{len(row)} cells, and the line of names {len(names)}"
+        raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
+    columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)] or [[]] * len(names)
+    return Table(str(path), dict(zip(names, columns, strict=True)), places, notes)
+
+
+Rows = tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], Sequence[str]]
+"""The names of the columns, each row's place, its cells, and notes."""
 
 
 def _csv(path: str, text: str) -> Rows:
-    """Cells between tabs, commas, semicolons, bars or else spaces, after comments."""
+    """Cells between tabs, commas, semicolons, bars or else spaces; lines with # are comments."""
     csv.field_size_limit(1 << 22)
     first = _NO_COMMENT.search(text)
-    counts = {sign: (first[0] if first else text).count(sign) for sign in "\t,;|"}
-    delimiter = max(counts, key=counts.__getitem__) if any(counts.values()) else " "
-    lines = io.StringIO(text, newline="")
-    found = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    signs = {sign: (first[0] if first else text).count(sign) for sign in "\t,;|"}
+    delimiter = max(signs, key=signs.__getitem__) if any(signs.values()) else " "
+    found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     with reading(path, MEND, lambda: f":{found.line_num}"):
-        rows = [(found.line_num, row) for row in found if any(row)]
-    names = rows[0][1]
+        rows = [*found]
+    ends: Iterable[int] = range(1, len(rows) + 1)
+    if found.line_num > len(rows):  # a cell has several lines
+        ends = itertools.accumulate(1 + sum(c.count("\n") for c in row) for row in rows)
+    numbered = [(line, row) for line, row in zip(ends, rows, strict=True) if any(row)]
+    # A run may be called #1.
+    plain = [row[0][:1] != "#" or row[0][1:].isdigit() for _, row in numbered]
+    if True not in plain:
+        raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
+    head = plain.index(True)
+    names = numbered[head][1]
     # A line of names may begin with # too.
-    while names[0][:1] == "#" and len(rows) > 1:
-        following = rows[1][1]
-        if len(names) == len(following) and any(map(NUMBER.fullmatch, following)):
-            break
-        rows, names = rows[1:], following
-    if all(NUMBER.fullmatch(name.strip()) for name in names):
+    commented = numbered[head - 1][1] if head else []
+    if len(commented) == len(names) and any(map(NUMBER.fullmatch, names)):
+        names = [commented[0].removeprefix("# "), *commented[1:]]
+    elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
             raise InputError(f"{path} has no line of names; give one, or one number a line")
         names = [VALUE]
-    rows = [each for each in rows if each[1] != names]
-    places = [f"{path}:{line}" for line, _ in rows]
-    return [names[0].removeprefix("# "), *names[1:]], places, [row for _, row in rows]
+    kept = [pair for pair in itertools.compress(numbered, plain) if pair[1] != names]
+    comments = plain[head:].count(False)
+    notes = [f"{counted(comments, 'line')} with # skipped"] if comments else []
+    return names, [f"{path}:{line}" for line, _ in kept], [row for _, row in kept], notes
 
 
 def _markdown(path: str, text: str) -> Rows:
@@ -146,65 +161,66 @@ def _markdown(path: str, text: str) -> Rows:
 
     body = [*itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])]
     places = [f"{path}:{rules[0] + n}" for n in range(2, len(body) + 2)]
-    return cells(lines[rules[0] - 1]), places, [*map(cells, body)]
+    return cells(lines[rules[0] - 1]), places, [*map(cells, body)], ()
 
 
 def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
     decoder, following = json.JSONDecoder(), re.compile(r"\S")
-    documents, at, line = [], 0, 1
+    runs: list[tuple[str, dict[str, Any]]] = []
+    at, line, documents = 0, 1, 0
     with reading(path, mend, lambda: f":{line}"):
         while start := following.search(text, at):
             line += text.count("\n", at, start.start())
             document, at = decoder.raw_decode(text, start.start())
-            documents.append((f"{path}:{line}", _runs(document)))
+            runs += [(f"{path}:{line}", run) for run in _runs(document)]
             line += text.count("\n", start.start(), at)
-    rows = [row for _, runs in documents for row in runs]
-    places = [place for place, runs in documents for _ in runs]
-    if len(documents) == 1:
-        places = [f"{path}, entry {n}" for n in range(1, len(rows) + 1)]
-    names = list(dict.fromkeys(name for row in rows for name in row))
+            documents += 1
+    if documents == 1:
+        runs = [(f"{path}, entry {n}", run) for n, (_, run) in enumerate(runs, start=1)]
+    names = list(dict.fromkeys(name for _, run in runs for name in run))
 
     def shown(value: Any) -> str:
         return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
-    return names, places, [[shown(row.get(name)) for name in names] for row in rows]
+    cells = [[shown(run.get(name)) for name in names] for _, run in runs]
+    return names, [place for place, _ in runs], cells, ()
 
 
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object's entries, those of objects inside by both names."""
     made: dict[str, Any] = {}
-    for name, each in value.items():
-        inside = _flat(each) if isinstance(each, dict) else {}
-        made |= {f"{name}.{n}": v for n, v in inside.items()} or {name: each}
+    for name, entry in value.items():
+        inside = _flat(entry) if isinstance(entry, dict) else {}
+        made |= {f"{name}.{n}": v for n, v in inside.items()} or {name: entry}
     return made
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:
     """The runs of a list, of lists or objects by arm, or of lists with what their runs share."""
     if isinstance(value, list):
-        return [run for each in value for run in _runs(each)]
+        return [run for entry in value for run in _runs(entry)]
     if not isinstance(value, dict):
         return [{VALUE: value}]
-    objects = [each for each in value.values() if isinstance(each, dict)]
+    objects = [entry for entry in value.values() if isinstance(entry, dict)]
     if len(objects) == len(value) == 1:
         return _runs(objects[0])
     if len(objects) == len(value) > 1:
-        if all(_SEED.fullmatch(name) for each in objects for name in each):
-            seeds = [(arm, *pair) for arm, each in value.items() for pair in each.items()]
+        if all(_SEED.fullmatch(name) for entry in objects for name in entry):
+            seeds = [(arm, *pair) for arm, entry in value.items() for pair in entry.items()]
             return [{"arm": arm, "seed": seed, VALUE: score} for arm, seed, score in seeds]
-        if len({frozenset(each) for each in objects}) == 1:
-            return [{"name": arm} | run for arm, each in value.items() for run in _runs(each)]
+        if len({frozenset(entry) for entry in objects}) == 1:
+            return [{"name": arm} | run for arm, entry in value.items() for run in _runs(entry)]
     value = _flat(value)
-    lists = {name: each for name, each in value.items() if isinstance(each, list)}
-    of_runs = {name: each for name, each in lists.items() if each and isinstance(each[0], dict)}
-    plain = {name: each for name, each in value.items() if name not in lists}
+    lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
+    of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
+    shared = {name: entry for name, entry in value.items() if name not in lists}
     if of_runs:
         arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
-        return [plain | arms[name] | run for name, each in of_runs.items() for run in _runs(each)]
-    words = any(isinstance(cell, str) for each in lists.values() for cell in each)
-    if not (plain or words):
-        return [{"arm": arm, VALUE: each} for arm, values in lists.items() for each in values]
-    cells = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
-    return [plain | dict(zip(lists, each, strict=False)) for each in cells]
+        return [shared | arms[name] | run for name in of_runs for run in _runs(of_runs[name])]
+    words = any(isinstance(cell, str) for entry in lists.values() for cell in entry)
+    if not (shared or words):
+        return [{"arm": arm, VALUE: cell} for arm, cells in lists.items() for cell in cells]
+    rows = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
+    return [shared | dict(zip(lists, row, strict=False)) for row in rows]

@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.checks import called_steps, pairing, require_runs
+from embinit.scores.checks import called_steps, copies_and_steps, pairing
 from embinit.scores.names import by_numbers
-from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
+from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of, refuse
 from embinit.stats.power import MOST_SEEDS
 
 NAMES = {
@@ -36,12 +36,12 @@ NAMES = {
     "status": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc "
     "status state runstatus",
     "text": "error exception traceback failed",
-    "sd": "sd std stdev stddev",
+    "sd": "sd std stdev stddev variance var",
     "count": "n runs seeds nseeds nruns count",
     "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
     "result",
     "no score": "time runtime walltime duration elapsed seconds latency error sd std stdev "
-    "stddev stderr sem se",
+    "stddev variance var stderr sem se",
     "error": "stderr sem se standarderror ci ci95",
     # Columns of tables that have a row for each of several numbers of a run.
     "kind": "metric metricname measure key split subset phase",
@@ -68,17 +68,20 @@ def read(
     seed: str | None = None,
     paired: bool = True,
     last: int | None = None,
+    fewest: int = 2,
 ) -> Arms:
     """The arms of a table. Commas separate several columns of ``by``, and of ``seed``.
 
-    The score of a run of steps is the mean of the ``last`` points, or the last one.
+    The score of a run of steps is the mean of the ``last`` points, or the last one. Names that end
+    in numbers are runs of arms if there are the ``fewest`` arms or more.
     """
     rows = _rows(table, by, metric, seed, paired)
-    _require_runs(rows)
-    score, free = rows.score, rows.free
-    guessed = f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"
-    notes = [guessed] if table.columns.keys() - {score, *rows.by} else []
-    step = next(iter(called(free, "step")), "")
+    refuse(_no_runs(rows, guessed=not by))
+    score = rows.score
+    notes = [f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"]
+    if not table.columns.keys() - {score, *rows.by}:
+        notes = []
+    step = next(iter(called(rows.free, "step")), "")
     summary = [] if any(rows.seeds) else _summary(rows)
     named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
     if named and not summary:
@@ -88,17 +91,16 @@ def read(
     elif not named:
         notes += [] if seed else _require_no_steps(rows, paired)
         named = _scores(rows)
-    if not by and (numbered := by_numbers(named)):
+    if (fewest == 1 or not by) and (numbered := by_numbers(named, fewest)):
         notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
         named = numbered
-    elif not by and free and len({*rows.arms}) == len(named) > 2:
+    elif not by and len({*rows.arms}) == len(named) > 2:
         notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
-    made = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
-    if not summary:
-        require_runs(made.scores)
-    return replace(made, of_noise=bool(called([score], "sd")))
+    arms = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
+    refuse([] if summary else copies_and_steps(arms.scores))
+    return replace(arms, of_noise=bool(called([score], "sd")))
 
 
 def plain(name: str) -> str:
@@ -166,22 +168,24 @@ def _rows(
     return _Rows(table, score, arms, free, names, [*map(seed_of.__getitem__, pairs)])
 
 
-def _require_runs(rows: _Rows) -> None:
-    """InputError for rows of no arm, that sum up others, or that have several kinds of numbers."""
-    table = rows.table
+def _no_runs(rows: _Rows, guessed: bool) -> Iterator[str]:
+    """What says that rows are no runs of arms, and what to do about it."""
+    table, arms, seeds = rows.table, {*rows.arms}, {*rows.seeds}
+    if guessed and rows.by == ["name.name"]:
+        mend = "give a column that names the model, and the rows of one metric; or name it by --by"
+        yield f"{table.name} has the metrics of one model, as HELM writes them; {mend}"
     for name in called(rows.free, "kind"):
         if len(kinds := {*table.columns[name]}) > 1:
             mend = f"keep the rows of one {name}, or name it by --by"
-            raise InputError(f"{table.name} has rows of {listed(sorted(kinds), 3)}; {mend}")
-    arms, seeds = {*rows.arms}, {*rows.seeds}
+            yield f"{table.name} has rows of {listed(sorted(kinds), 3)}; {mend}"
     for arm in arms:
         if not arm.strip(", "):
             place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
-            raise InputError(f"{place}: {by} is empty; write a name, such as none")
+            yield f"{place}: {by} is empty; write a name, such as none"
     for total in filter(lambda text: text.lower() in TOTALS, arms | seeds):
         if total in seeds or (len(arms) < len(rows.arms) and rows.arms.count(total) == 1):
             place = table.places[(rows.seeds if total in seeds else rows.arms).index(total)]
-            raise InputError(f"{place} is a row of {total}; take it out")
+            yield f"{place} is a row of {total}; take it out"
 
 
 def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
@@ -281,6 +285,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         raise InputError(f"{table.name} has means and {sd[0]}; {missing}")
     made: dict[str, list[Score]] = {}
     of = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
+    if plain(sd[0]).endswith(("variance", "var")):
+        of[1] = [math.sqrt(variance) if variance >= 0 else math.nan for variance in of[1]]
     for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *of, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         if not n or math.isnan(mean) or (n > 1 and not deviation >= 0) or arm in made:
@@ -289,7 +295,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         # Evenly spaced numbers that have this mean and standard deviation.
         unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
         around = (unit * (i - (n - 1) / 2) for i in range(n))
-        made[arm] = [Score(each if alone else mean + each, place) for each in around]
+        made[arm] = [Score(away if alone else mean + away, place) for away in around]
     return [(arm, run) for arm, runs in made.items() for run in runs]
 
 
