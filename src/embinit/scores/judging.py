@@ -106,7 +106,7 @@ class Judged:
         """The verdict on the statement that it is better."""
         return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
 
-    @property
+    @functools.cached_property
     def difference(self) -> float:
         """Its mean less the baseline's."""
         return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
@@ -203,7 +203,7 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     found = compare(*tested, spread=sd, pairing=pairing, leave_one_out=sd is None)
     low, high = found.interval
     arms = {judged.arm: values, judged.baseline: against}
-    constant = [name for name, scores in arms.items() if len({*scores}) < min(len(scores), 2)]
+    constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
     apart = [a - b for a, b in zip(values, against, strict=False)] if judged.paired else []
     alike = n > 2 and apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
     if constant or alike or math.isinf(low):

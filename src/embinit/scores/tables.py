@@ -91,10 +91,11 @@ def read(
     elif not named:
         notes += [] if seed else _require_no_steps(rows, paired)
         named = _scores(rows)
-    if (fewest == 1 or not by) and (numbered := by_numbers(named, fewest)):
+    alone = (fewest == 1 or not by) and len({*rows.arms}) == len(named)
+    if alone and (numbered := by_numbers(named, fewest)):
         notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
         named = numbered
-    elif not by and len({*rows.arms}) == len(named) > 2:
+    elif alone and len(named) > 2:
         notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
