@@ -152,8 +152,8 @@ def judge(
             tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
             for name in (arm, base)
         )
-        small, large = sorted((max(values), max(against)))
-        if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
+        small, large = sorted(map(max, (values, against))) if SHARE.search(arms.metric) else (0, 0)
+        if 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
             raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
         sd, source = known(pairs).spread(arm, base)
@@ -204,8 +204,10 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     low, high = found.interval
     arms = {judged.arm: values, judged.baseline: against}
     constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
-    apart = [a - b for a, b in zip(values, against, strict=False)] if judged.paired else []
-    alike = n > 2 and apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
+    first = values[0] - against[0]
+    alike = (judged.paired and n > 2) and all(
+        abs(a - b - first) <= 1e-12 * abs(first) for a, b in zip(values, against, strict=False)
+    )
     if constant or alike or math.isinf(low):
         what = f"scores of {' and '.join(constant)}" if constant else "differences"
         reason = f"the {what} don't vary: does the seed reach the training?"
