@@ -150,6 +150,9 @@ def _csv(path: str, text: str) -> Rows:
     elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
             raise InputError(f"{path} has no line of names; give one, or one number a line")
+        if after and any(filled[after[0] :]):
+            mend = "take the line out, or give a table with columns arm and value"
+            raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")
         names = [VALUE]
     kept = [full and row != names for full, row in zip(filled, rows, strict=True)]
     places = [f"{path}:{line}" for line in itertools.compress(ends, kept)]

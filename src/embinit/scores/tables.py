@@ -132,8 +132,8 @@ class _Rows(NamedTuple):
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
         for name in called(self.free, "text", "status"):
             texts, state = self.table.columns[name], called([name], "status")
-            said = {text for text in {*texts} if text.lower() not in NO_FAILURE}
-            bad = {t for t in said if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
+            known = {text for text in {*texts} if text.lower() not in NO_FAILURE}
+            bad = {t for t in known if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
             if bad:
                 pairs = zip(texts, found, strict=True)
                 found = [f"its {name} is {t[:40]!r}" if t in bad else why for t, why in pairs]
@@ -225,7 +225,7 @@ def _scores(rows: _Rows) -> list[tuple[str, Score]]:
     if any(rows.seeds) and len({*zip(rows.arms, rows.seeds, strict=True)}) < len(values):
         return scores
     # Failures and successes are counts, unless seeds have several: those aren't independent.
-    counts = {arm: [values[row] for row in each] for arm, each in _grouped(rows.arms).items()}
+    counts = {arm: [values[row] for row in of] for arm, of in _grouped(rows.arms).items()}
     return [(arm, Score(sum(v) / len(v), table.name, of=len(v))) for arm, v in counts.items()]
 
 
