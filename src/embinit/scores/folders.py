@@ -63,8 +63,8 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
                 found.setdefault(run, []).append(log)
     above = {parent for run in found for parent in (run, *run.parents)}
     near = {run.parent for run in found if run != root}
-    next_to = [each for each in folders if each.parent in near and not each.is_symlink()]
-    return found, [each for each in next_to if each not in above]
+    next_to = [place for place in folders if place.parent in near and not place.is_symlink()]
+    return found, [place for place in next_to if place not in above]
 
 
 def _checkpoint(folder: Path) -> float:

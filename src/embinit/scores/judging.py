@@ -106,7 +106,7 @@ class Judged:
         """The verdict on the statement that it is better."""
         return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
 
-    @property
+    @functools.cached_property
     def difference(self) -> float:
         """Its mean less the baseline's."""
         return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
@@ -152,8 +152,8 @@ def judge(
             tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
             for name in (arm, base)
         )
-        small, large = sorted((max(values), max(against)))
-        if SHARE.search(arms.metric) and 0 < small <= 1 < large > MOST_TIMES * small:
+        small, large = sorted(map(max, (values, against))) if SHARE.search(arms.metric) else (0, 0)
+        if 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
             raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
         sd, source = known(pairs).sd_of_difference(arm, base)
@@ -203,9 +203,11 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     found = compare(*tested, known_sd=sd, pairing=pairing, leave_one_out=sd is None)
     low, high = found.interval
     arms = {judged.arm: values, judged.baseline: against}
-    constant = [name for name, scores in arms.items() if len({*scores}) < min(len(scores), 2)]
-    apart = [a - b for a, b in zip(values, against, strict=False)] if judged.paired else []
-    alike = n > 2 and apart and max(apart) - min(apart) <= 1e-12 * max(map(abs, apart))
+    constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
+    first = values[0] - against[0]
+    alike = (judged.paired and n > 2) and all(
+        abs(a - b - first) <= 1e-12 * abs(first) for a, b in zip(values, against, strict=False)
+    )
     if constant or alike or math.isinf(low):
         what = f"scores of {' and '.join(constant)}" if constant else "differences"
         reason = f"the {what} don't vary: does the seed reach the training?"

@@ -55,14 +55,13 @@ def by_numbers(named: Sequence[tuple[str, Score]], fewest: int) -> list[tuple[st
     such as seed or run; or they follow no setting, and count from 0 or 1 with at most one missing,
     or are the same three or more.
     """
-    if len({arm for arm, _ in named}) < len(named) or any(run.seed for _, run in named):
-        return []
     matches = [found for arm, _ in named if (found := _NUMBERED.fullmatch(arm))]
     numbers: dict[str, set[int]] = defaultdict(set)
     for found in matches:
         numbers[found[1]].add(int(found[4]))
     sets = [*numbers.values()]
-    if len(sets) < fewest or not len(matches) == len(named) == sum(map(len, sets)):
+    every_name = len(matches) == len(named) == sum(map(len, sets))
+    if len(sets) < fewest or not every_name or any(run.seed for _, run in named):
         return []
     seeds = all(found[2] for found in matches)
     if not all(found[2] or found[3] for found in matches):

@@ -127,25 +127,36 @@ def _csv(path: str, text: str) -> Rows:
     ends: Iterable[int] = range(1, len(rows) + 1)
     if found.line_num > len(rows):  # a cell has several lines
         ends = itertools.accumulate(1 + sum(c.count("\n") for c in row) for row in rows)
-    numbered = [(line, row) for line, row in zip(ends, rows, strict=True) if any(row)]
-    # A run may be called #1.
-    plain = [row[0][:1] != "#" or row[0][1:].isdigit() for _, row in numbered]
-    if True not in plain:
+    comments = {
+        at: row
+        for at, row in enumerate(rows)
+        if row and row[0][:1] == "#" and not row[0][1:].isdigit()  # but a run may be called #1
+    }
+    for at in comments:
+        rows[at] = []
+    filled = [*map(any, rows)]
+    if True not in filled:
         raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
-    head = plain.index(True)
-    names = numbered[head][1]
+    head = filled.index(True)
+    names = rows[head]
+    after = [at for at in comments if at > head]
+    notes = [f"{counted(len(after), 'line')} with # skipped"] if after else []
     # A line of names may begin with # too.
-    commented = numbered[head - 1][1] if head else []
+    commented: Sequence[str] = next(
+        (row for at, row in reversed(comments.items()) if at < head), []
+    )
     if len(commented) == len(names) and any(map(NUMBER.fullmatch, names)):
         names = [commented[0].removeprefix("# "), *commented[1:]]
     elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
             raise InputError(f"{path} has no line of names; give one, or one number a line")
+        if after and any(filled[after[0] :]):
+            mend = "take the line out, or give a table with columns arm and value"
+            raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")
         names = [VALUE]
-    kept = [pair for pair in itertools.compress(numbered, plain) if pair[1] != names]
-    comments = plain[head:].count(False)
-    notes = [f"{counted(comments, 'line')} with # skipped"] if comments else []
-    return names, [f"{path}:{line}" for line, _ in kept], [row for _, row in kept], notes
+    kept = [full and row != names for full, row in zip(filled, rows, strict=True)]
+    places = [f"{path}:{line}" for line in itertools.compress(ends, kept)]
+    return names, places, [*itertools.compress(rows, kept)], notes
 
 
 def _markdown(path: str, text: str) -> Rows:

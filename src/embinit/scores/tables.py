@@ -91,10 +91,11 @@ def read(
     elif not named:
         notes += [] if seed else _require_no_steps(rows, paired)
         named = _scores(rows)
-    if (fewest == 1 or not by) and (numbered := by_numbers(named, fewest)):
+    alone = (fewest == 1 or not by) and len({*rows.arms}) == len(named)
+    if alone and (numbered := by_numbers(named, fewest)):
         notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
         named = numbered
-    elif not by and len({*rows.arms}) == len(named) > 2:
+    elif alone and len(named) > 2:
         notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
@@ -131,8 +132,8 @@ class _Rows(NamedTuple):
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
         for name in called(self.free, "text", "status"):
             texts, state = self.table.columns[name], called([name], "status")
-            said = {text for text in {*texts} if text.lower() not in NO_FAILURE}
-            bad = {t for t in said if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
+            known = {text for text in {*texts} if text.lower() not in NO_FAILURE}
+            bad = {t for t in known if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
             if bad:
                 pairs = zip(texts, found, strict=True)
                 found = [f"its {name} is {t[:40]!r}" if t in bad else why for t, why in pairs]
@@ -224,7 +225,7 @@ def _scores(rows: _Rows) -> list[tuple[str, Score]]:
     if any(rows.seeds) and len({*zip(rows.arms, rows.seeds, strict=True)}) < len(values):
         return scores
     # Failures and successes are counts, unless seeds have several: those aren't independent.
-    counts = {arm: [values[row] for row in each] for arm, each in _grouped(rows.arms).items()}
+    counts = {arm: [values[row] for row in of] for arm, of in _grouped(rows.arms).items()}
     return [(arm, Score(sum(v) / len(v), table.name, of=len(v))) for arm, v in counts.items()]
 
 
