@@ -44,8 +44,8 @@ def breaks(seed, arm):
 
 
 on = [
-    experiment(each.name, training=each, arms=["low", "high"], margin=1.0, seeds=4, most_seeds=None)
-    for each in (fit, apart, breaks)
+    experiment(fn.name, training=fn, arms=["low", "high"], margin=1.0, seeds=4, most_seeds=None)
+    for fn in (fit, apart, breaks)
 ]
 
 

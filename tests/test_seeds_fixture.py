@@ -327,7 +327,7 @@ def test_given_by_name(seeds):
     assert seeds
 
 def test_nothing_was_loaded():
-    assert not {each for each in sys.modules if each.startswith("embinit.claims")}
+    assert not {name for name in sys.modules if name.startswith("embinit.claims")}
 """
 
 

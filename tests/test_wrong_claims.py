@@ -381,12 +381,12 @@ INITS.register("doubled", Init("doubled", "{source}_Doubled", True,
 def small(tier):
     return [
         replace(
-            each, seeds=6, most_seeds=None, data_draws=None,
-            model=replace(each.model, layers=1, feed_forward=16),
-            training=replace(each.training, epochs=1),
-            data=replace(each.data, cut=Cut(train=64, validation=32)),
+            one, seeds=6, most_seeds=None, data_draws=None,
+            model=replace(one.model, layers=1, feed_forward=16),
+            training=replace(one.training, epochs=1),
+            data=replace(one.data, cut=Cut(train=64, validation=32)),
         )
-        for each in table1("glove", tasks=("sst2",))(tier)
+        for one in table1("glove", tasks=("sst2",))(tier)
     ]
 
 

@@ -115,7 +115,7 @@ class Registry(Generic[T]):
             raise
         except Exception as error:
             if isinstance(error, ModuleNotFoundError) and lacking_models(error) is not None:
-                raise  # the extra's name is told where it is known who needs it
+                raise  # the extra's name is given where it is known who needs it
             reason = f"{type(error).__name__}: {error}"
             raise InputError(f"{what} can't be loaded ({reason}); {mend}") from error
         if type(entry) in (bool, int, float, str, bytes, type(None)):

@@ -77,7 +77,7 @@ def pytest_embinit_experiment(
     try:
         width = SOURCES[experiment.source](data_dir).dim
     except InputError:
-        return changed  # it is told before anything trains
+        return changed  # it is reported before anything trains
     return changed.as_wide_as(width)
 
 
