@@ -222,6 +222,15 @@ CASES = [
         ("diverged", "False", "True"), ("error", "", "CUDA out of memory"))),
     # What is no set of runs.
     ("a file twice", "r.csv", two(EIGHT * 2), [], REFUSED, "r.csv:2: 'base' has each number twice"),
+    ("the same text in other columns", "r.csv",
+     "a,b,loss\n" + "".join(f'"{a}","{b}",{v + seed / 99}\n' for seed in range(6)
+     for a, b, v in [("base", "z", 3.0), ("x, y", "z", 2.0), ("x", "y, z", 5.0)]),
+     ["--by", "a,b"], KEEP, 'keep "x, y", z; discard x, "y, z"'),
+    ("one number under two names", "r.jsonl",
+     jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9.0} for a, _, v in RUNS), [], REFUSED,
+     "r.jsonl:1: broken or cut short (ValueError: 2 entries of a run are called 'm.loss'"),
+    ("one name twice in an object", "r.jsonl", '{"arm": "a", "loss": 1, "loss": 2}\n', [], REFUSED,
+     "2 entries of a run are called 'loss'; rename all but one"),
     ("one arm under two names", "r.csv", two(EIGHT, EIGHT), [], REFUSED,
      "r.csv:10: 'new' has the numbers of 'base'"),
     *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, text)

@@ -35,10 +35,16 @@ class Table(NamedTuple):
     notes: Sequence[str] = ()
 
     def texts(self, names: Sequence[str]) -> Sequence[str]:
-        """The cells of some columns, row by row, with commas between those of several."""
+        """The cells of some columns, row by row, with commas between those of several.
+
+        A cell with a comma of its own has quotes then: x, y and z are not x and y, z.
+        """
         if len(names) == 1:
             return self.columns[names[0]]
-        columns = [self.columns[name] for name in names]
+        columns = []
+        for cells in map(self.columns.__getitem__, names):
+            quoted = {cell: f'"{cell}"' for cell in {*cells} if "," in cell}
+            columns.append([quoted.get(cell, cell) for cell in cells] if quoted else cells)
         return [*map(", ".join, zip(*columns, strict=True))] if names else [""] * len(self.places)
 
 
@@ -178,7 +184,7 @@ def _markdown(path: str, text: str) -> Rows:
 def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
-    decoder, following = json.JSONDecoder(), re.compile(r"\S")
+    decoder, following = json.JSONDecoder(object_pairs_hook=_object), re.compile(r"\S")
     runs: list[tuple[str, dict[str, Any]]] = []
     at, line, documents = 0, 1, 0
     with reading(path, mend, lambda: f":{line}"):
@@ -199,13 +205,21 @@ def _json(path: str, text: str) -> Rows:
     return names, [place for place, _ in runs], cells, ()
 
 
+def _object(entries: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of entries; ValueError where two have one name."""
+    if len(made := dict(entries)) < len(entries):
+        [(name, times)] = Counter(name for name, _ in entries).most_common(1)
+        raise ValueError(f"{times} entries of a run are called {name!r}; rename all but one")
+    return made
+
+
 def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object's entries, those of objects inside by both names."""
-    made: dict[str, Any] = {}
+    entries: list[tuple[str, Any]] = []
     for name, entry in value.items():
         inside = _flat(entry) if isinstance(entry, dict) else {}
-        made |= {f"{name}.{n}": v for n, v in inside.items()} or {name: entry}
-    return made
+        entries += [(f"{name}.{n}", v) for n, v in inside.items()] or [(name, entry)]
+    return _object(entries)
 
 
 def _runs(value: Any) -> list[dict[str, Any]]:
