@@ -258,7 +258,7 @@ CASES = [
     ("nothing", "r.csv", "", [], REFUSED, "is empty"),
     ("a broken line of json", "r.jsonl", jsonl([{"arm": "a", "loss": 1}] * 2) + "\n{", [], REFUSED,
      "r.jsonl:3: broken or cut short"),
-    ("a metric called std", "r.csv", rows("arm,seed,std", "{arm},{seed},{score}"), [*STD, "--lower"],
+    ("metric called std", "r.csv", rows("arm,seed,std", "{arm},{seed},{score}"), [*STD, "--lower"],
      KEEP, "keep new"),
     ("broken json", "r.json", '[{"arm": 1', [], REFUSED, "broken or cut short"),
     ("two tables", "r.md", MARKDOWN + "\n" + MARKDOWN, [], REFUSED, "has 2 tables"),
