@@ -86,6 +86,7 @@ LOSSES = [3 + math.exp(-n / 4) + math.sin(n * n) / 99 for n in range(20)]
 LONG = (3.012345, 2.998321, 3.023411, 2.987123, 3.001239, 3.019992)
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
 FAR = {"base": HIGH, "new": LOW}
+STD = ["--metric", "std"]
 PAIRED = ["--by", "arm", "--metric", "loss"]
 CASES = [
     # Tables of runs, in all forms.
@@ -264,6 +265,10 @@ CASES = [
     ("an open quote", "r.csv", 'arm,loss\n"a,1\n', [], REFUSED, "r.csv:2 has 1 cells"),
     ("no runs", "r.csv", "arm,loss\n", [], REFUSED, "has no row; give one a run"),
     ("nothing", "r.csv", "", [], REFUSED, "is empty"),
+    ("a broken line of json", "r.jsonl", jsonl([{"arm": "a", "loss": 1}] * 2) + "\n{", [], REFUSED,
+     "r.jsonl:3: broken or cut short"),
+    ("metric called std", "r.csv", rows("arm,seed,std", "{arm},{seed},{score}"), [*STD, "--lower"],
+     KEEP, "keep new"),
     ("broken json", "r.json", '[{"arm": 1', [], REFUSED, "broken or cut short"),
     ("two tables", "r.md", MARKDOWN + "\n" + MARKDOWN, [], REFUSED, "has 2 tables"),
     ("a curve's option", "r.csv", two(), ["--last", "3"], REFUSED, "has one number a run"),

@@ -184,18 +184,19 @@ def _markdown(path: str, text: str) -> Rows:
 def _json(path: str, text: str) -> Rows:
     """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
-    decoder, following = json.JSONDecoder(object_pairs_hook=_object), re.compile(r"\S")
     runs: list[tuple[str, dict[str, Any]]] = []
-    at, line, documents = 0, 1, 0
-    with reading(path, mend, lambda: f":{line}"):
-        while start := following.search(text, at):
-            line += text.count("\n", at, start.start())
-            document, at = decoder.raw_decode(text, start.start())
-            runs += [(f"{path}:{line}", run) for run in _runs(document)]
-            line += text.count("\n", start.start(), at)
-            documents += 1
-    if documents == 1:
-        runs = [(f"{path}, entry {n}", run) for n, (_, run) in enumerate(runs, start=1)]
+    line = 0
+    with reading(path, mend, lambda: f":{line}" if line else ""):
+        try:
+            found = _runs(json.loads(text, object_pairs_hook=_object))
+            runs = [(f"{path}, entry {n}", run) for n, run in enumerate(found, start=1)]
+        except json.JSONDecodeError as error:
+            if error.msg != "Extra data":
+                raise
+            for line, document in enumerate(text.split("\n"), start=1):
+                document = document.strip() or "[]"
+                found = _runs(json.loads(document, object_pairs_hook=_object))
+                runs += [(f"{path}:{line}", run) for run in found]
     names = list(dict.fromkeys(name for _, run in runs for name in run))
 
     def shown(value: Any) -> str:

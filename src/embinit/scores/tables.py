@@ -101,7 +101,7 @@ def read(
         named = [(arm, run._replace(seed="")) for arm, run in named]
     arms = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
     refuse([] if summary else copies_and_steps(arms.scores))
-    return replace(arms, of_noise=bool(called([score], "sd")))
+    return replace(arms, of_noise=bool(summary and called([score], "sd")))
 
 
 def plain(name: str) -> str:
