@@ -402,13 +402,3 @@ def test_a_claim_is_not_judged_where_a_fixture_has_changed_what_trains(pytester,
     verdicts = {entry["id"].partition("/seeds/")[2]: entry["verdict"] for entry in claims}
     assert verdicts["TestA.neg[seeds]"] == "NOT RUN"
     assert verdicts["TestB.pos[seeds]"] == "SUPPORTED"
-
-
-def test_debugging_calls_each_arm_here_and_decides_nothing(claims_of, pytester):
-    """What a function prints is seen; a session of CI that asks for it isn't green."""
-    text = FIVE_LINES.replace("    noise =", "    print('called', seed, tied)\n    noise =")
-    status, told, known = claims_of(text, "-o", "embinit_debug=true", "-s", "-rs")
-    assert (status, known) == (1, {})
-    assert "called 0 False\ncalled 0 True" in told
-    assert "judges and stores nothing; depth=1, " in told
-    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]

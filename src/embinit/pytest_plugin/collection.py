@@ -129,7 +129,7 @@ class Collection:
             if stated is not None:
                 self._read(item, stated, files)
         option, registers = self._options.config.option, self._training.registering.is_asked_for
-        if not (option.collectonly or self._options.debugs or registers):
+        if not (option.collectonly or registers):
             self._know_noise(items, files)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
@@ -172,7 +172,7 @@ class Collection:
             wanted=[run for runs in wanted for run in runs],
             problem=lambda run: self._training.session.problem(run),
         )
-        if not any(wanted) or options.debugs:
+        if not any(wanted):
             return
         if registering.is_asked_for:
             session = self._training.session
@@ -216,7 +216,8 @@ class Collection:
             return []
         lines = power_summary.session_lines(self._training.cases)
         lines += power_summary.doubts(self._training.cases)
-        lines += self._training.forecast()
+        if line := self._training.progress_line():
+            lines += [line, *self._training.looks.longer_than_budget()]
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")

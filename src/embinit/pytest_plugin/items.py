@@ -8,7 +8,7 @@ import json
 import re
 import traceback
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
     ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
-    entries of the document.
+    entries of the document. ``lost`` has the keys of the runs that left no result.
     """
 
     home: Home
@@ -48,6 +48,7 @@ class ItemResult:
     verdict: dict[str, Any] | None = None
     audit: dict[str, Any] | None = None
     failure: str = ""
+    lost: Sequence[str] = ()
     unwritten: bool = False
     registered: bool = False
 
@@ -199,18 +200,9 @@ def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__
     line = one_line(module, line_in(module.path, error) or 1, error)
-    # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
-    whole = isinstance(error, InputError) or _ends_in(module.path, error)
+    whole = isinstance(error, InputError | SyntaxError)  # else pytest's account says more
     report.longrepr = line if whole else f"{report.longreprtext}\n\n{line}"
     return True
-
-
-def _ends_in(path: Path, error: BaseException) -> bool:
-    """Whether an error came about in a file itself, and not in what that calls."""
-    if isinstance(error, SyntaxError):
-        return error.filename == str(path)
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename) == path
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

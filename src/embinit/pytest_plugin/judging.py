@@ -10,15 +10,13 @@ import pytest
 from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
-from embinit.claims.judging import Case, Judgement, broken, judge
-from embinit.errors import InputError, OutputError, lacking_models, printable
-from embinit.options import DEBUG
+from embinit.claims.judging import Judgement, broken, judge
+from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import call_here, difference
-from embinit.specs import FunctionRecipe, RunSpec
+from embinit.runs.functions import difference
 from embinit.stats.statements import Verdict
 
 
@@ -45,8 +43,6 @@ class Judging:
                 pyfuncitem, pyfuncitem.stash[CASE], self._training.session
             )
             return True
-        if self._options.debugs:
-            pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
         entry = claim_entry(
             judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
@@ -67,16 +63,6 @@ class Judging:
             item.stash[ITEM_RESULT].attach(report)
         return report
 
-    def _called_here(self, case: Case) -> str:
-        """Makes the first run of each arm of a claim in this process, and says what came out."""
-        first: dict[RunSpec, RunSpec] = {}
-        for run in (run for each in case.comparisons for run in each.runs()):
-            if run.kind == FunctionRecipe.kind:
-                first.setdefault(run.without_seed(), run)
-        device = self._options.option("device")
-        scores = [f"{run.recipe.arm}: {call_here(run, device)}" for run in first.values()]
-        return printable(f"{DEBUG} judges and stores nothing; {'; '.join(scores)}")
-
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
@@ -85,14 +71,17 @@ class Judging:
             self._training.looks.wait(case)
             judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]
+            item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             stored = [result for run in runs if (result := session.result(run)) is not None]
+            if lost := [run for run in runs if run in session.details]:
+                item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
+                item.add_report_section("call", "a failed run", session.details[lost[0]])
             if (differs := difference(stored, self._training.globals)) is not None:
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)
             return judgement
         except Exception as error:
-            item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error)
 
 

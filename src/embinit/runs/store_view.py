@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError
 from embinit.runs.kinds import Making, kind_of
 from embinit.runs.results import RunName, RunResult, failure_reason
 from embinit.runs.store import Store, key_of
@@ -22,6 +22,7 @@ class StoreView:
     """A process's view of a store; ``trained`` counts what it kept there.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
+    ``details`` has the tracebacks of runs that raised here. ``is_unwritten``: one can't be kept.
     """
 
     def __init__(self, store: Store, data_dir: Path | None, may_train: bool) -> None:
@@ -33,6 +34,8 @@ class StoreView:
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
         self._checked: dict[object, str | None] = {}
+        self.details: dict[RunSpec, str] = {}
+        self.is_unwritten = False
         self._failures: dict[RunSpec, str] = {}
         self._unmade: dict[Making, str] = {}
 
@@ -139,9 +142,9 @@ class StoreView:
         return () if run in self._keys else kind_of(run).lacks(run)
 
     def _fail(self, run: RunSpec, error: Exception) -> None:
-        self._failures[run] = reason = failure_reason(error)
-        details = "".join(traceback.format_exception(error))
-        self.store.tell_failure(self.key(run), reason, details, run)
+        self.is_unwritten |= isinstance(error, OutputError)
+        self._failures[run] = failure_reason(error)
+        self.details[run] = "".join(traceback.format_exception(error))
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
