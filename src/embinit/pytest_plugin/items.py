@@ -200,9 +200,18 @@ def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__
     line = one_line(module, line_in(module.path, error) or 1, error)
-    whole = isinstance(error, InputError | SyntaxError)  # else pytest's account says more
+    # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
+    whole = isinstance(error, InputError) or _ends_in(module.path, error)
     report.longrepr = line if whole else f"{report.longreprtext}\n\n{line}"
     return True
+
+
+def _ends_in(path: Path, error: BaseException) -> bool:
+    """Whether an error came about in a file itself, and not in what that calls."""
+    if isinstance(error, SyntaxError):
+        return error.filename == str(path)
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and Path(frames[-1].filename) == path
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -14,6 +14,8 @@ from embinit.runs.store import Store, key_of
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
 
+TRACEBACK = "Traceback (most recent call last):\n"
+
 SEEDS_NAMED = 3
 """How many seeds of an arm are named where more have failed for the same reason."""
 
@@ -22,7 +24,8 @@ class StoreView:
     """A process's view of a store; ``trained`` counts what it kept there.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
-    ``details`` has the tracebacks of runs that raised here. ``is_unwritten``: one can't be kept.
+    ``details`` has where runs raised, and what they printed last; ``is_unwritten`` whether a run
+    can't be kept.
     """
 
     def __init__(self, store: Store, data_dir: Path | None, may_train: bool) -> None:
@@ -144,7 +147,8 @@ class StoreView:
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self.is_unwritten |= isinstance(error, OutputError)
         self._failures[run] = failure_reason(error)
-        self.details[run] = "".join(traceback.format_exception(error))
+        told = getattr(error, "__notes__", None) or traceback.format_exception(error)
+        self.details[run] = "".join(told).replace(TRACEBACK, "")
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
