@@ -53,7 +53,7 @@ class Conclusion:
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))
-        if report.skipped and not decided and not self._training.registering.is_asked_for:
+        if report.skipped and not decided and not self._training.registration:
             _note(self._skipped, result.named, reason_of(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -102,7 +102,7 @@ class Conclusion:
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
         options = self._options
-        if self._training.registering.is_asked_for or options.config.option.collectonly:
+        if self._training.registration or options.config.option.collectonly:
             return []
         document = {
             "schema_version": SCHEMA_VERSION,
@@ -119,8 +119,10 @@ class Conclusion:
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
             try:
-                if self._training.registering.is_asked_for:
-                    self._training.registering.write(terminalreporter)
+                if (registration := self._training.registration) is not None:
+                    terminalreporter.section("registered")
+                    for line in [*registration.write()] or ["nothing was registered"]:
+                        terminalreporter.write_line(printable(line))
                 elif self._reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:

@@ -11,12 +11,14 @@ from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
-from embinit.papers import printed_for
+from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import difference
+from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
 
 
@@ -38,10 +40,8 @@ class Judging:
             pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self._training.registering.is_asked_for:
-            self._training.registering.register(
-                pyfuncitem, pyfuncitem.stash[CASE], self._training.session
-            )
+        if self._training.registration is not None:
+            register(pyfuncitem, self._training.registration, self._training.session)
             return True
         judgement = self._judge(pyfuncitem)
         entry = claim_entry(
@@ -83,6 +83,25 @@ class Judging:
             return judgement
         except Exception as error:
             return broken(case, error)
+
+
+def register(item: pytest.Function, registration: Registration, session: Session) -> None:
+    """Measures and freezes what a claim needs beforehand; the verdict is for another session."""
+    case = item.stash[CASE]
+    floors = noise_floors(case.claim.paper, case.experiment.tier)
+    runs = registration.runs(case, floors)
+    if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
+        pytest.skip("; ".join(problems))
+    session.ensure(runs)
+    if failures := session.failures(runs):
+        pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
+    try:
+        lacking = registration.register(item.obj, case, floors, session)
+    except InputError as error:
+        pytest.fail(str(error), pytrace=False)
+    if lacking is not None:
+        pytest.skip(lacking)
+    item.stash[ITEM_RESULT].registered = True
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:

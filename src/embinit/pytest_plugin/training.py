@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from embinit.claims.judging import Case
+from embinit.claims.registering import Registration
 from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.functions import Globals, Surroundings, Trainers
@@ -31,7 +31,8 @@ class Training:
     """The training of a session's runs.
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
-    has the project's, before any test. Once it is closed, ``reached`` is how far it came, and
+    has the project's, before any test. ``registration`` is there in a session that only registers.
+    Once it is closed, ``reached`` is how far it came, and
     ``troubles`` are those that ended no run, a line each.
     """
 
@@ -40,7 +41,8 @@ class Training:
         self._options = options
         self.cases: list[Case] = []
         self.modules: dict[Home, None] = {}
-        self.registering = Registering(options.registered_seeds)
+        seeds = options.registered_seeds
+        self.registration = None if seeds is None else Registration(seeds)
         self.looks = LookOrder(options, self)
         self.cluster: str | None = None
         self.reached: ProgressSnapshot | None = None
