@@ -141,18 +141,14 @@ def test_runs_that_hold_are_counted_and_what_changed_is_said(runs, tmp_path):
     assert lines[4] == f"3 runs in {tmp_path}"
 
 
-def test_a_failed_run_is_shown_by_its_key(runs, tmp_path):
-    """The list printed a key that the command then did not know."""
+def test_a_diverged_run_is_shown_with_its_failure(runs, tmp_path):
     store = Store(tmp_path)
-    run = kept_function(seed=3).spec
-    store.tell_failure("ab12", "no room", 'Traceback\n  File "f.py"\nnone', run)
+    run = kept_function().spec
     store.put("ab34", kept_function(measures={}, failure="the loss is no number"))
     _, lines = runs()
     assert [line.split("  ")[2:] for line in lines[:-1]] == [
         [run.recipe.task, "a", "seed 0", "the loss is no number"],
-        [run.recipe.task, "a", "seed 3", "failed: no room"],
     ]
-    assert runs("ab12")[1][1:] == ["Traceback", '  File "f.py"', "none"]
     assert json.loads("\n".join(runs("ab3")[1]))["failure"] == "the loss is no number"
 
 

@@ -468,10 +468,22 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider", *arguments]
 
 
-def small_files() -> None:
+def small_files(most: int = 2000) -> None:
     """No file may grow beyond 2 kB, as though the disk were full there."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def test_runs_that_cannot_be_kept_are_told_once_and_are_no_refutation(pytester):
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    done = subprocess.run(
+        command(), capture_output=True, text=True, preexec_fn=lambda: small_files(9), timeout=240
+    )
+    assert done.returncode == Status.UNWRITABLE, done.stdout + done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith("ERROR mine/f/good")]
+    assert len(said) == 1
+    assert said[0].count("a run could not be kept in") == 1
+    assert "make room, or name another directory with --embinit-store: arm 'high'" in said[0]
 
 
 def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):

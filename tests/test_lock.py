@@ -286,7 +286,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     """Of what the paper names, and once."""
     one = replace(probes("micro")[0].with_positions("sinusoidal"), baseline="pretrained")
     mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [NoiseFloor(one)])
-    monkeypatch.setattr("embinit.pytest_plugin.registering.paper", {"mine": mine}.get)
+    monkeypatch.setattr("embinit.papers.paper", {"mine": mine}.get)
     (project / "claims/test_fits.py").write_text(
         "from embinit import Family, claim\n"
         "from embinit_papers.kim2024.experiments import probes\n"

@@ -11,20 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result, make_table, set_apart
-from embinit.errors import InputError
-from embinit.lab.measures import table_statistic
-from embinit.runs.measures import (
-    MEASURES,
-    Measure,
+from embinit.claims.curves import (
     at_epoch,
     distance_from,
     epochs_to,
-    measure,
     over_epochs,
     over_last,
     peak,
     peak_epoch,
 )
+from embinit.errors import InputError
+from embinit.lab.measures import table_statistic
+from embinit.runs.measures import MEASURES, Measure, measure
 from embinit.stats.statements import Verdict
 
 ONE = make_experiment()

@@ -421,13 +421,3 @@ def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(pytester):
     assert ran.ret == 3
     assert "lib.K is set by " in ran.stdout.str()
     assert "conftest.py when it is imported, and not where train was run" in ran.stdout.str()
-
-
-def test_debugging_calls_each_arm_here_and_decides_nothing(claims_of, pytester):
-    """What a function prints is seen; a session of CI that asks for it isn't green."""
-    text = FIVE_LINES.replace("    noise =", "    print('called', seed, tied)\n    noise =")
-    status, output, known = claims_of(text, "-o", "embinit_debug=true", "-s", "-rs")
-    assert (status, known) == (1, {})
-    assert "called 0 False\ncalled 0 True" in output
-    assert "judges and stores nothing; depth=1, " in output
-    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]

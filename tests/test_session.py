@@ -265,7 +265,7 @@ def test_who_asks_a_cluster_for_a_table_has_it_then(tmp_path, monkeypatch):
     engine, lacking = RayEngine("cpu"), []
 
     def ask(path: Path) -> None:
-        engine.trainer(0)(Task(Making(str(path), make_slowly), (), None, "cpu"), print)
+        engine.make(0, Task(Making(str(path), make_slowly), (), None, "cpu"), print)
         lacking.extend([] if path.exists() else [path])
 
     threads = [threading.Thread(target=ask, args=(tmp_path / str(number),)) for number in range(6)]

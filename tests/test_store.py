@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from builders import make_experiment, make_result
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
-from embinit.runs.results import RunName, RunResult
-from embinit.runs.store import DamagedWarning, Store
+from embinit.runs.results import RunResult
+from embinit.runs.store import DamagedWarning, RecordError, Store
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 RUN = make_experiment().run("xavier", 0)
@@ -106,15 +106,15 @@ def test_a_record_of_an_unknown_kind_is_passed_over(store):
 
 
 def test_a_record_that_cant_be_opened_now_stays(store, monkeypatch):
-    """As with too many open files: it may be whole."""
+    """As with too many open files: it may be whole, and its run isn't trained again unsaid."""
 
     def refuse(_):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", refuse)
-        with pytest.warns(DamagedWarning, match=r"ab12\.json can't be read \(Too many open files"):
-            assert store.get("ab12", RUN) is None
+        with pytest.raises(RecordError, match=r"ab12\.json can't be read \(Too many open files"):
+            store.get("ab12", RUN)
     assert store.get("ab12", RUN) == scored(bleu=31.5)
 
 
@@ -265,14 +265,3 @@ def test_stores_are_merged_and_compared(tmp_path):
     with pytest.warns(DamagedWarning):
         third.take(there)
     assert [*third] == ["aa1", "ab2", "ab3"]
-
-
-def test_a_failure_is_kept_with_its_run(tmp_path):
-    """Its arm and seed, its traceback, and when it was; a damaged one is passed over."""
-    store = Store(tmp_path)
-    store.tell_failure("ab12", "no", "Traceback", RUN)
-    (tmp_path / "failures/ab56.json").write_text("[")
-    [failure] = store.failures()
-    assert failure[:3] == ("ab12", "no", "Traceback")
-    assert failure.when
-    assert failure.run == RunName.of(RUN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 REGISTER, WORLDS = "embinit_register", "embinit_worlds"
-STRICT, DEBUG = "embinit_strict", "embinit_debug"
+STRICT = "embinit_strict"
 
 SETTINGS = {
     REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
@@ -19,8 +19,6 @@ SETTINGS = {
 
 SWITCHES = {
     STRICT: "tests of UNDECIDED and NOT RUN claims fail",
-    DEBUG: "call the first run of each arm in this process, where breakpoint() and -s work; store "
-    "and judge nothing",
 }
 """Those that are true or false, false by default."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from embinit.claims import curves
 from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.roles import Role
 from embinit.errors import InputError
@@ -218,34 +219,34 @@ class Quantity:
 
     def at_epoch(self, epoch: int) -> Quantity:
         """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""
-        return self.measured_by(measures.at_epoch(self.measure, epoch), keep_margin=True)
+        return self.measured_by(curves.at_epoch(self.measure, epoch), keep_margin=True)
 
     @property
     def over_epochs(self) -> Quantity:
         """The mean of the metric's curve over all epochs, with the same unit and margin."""
-        return self.measured_by(measures.over_epochs(self.measure), keep_margin=True)
+        return self.measured_by(curves.over_epochs(self.measure), keep_margin=True)
 
     @property
     def peak(self) -> Quantity:
         """The best value of the metric's curve, with the same unit and margin."""
-        return self.measured_by(measures.peak(self.measure), keep_margin=True)
+        return self.measured_by(curves.peak(self.measure), keep_margin=True)
 
     @property
     def peak_epoch(self) -> Quantity:
         """The first epoch with the best value of the metric's curve, without a margin."""
-        return self.measured_by(measures.peak_epoch(self.measure))
+        return self.measured_by(curves.peak_epoch(self.measure))
 
     def over_last(self, epochs: int) -> Quantity:
         """The mean of the metric's curve over its last epochs, with the same unit and margin."""
-        return self.measured_by(measures.over_last(self.measure, epochs), keep_margin=True)
+        return self.measured_by(curves.over_last(self.measure, epochs), keep_margin=True)
 
     def distance_from(self, reference: Sequence[float]) -> Quantity:
         """The largest distance between the metric's curve and a curve of the same length."""
-        return self.measured_by(measures.distance_from(self.measure, reference), keep_margin=True)
+        return self.measured_by(curves.distance_from(self.measure, reference), keep_margin=True)
 
     def epochs_to(self, value: float) -> Quantity:
         """The first epoch at which the metric's curve reaches a value, without a margin."""
-        return self.measured_by(measures.epochs_to(self.measure, value))
+        return self.measured_by(curves.epochs_to(self.measure, value))
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity with another number of seeds."""

@@ -245,8 +245,7 @@ def judge(
     """Train the missing runs of a claim in one experiment, and return its verdict.
 
     A claim that was read already (a ``Case``) needs no experiment. ``may_go_on`` decides whether a
-    further look at the given runs may begin. A claim that can't be read, or a run that can't be
-    stored, is an InputError.
+    further look at the given runs may begin. A claim that can't be read is an InputError.
     """
     if session is None:
         raise InputError("judge needs a session, which has the store of runs")

@@ -22,9 +22,7 @@ SHOWN = 12
 def add_runs(commands: Any) -> None:
     """Adds the command to the parser's."""
     runs = commands.add_parser("runs", help="list the runs of a store, or show one")
-    runs.add_argument(
-        "key", nargs="?", help="show the runs whose key begins with KEY, also failed runs"
-    )
+    runs.add_argument("key", nargs="?", help="show the runs whose key begins with KEY")
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
     runs.set_defaults(run=_runs)
 
@@ -52,8 +50,8 @@ def _list(store: Store) -> int:
                 f"{task}: {counted(held, 'run')} hold{others}".replace("1 run hold", "1 run holds")
             )
         )
-    print(printable(f"{sum(entry.stored for entry in entries)} runs in {store.root}"))
-    damaged = any(entry.stored and entry.result is None for entry in entries)
+    print(printable(f"{len(entries)} runs in {store.root}"))
+    damaged = any(entry.result is None for entry in entries)
     return Status.NOT_IN_ORDER if damaged else Status.IN_ORDER
 
 
@@ -66,15 +64,13 @@ def _changed(entry: _Entry) -> str | None:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A line of the list: a run that is stored, whole or not, or that failed."""
+    """A line of the list: a run that is stored, whole or not."""
 
     key: str
     name: RunName | None
     when: str
     outcome: str
-    stored: bool
     result: RunResult | None = None
-    details: str = ""
 
     def line(self, more: str = "") -> str:
         """The entry in one line, which moves no terminal."""
@@ -90,7 +86,7 @@ class _Entry:
 
 
 def _entries(store: Store, begins: str = "") -> list[_Entry]:
-    """The stored runs, and those that failed, whose keys begin so."""
+    """The stored runs whose keys begin so."""
     from embinit.runs.results import RunName
     from embinit.runs.store import RecordError
 
@@ -99,15 +95,10 @@ def _entries(store: Store, begins: str = "") -> list[_Entry]:
         try:
             result = store.read(key)
         except (FileNotFoundError, RecordError) as error:
-            entries.append(_Entry(key, None, "", str(error), True))
+            entries.append(_Entry(key, None, "", str(error)))
         else:
             name, when = RunName.of(result.spec), result.finished
-            entries.append(_Entry(key, name, when, _outcome(result), True, result))
-    entries += [
-        _Entry(lost.key, lost.run, lost.when, f"failed: {lost.reason}", False, details=lost.details)
-        for lost in store.failures()
-        if lost.key.startswith(begins)
-    ]
+            entries.append(_Entry(key, name, when, _outcome(result), result))
     return entries
 
 
@@ -117,7 +108,7 @@ def _outcome(result: RunResult) -> str:
 
 
 def _show(store: Store, begins: str) -> int:
-    """Prints the records of the runs whose keys begin so, and why others failed."""
+    """Prints the records of the runs whose keys begin so."""
     entries = _entries(store, begins)
     if not entries:
         raise InputError(f"{store.root} has no run whose key begins with {begins!r}")
@@ -125,5 +116,5 @@ def _show(store: Store, begins: str) -> int:
         if entry.result is not None:
             print(json.dumps(entry.result.as_record(), indent=1))
         else:
-            print("\n".join(filter(None, (entry.line(), printable(entry.details.rstrip())))))
+            print(entry.line())
     return Status.IN_ORDER

@@ -128,3 +128,10 @@ def unknown_tier(tier: str) -> InputError:
     names = dict.fromkeys(name for known in every_paper() for name in known.tiers)
     known = [*names, *(name for name in OWN_TIERS if name not in names)]
     return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
+
+
+def noise_floors(key: str, tier: str) -> list[tuple[Experiment, Measure]]:
+    """The experiments of a paper whose noise floors margins come from, with the measures."""
+    known = paper(key)
+    floors = known.noise(tier) if known is not None and tier in known.tiers else ()
+    return [(floor.experiment, metric) for floor in floors for metric in floor.metrics]

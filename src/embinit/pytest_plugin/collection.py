@@ -19,7 +19,7 @@ from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
-from embinit.papers import is_tier, paper, unknown_tier
+from embinit.papers import is_tier, noise_floors, paper, unknown_tier
 from embinit.pytest_plugin import CONTROL, power_summary
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
@@ -36,6 +36,7 @@ from embinit.pytest_plugin.items import (
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import Training
 from embinit.runs.functions import Surroundings, all_globals
+from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (
     f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, and "
@@ -128,8 +129,7 @@ class Collection:
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
                 self._read(item, stated, files)
-        option, registers = self._options.config.option, self._training.registering.is_asked_for
-        if not (option.collectonly or self._options.debugs or registers):
+        if not (self._options.config.option.collectonly or self._training.registration):
             self._know_noise(items, files)
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
@@ -164,8 +164,13 @@ class Collection:
 
     def _plan(self, cases: Sequence[Case]) -> None:
         """Plans the first runs of claims, once the lab has checked the options against them."""
-        options, registering = self._options, self._training.registering
-        first = registering.runs if registering.is_asked_for else Case.first_runs
+        options, registration = self._options, self._training.registration
+
+        def first(case: Case) -> list[RunSpec]:
+            if registration is None:
+                return case.first_runs()
+            return registration.runs(case, noise_floors(case.claim.paper, case.experiment.tier))
+
         wanted = [] if options.config.option.collectonly else [first(case) for case in cases]
         options.config.hook.pytest_embinit_collected(
             config=options.config,
@@ -173,9 +178,9 @@ class Collection:
             wanted=[run for runs in wanted for run in runs],
             problem=lambda run: self._training.session.problem(run),
         )
-        if not any(wanted) or options.debugs:
+        if not any(wanted):
             return
-        if registering.is_asked_for:
+        if registration is not None:
             session = self._training.session
             # A claim that lacks one run can't be registered, so its others would be no use.
             session.want(
@@ -215,11 +220,12 @@ class Collection:
     def pytest_report_collectionfinish(self) -> list[str]:
         """Says what the claims can see before anything trains, unless pytest is to be quiet."""
         verbosity = self._options.config.get_verbosity()
-        if verbosity < 0 or self._training.registering.is_asked_for:
+        if verbosity < 0 or self._training.registration:
             return []
         lines = power_summary.session_lines(self._training.cases)
         lines += power_summary.doubts(self._training.cases)
-        lines += self._training.forecast()
+        if line := self._training.progress_line():
+            lines += [line, *self._training.looks.longer_than_budget()]
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")

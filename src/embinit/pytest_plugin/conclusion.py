@@ -6,12 +6,11 @@ import gc
 import shlex
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
-from embinit.options import DEBUG
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
@@ -22,11 +21,7 @@ from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.modules import load_modules
-from embinit.runs.results import moment
 from embinit.runs.store import DamagedWarning, Store
-
-if TYPE_CHECKING:
-    from embinit.report.document import Circumstances
 
 
 class Conclusion:
@@ -58,7 +53,7 @@ class Conclusion:
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))
-        if report.skipped and not decided and not self._training.registering.is_asked_for:
+        if report.skipped and not decided and not self._training.registration:
             _note(self._skipped, result.named, reason_of(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -107,17 +102,12 @@ class Conclusion:
     def _faults(self) -> list[str]:
         """What is not in order; nothing is where nothing was to be judged."""
         options = self._options
-        if self._training.registering.is_asked_for or options.config.option.collectonly:
+        if self._training.registration or options.config.option.collectonly:
             return []
-        if options.debugs:
-            return ["nothing is judged"]
         document = {
             "schema_version": SCHEMA_VERSION,
             "session": {"tier": options.tier, "asked_whole": options.asked_whole},
-            "claims": self._entries("verdict"),
-            "audits": self._entries("audit"),
-            "errors": [*self._errors.values()],
-            "skipped": [*self._skipped.values()],
+            **self._entries(),
         }
         return faults(document, options.blessed, FailOn(options.strict))
 
@@ -129,10 +119,10 @@ class Conclusion:
             # pytest's own filters are those from before the claims were loaded here.
             warnings.simplefilter("default", DamagedWarning)
             try:
-                if self._training.registering.is_asked_for:
-                    self._training.registering.write(terminalreporter)
-                elif self._options.debugs:
-                    terminalreporter.write_line(f"{DEBUG}: nothing is judged or stored")
+                if (registration := self._training.registration) is not None:
+                    terminalreporter.section("registered")
+                    for line in [*registration.write()] or ["nothing was registered"]:
+                        terminalreporter.write_line(printable(line))
                 elif self._reported or self._at_fault:
                     self._conclude(terminalreporter)
             except Exception as error:
@@ -144,9 +134,10 @@ class Conclusion:
     def _conclude(self, terminalreporter: Any) -> None:
         """Prints the verdicts, and writes the report; OutputError where it can't."""
         from embinit.report import write_report
-        from embinit.report.document import make_document
+        from embinit.report.document import Circumstances, make_document
+        from embinit.runs.results import device_name
 
-        options = self._options
+        options, device = self._options, str(self._options.option("device"))
         # What claims register, here where no claim was collected.
         load_modules(self._training.modules)
         # pytest calls gc.collect(), which would walk all of torch's objects.
@@ -156,37 +147,7 @@ class Conclusion:
             store = Store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
-        document, results = make_document(
-            self._entries("verdict"),
-            self._entries("audit"),
-            store,
-            self._circumstances(),
-            errors=[*self._errors.values()],
-            skipped=[*self._skipped.values()],
-        )
-        self._print_verdicts(terminalreporter, document)
-        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
-        failed = sum(result.failure is not None for result in results.values())
-        if store is not None:  # those that left no result are no claim's runs
-            since = moment(options.started, "seconds")
-            failed += sum(each.when >= since for each in store.failures())
-        # Those that only measured a margin are of no comparison.
-        runs = document["session"]["runs"]
-        terminalreporter.write_line(
-            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
-        )
-        terminalreporter.write_line(printable(f"report: {page}"))
-
-    def _entries(self, of: str) -> list[dict[str, Any]]:
-        entries = (getattr(each, of) for each in self._results.values())
-        return [entry for entry in entries if entry is not None]
-
-    def _circumstances(self) -> Circumstances:
-        from embinit.report.document import Circumstances
-        from embinit.runs.results import device_name
-
-        options, device = self._options, str(self._options.option("device"))
-        return Circumstances(
+        circumstances = Circumstances(
             tier=options.tier,
             # The nodes of a cluster may have what this machine has not.
             device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
@@ -198,6 +159,29 @@ class Conclusion:
             unfinished=self._unfinished,
             asked_whole=options.asked_whole,
         )
+        document, results = make_document(
+            store=store, circumstances=circumstances, **self._entries()
+        )
+        self._print_verdicts(terminalreporter, document)
+        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
+        failed = sum(result.failure is not None for result in results.values())
+        failed += len({name for result in self._results.values() for name in result.lost})
+        # Those that only measured a margin are of no comparison.
+        runs = document["session"]["runs"]
+        terminalreporter.write_line(
+            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
+        )
+        terminalreporter.write_line(printable(f"report: {page}"))
+
+    def _entries(self) -> dict[str, list[Any]]:
+        """What came of the tests, as the document has it."""
+        results = self._results.values()
+        return {
+            "claims": [result.verdict for result in results if result.verdict is not None],
+            "audits": [result.audit for result in results if result.audit is not None],
+            "errors": [*self._errors.values()],
+            "skipped": [*self._skipped.values()],
+        }
 
     def _print_verdicts(self, terminalreporter: Any, document: Document) -> None:
         """Prints the table of verdicts, and then what a reader must know of them."""
@@ -214,8 +198,8 @@ class Conclusion:
             terminalreporter.write_line(line)
         for line in not_beforehand(document["claims"]):
             tell(line)
-        for each in session.get("locks", ()):
-            tell(f"{each['lock']} {each['digest']}")
+        for lock in session.get("locks", ()):
+            tell(f"{lock['lock']} {lock['digest']}")
         if (blessed := self._options.blessed) is not None:
             terminalreporter.section("against the baseline")
             since, fail_on = compare(document, blessed), FailOn(self._options.strict)

@@ -8,7 +8,7 @@ import json
 import re
 import traceback
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
     ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
-    entries of the document.
+    entries of the document. ``lost`` has the keys of the runs that left no result.
     """
 
     home: Home
@@ -48,6 +48,7 @@ class ItemResult:
     verdict: dict[str, Any] | None = None
     audit: dict[str, Any] | None = None
     failure: str = ""
+    lost: Sequence[str] = ()
     unwritten: bool = False
     registered: bool = False
 

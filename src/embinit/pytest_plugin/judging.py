@@ -10,15 +10,15 @@ import pytest
 from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
-from embinit.claims.judging import Case, Judgement, broken, judge
-from embinit.errors import InputError, OutputError, lacking_models, printable
-from embinit.options import DEBUG
-from embinit.papers import printed_for
+from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.registering import Registration
+from embinit.errors import InputError, lacking_models, printable
+from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import call_here, difference
-from embinit.specs import FunctionRecipe, RunSpec
+from embinit.runs.functions import difference
+from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
 
 
@@ -40,13 +40,9 @@ class Judging:
             pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
         if CASE not in pyfuncitem.stash:
             return None
-        if self._training.registering.is_asked_for:
-            self._training.registering.register(
-                pyfuncitem, pyfuncitem.stash[CASE], self._training.session
-            )
+        if self._training.registration is not None:
+            register(pyfuncitem, self._training.registration, self._training.session)
             return True
-        if self._options.debugs:
-            pytest.skip(self._called_here(pyfuncitem.stash[CASE]))
         judgement = self._judge(pyfuncitem)
         entry = claim_entry(
             judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
@@ -67,16 +63,6 @@ class Judging:
             item.stash[ITEM_RESULT].attach(report)
         return report
 
-    def _called_here(self, case: Case) -> str:
-        """Makes the first run of each arm of a claim in this process, and says what came out."""
-        first: dict[RunSpec, RunSpec] = {}
-        for run in (run for each in case.comparisons for run in each.runs()):
-            if run.kind == FunctionRecipe.kind:
-                first.setdefault(run.without_seed(), run)
-        device = self._options.option("device")
-        scores = [f"{run.recipe.arm}: {call_here(run, device)}" for run in first.values()]
-        return printable(f"{DEBUG} judges and stores nothing; {'; '.join(scores)}")
-
     def _judge(self, item: pytest.Function) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
@@ -85,15 +71,37 @@ class Judging:
             self._training.looks.wait(case)
             judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
             runs = [run for each in judgement.decisions for run in each.comparison.runs()]
+            item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             stored = [result for run in runs if (result := session.result(run)) is not None]
+            if lost := [run for run in runs if run in session.details]:
+                item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
+                item.add_report_section("call", "a failed run", session.details[lost[0]])
             if (differs := difference(stored, self._training.globals)) is not None:
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)
             return judgement
         except Exception as error:
-            item.stash[ITEM_RESULT].unwritten |= isinstance(error, OutputError)
             return broken(case, error)
+
+
+def register(item: pytest.Function, registration: Registration, session: Session) -> None:
+    """Measures and freezes what a claim needs beforehand; the verdict is for another session."""
+    case = item.stash[CASE]
+    floors = noise_floors(case.claim.paper, case.experiment.tier)
+    runs = registration.runs(case, floors)
+    if problems := sorted({problem for run in runs if (problem := session.problem(run))}):
+        pytest.skip("; ".join(problems))
+    session.ensure(runs)
+    if failures := session.failures(runs):
+        pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
+    try:
+        lacking = registration.register(item.obj, case, floors, session)
+    except InputError as error:
+        pytest.fail(str(error), pytrace=False)
+    if lacking is not None:
+        pytest.skip(lacking)
+    item.stash[ITEM_RESULT].registered = True
 
 
 def settle_audit(item: pytest.Function, audit: Audit) -> None:

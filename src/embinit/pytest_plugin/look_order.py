@@ -75,9 +75,7 @@ class LookOrder:
             run = session.ended[self._seen]
             self._seen += 1
             for name in self._claims_of.pop(run, ()):
-                if run not in session.over:  # it can't be kept, which its claim says in its turn
-                    self._pending.pop(name, None)
-                elif name in self._pending and session.over.issuperset(self._pending[name].costs):
+                if name in self._pending and session.over.issuperset(self._pending[name].costs):
                     self._changed += 1
                     self._find_next(self._pending.pop(name).case)
         return asked in self._pending

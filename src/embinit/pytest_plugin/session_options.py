@@ -14,7 +14,7 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, require_models
-from embinit.options import DEBUG, REGISTER, STRICT
+from embinit.options import REGISTER, STRICT
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
@@ -51,7 +51,7 @@ class SessionOptions:
         self.started = time.time() - self.seconds
         self.blessed: Document | None = None
         self.tier, self.is_worker = str(self.option("tier")), hasattr(config, "workerinput")
-        self.strict, self.debugs = (bool(config.getini(name)) for name in (STRICT, DEBUG))
+        self.strict = bool(config.getini(STRICT))
         engine, _, address = str(self.option("engine")).partition(":")
         self.on_ray, self.cluster = engine == "ray", address or None
         registered = config.getini(REGISTER)

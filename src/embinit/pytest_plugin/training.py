@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from embinit.claims.judging import Case
+from embinit.claims.registering import Registration
 from embinit.pytest_plugin.look_order import LookOrder
-from embinit.pytest_plugin.registering import Registering
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.functions import Globals, Surroundings, Trainers
@@ -31,7 +31,9 @@ class Training:
     """The training of a session's runs.
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
-    has the project's, before any test. ``reached`` is how far it came, once it is closed.
+    has the project's, before any test. ``registration`` is there in a session that only registers.
+    Once it is closed, ``reached`` is how far it came, and
+    ``troubles`` are those that ended no run, a line each.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -39,10 +41,12 @@ class Training:
         self._options = options
         self.cases: list[Case] = []
         self.modules: dict[Home, None] = {}
-        self.registering = Registering(options.registered_seeds)
+        seeds = options.registered_seeds
+        self.registration = None if seeds is None else Registration(seeds)
         self.looks = LookOrder(options, self)
         self.cluster: str | None = None
         self.reached: ProgressSnapshot | None = None
+        self.troubles: Sequence[str] = ()
         self.surroundings: Surroundings | None = None
         self.globals = Globals()
         self._open = contextlib.ExitStack()
@@ -80,18 +84,12 @@ class Training:
     def _is_open(self) -> bool:
         return "session" in vars(self)
 
-    def forecast(self) -> list[str]:
-        """What will be trained, how long that takes, and whether a budget has time for it."""
+    def progress_line(self) -> str:
+        """How far it came, and the time left; "" where nothing is left to train."""
         state = self.progress.look() if self._is_open else None
         if state is None or state.ended:
-            return []
-        more = "" if state.seconds is None else f", {state.estimate.removesuffix(' left')}"
-        return [f"embinit: {state.stored} stored{more}", *self.looks.longer_than_budget()]
-
-    @property
-    def troubles(self) -> Sequence[str]:
-        """Troubles in training that ended no run, a line each."""
-        return self.session.troubles if self._is_open else ()
+            return ""
+        return f"embinit: {self.looks.judged}{state.stored} stored, {state.estimate}"
 
     def _engine(self) -> Processes | None:
         """Who trains; None for this process alone."""
@@ -123,10 +121,8 @@ class Training:
 
         def watch() -> None:
             while not ended.wait(CI_SECONDS if in_ci else LINE_SECONDS):
-                state = self.progress.look()
-                if state is not None and not state.ended:
-                    told = f"{self.looks.judged}{state.stored} stored, {state.estimate}"
-                    _write(self._options.config, f"embinit: {told}")
+                if line := self.progress_line():
+                    _write(self._options.config, line)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -143,6 +139,7 @@ class Training:
         self._open.close()
         if self._is_open:
             self.session.trainers.end()
+            self.troubles = self.session.troubles
 
 
 def _write(config: pytest.Config, line: str) -> None:

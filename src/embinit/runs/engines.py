@@ -89,18 +89,14 @@ class Processes:
         """How many tasks are made at once, at the most."""
         return len(self._devices)
 
-    def trainer(self, number: int) -> Trainer:
-        """A trainer, whose processes are started when they are first needed."""
+    def make(self, number: int, task: Task, progress: Progress) -> list[RunResult]:
+        """What trainer ``number`` makes; its processes are started when they are first needed."""
         device, trainers = self._devices[number], self._trainers[number]
-
-        def make(task: Task, progress: Progress) -> list[RunResult]:
-            task = replace(task, device=device, sharing=self._devices.count(device))
-            if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
-                return task.make(progress, trainers)
-            results: list[RunResult] = trainers.of(None, device).make(task, progress)
-            return results
-
-        return make
+        task = replace(task, device=device, sharing=self._devices.count(device))
+        if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
+            return task.make(progress, trainers)
+        results: list[RunResult] = trainers.of(None, device).make(task, progress)
+        return results
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""

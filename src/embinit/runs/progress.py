@@ -73,16 +73,18 @@ class Progress:
         session, now = self._session, self._clock()
         with session.news:
             joined, over = dict(session.joined), set(session.over)
-            works, paces = [*session.at_work], dict(session.paces)
+            works, finished = [*session.at_work], [*session.done]
         if not joined:
             return None
         left = [each for each in joined if each not in over]
         tables = sum(isinstance(each, Making) for each in left)
         done = sum(not (isinstance(each, Making) or session.failure(each)) for each in over)
         bills = [*map(cost_of, left)]
-        for work in works:
+        paces: dict[str, tuple[float, float]] = {}
+        for work in (*finished, *works):
             (group, cost), (took, part) = work.bill, work.measured
-            bills.append((group, -work.share * cost))
+            if work in works:
+                bills.append((group, -work.share * cost))
             if part:
                 before, costs = paces.get(group, (0.0, 0.0))
                 paces[group] = before + took, costs + part * cost

@@ -14,13 +14,14 @@ import os
 import pickle
 import socket
 import threading
+import time
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Task, Trainer, answer
+from embinit.runs.engines import Processes, Progress, Task, answer
 from embinit.runs.kinds import Making
 from embinit.runs.machine import cores
 from embinit.runs.results import RunResult
@@ -28,6 +29,9 @@ from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnde
 
 RETRIES = 5
 """How often a cohort is begun again after its node was lost. Some nodes are rented by the hour."""
+
+LOST_SECONDS = 60.0
+"""How long the cluster's head may not answer."""
 
 CONNECT_SECONDS = 10.0
 """How long to wait for an address to answer. Ray itself tries for minutes."""
@@ -103,17 +107,19 @@ class RayEngine(Processes):
     def __init__(self, device: str) -> None:
         self._gpus = int(device != "cpu")
         self._resources: dict[str, float] = {}
+        self._heard = time.monotonic()
         self._closed = threading.Event()
         self._making = threading.Lock()
         super().__init__(["cpu"], Surroundings())
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        """Asks how large the cluster is."""
+        """Asks how large the cluster is, and so whether its head is there."""
         with contextlib.suppress(Exception):
-            self._resources = _ray().cluster_resources()
-            while not self._closed.wait(1):
+            while not self._closed.is_set():
                 self._resources = _ray().cluster_resources()
+                self._heard = time.monotonic()
+                self._closed.wait(1)
 
     @property
     def slots(self) -> int:
@@ -131,15 +137,11 @@ class RayEngine(Processes):
         """What a task calls, which the head node gets once."""
         return _ray().remote(**self.needs)(answer)
 
-    def trainer(self, number: int) -> Trainer:
-        """The cluster, which is one for all."""
-        return self._make
-
-    def _make(self, task: Task, progress: Progress) -> list[RunResult]:
+    def make(self, number: int, task: Task, progress: Progress) -> list[RunResult]:
         """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
             with self._making:
-                return super().trainer(0)(task, progress)
+                return super().make(0, task, progress)
         if self._gpus:  # a task sees its own GPU alone
             task = replace(task, device="cuda", sharing=1)
         ray = _ray()
@@ -151,6 +153,11 @@ class RayEngine(Processes):
                 if self._closed.is_set():
                     ray.cancel(reference, force=True)
                     raise TrainerEnded("the session has ended") from None
+                if time.monotonic() - self._heard > LOST_SECONDS:
+                    raise RunFailed(
+                        f"the Ray cluster's head has not answered for {LOST_SECONDS:g} s; start "
+                        "the cluster again, and then the session: what is stored is kept"
+                    ) from None
             except ray.exceptions.RayTaskError as error:
                 raise (getattr(error, "cause", None) or error) from None
             except ray.exceptions.RayError as error:

@@ -7,6 +7,7 @@ that waits for runs trains them itself. Sessions that share a store leave each o
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 import time
@@ -46,7 +47,7 @@ class Work:
     share: float = 0.0
     began: float = field(default_factory=time.monotonic)
     reported: float = 0.0  # when the share was reported
-    ended: int = 0  # trainers that ended while they trained it
+    is_second: bool = False  # a trainer ended while it trained this
 
     def progress(self, share: float) -> None:
         """Takes over the share that is done."""
@@ -77,9 +78,8 @@ class Session(StoreView):
 
     ``definitions`` are called first, here and in every process that trains; ``modules`` are those
     of its claims, which trainers load. ``joined`` has what joined the plan, ``ended`` the runs that
-    left it, in their order; ``over`` what is stored, made or failed. ``paces`` has the seconds
-    and the cost of what was trained, by group. ``troubles`` says how trainers ended. ``news`` is
-    locked while the plan changes.
+    left it, in their order; ``over`` what is stored, made or failed. ``done`` is the work that
+    ended. ``troubles`` says how trainers ended. ``news`` is locked while the plan changes.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Session(StoreView):
         self.joined: dict[RunSpec | Making, None] = {}
         self.ended: list[RunSpec] = []
         self.over: set[RunSpec | Making] = set()
-        self.paces: dict[str, tuple[float, float]] = {}
+        self.done: list[Work] = []
         self.at_work: dict[Work, None] = {}
         self.troubles: list[str] = []
         self.news = threading.Condition()
@@ -111,7 +111,6 @@ class Session(StoreView):
         self._engine: Processes | None = None
         self._threads: list[threading.Thread] = []
         self._closing = False
-        self._unkept: dict[RunSpec, InputError] = {}
 
     def want(self, runs: Iterable[RunSpec], first: bool = False) -> None:
         """Lets runs join the plan, behind others or with ``first`` before those that wait."""
@@ -139,7 +138,7 @@ class Session(StoreView):
     def _end(self, run: RunSpec) -> None:
         """Notes that a run has left the plan, and whether it is over."""
         self.ended.append(run)
-        if run not in self._unkept and not self.is_missing(run):
+        if not self.is_missing(run):
             self.over.add(run)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
@@ -155,7 +154,7 @@ class Session(StoreView):
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored, or have failed; what is missing joins the plan.
 
-        A missing run that may not be trained, or can't be kept, is an InputError.
+        A missing run that may not be trained is an InputError.
         """
         runs = list(dict.fromkeys(runs))
         self._choose_twice(runs)
@@ -168,8 +167,6 @@ class Session(StoreView):
         while missing:
             seen = len(self.ended)
             for run in missing:
-                if (error := self._unkept.pop(run, None)) is not None:
-                    raise error
                 if (problem := self.problem(run)) is not None:
                     self._failures[run] = problem
             missing = [*filter(self.is_missing, missing)]
@@ -224,7 +221,7 @@ class Session(StoreView):
                 if self.is_missing(run):  # another process may have stored it meanwhile
                     return True
         except InputError as error:  # it can't be locked, or what it reads is gone
-            self._unkept[run] = error
+            self._fail(run, error)
         self._end(run)
         self.news.notify_all()
         return False
@@ -248,9 +245,10 @@ class Session(StoreView):
                 for run in work.what.runs:
                     self._end(run)
                 if not self._closing:
-                    (group, cost), took = work.bill, time.monotonic() - work.began
-                    seconds, costs = self.paces.get(group, (0.0, 0.0))
-                    self.paces[group] = seconds + took, costs + cost
+                    work.progress(1.0)
+                    self.done.append(work)
+                    if isinstance(work.what, Making):
+                        self._let_go_on(work.what)
                 self.news.notify_all()
 
     @property
@@ -258,8 +256,9 @@ class Session(StoreView):
         """How many cohorts are trained at once, at the most."""
         return self.places if self._engine is None else self._engine.slots
 
-    def _task(self, what: Cohort | Making) -> Task:
-        return Task(
+    def _make(self, what: Cohort | Making, work: Work, trainer: Trainer) -> None:
+        """Has something made, by another trainer where one ended, and stores its runs."""
+        task = Task(
             what,
             tuple(map(self.key, what.runs)),
             self.data_dir,
@@ -268,58 +267,39 @@ class Session(StoreView):
             tuple(self.modules),
             not set(what.runs).isdisjoint(self._twice.values()),
         )
-
-    def _made(self, what: Cohort | Making, work: Work, trainer: Trainer) -> list[RunResult]:
-        """What a trainer makes, by another one where it ended; TrainerEnded where both did."""
         try:
-            return trainer(self._task(what), work.progress)
-        except TrainerEnded as error:
-            work.ended += 1
-            if self._closing or work.ended > 1:
-                raise
-            self.troubles.append(f"{error}; what it trained was begun again")
-            return self._made(what, work, trainer)
-
-    def _make(self, what: Cohort | Making, work: Work, trainer: Trainer) -> None:
-        """Makes a cohort's runs and stores them, or lets runs go on that waited for something."""
-        error, results = None, []
-        try:
-            results = self._made(what, work, trainer)
-        except Exception as failed:
+            results = trainer(task, work.progress)
+        except Exception as error:
             if self._closing:
                 return
-            error = failed
-        if isinstance(what, Making):
-            self._let_go_on(what, error)
-        elif error is None:
-            for run, result in zip(what.runs, results, strict=True):
-                self._keep(run, result)
-        elif len(what.runs) > 1 and not isinstance(error, TrainerEnded):
-            for run in what.runs:  # it may be the fault of one of them
-                self._make(Cohort((run,)), work, trainer)
-        else:
-            for run in what.runs:
+            ended = isinstance(error, TrainerEnded)
+            if ended and not work.is_second:
+                self.troubles.append(f"{error}; what it trained was begun again")
+                work.is_second = True
+                self._make(what, work, trainer)
+            elif isinstance(what, Making):
+                self._unmade[what] = f"{what.name} can't be made: {failure_reason(error)}"
+            elif len(what.runs) > 1 and not ended:
+                for run in what.runs:  # it may be the fault of one of them
+                    self._make(Cohort((run,)), work, trainer)
+            else:
+                for run in what.runs:
+                    self._fail(run, error)
+            return
+        for run, result in zip(what.runs, results, strict=True):
+            try:
+                self.keep(self.key(run), result)
+            except Exception as error:
                 self._fail(run, error)
 
-    def _let_go_on(self, making: Making, error: Exception | None) -> None:
+    def _let_go_on(self, making: Making) -> None:
         """Lets the runs that waited for something wait for a trainer alone."""
-        with self.news:
-            self.over.add(making)
-            runs = self._blocked.pop(making, {})
-            if error is not None:
-                self._unmade[making] = f"{making.name} can't be made: {failure_reason(error)}"
-            for run in runs:
-                if self.problem(run) is not None:
-                    self._end(run)
-            self.want(runs, first=True)
-
-    def _keep(self, run: RunSpec, result: RunResult) -> None:
-        try:
-            self.keep(self.key(run), result)
-        except InputError as error:
-            self._unkept[run] = error
-        except Exception as error:
-            self._fail(run, error)
+        self.over.add(making)
+        runs = self._blocked.pop(making, {})
+        for run in runs:
+            if self.problem(run) is not None:
+                self._end(run)
+        self.want(runs, first=True)
 
     @contextlib.contextmanager
     def trained_by(self, engine: Processes) -> Iterator[None]:
@@ -352,7 +332,7 @@ class Session(StoreView):
     def _serve(self, engine: Processes, number: int) -> None:
         """Has one trainer train until the engine is closed."""
         while (work := self._next()) is not None:
-            self.train(work, engine.trainer(number))
+            self.train(work, functools.partial(engine.make, number))
 
     def _next(self) -> Work | None:
         """The next work, once there is some; None at the engine's end."""

@@ -13,11 +13,10 @@ import hashlib
 import json
 import math
 import os
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -25,7 +24,7 @@ from embinit.errors import InputError, OutputError, is_unwritable, lacking_model
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
 from embinit.runs.kinds import kind_of, own_code, result_of, versions_behind
-from embinit.runs.results import RunName, RunResult, moment
+from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
 
 RESULTS_VERSION = 1
@@ -43,16 +42,6 @@ class DamagedWarning(UserWarning):
 
 class RecordError(InputError):
     """A stored record that has no result to give."""
-
-
-class Failure(NamedTuple):
-    """Why a run could not be made, with the traceback and the time in ISO 8601."""
-
-    key: str
-    reason: str
-    details: str
-    when: str
-    run: RunName
 
 
 def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
@@ -84,10 +73,10 @@ class Store:
         """
         self.root = root.absolute()
         self._write = write
-        self._runs, self._failures = self.root / "runs", self.root / "failures"
+        self._runs = self.root / "runs"
         try:
             if write:
-                for name in ("runs", "locks", "failures"):
+                for name in ("runs", "locks"):
                     (self.root / name).mkdir(parents=True, exist_ok=True)
                 if not os.access(self._runs, os.W_OK):
                     raise PermissionError(0, "its directory runs is not writable")
@@ -118,18 +107,20 @@ class Store:
         return iter(sorted(path.stem for path in self._runs.glob("*/[!.]*.json")))
 
     def get(self, key: str, run: RunSpec | None = None) -> RunResult | None:
-        """The result of ``key``; None if there is none, or one that can't be read.
+        """The result of ``key``; None if there is none, or one that can't be used.
 
         That is a ``DamagedWarning``. A damaged record, or another run's, is set aside where the run
-        is given, so that it can be made again; one that can't be opened now stays.
+        is given, so that it can be made again. RecordError: it can't be opened, and may be whole.
         """
         try:
             return self.read(key, run)
         except FileNotFoundError:
             return None
         except RecordError as error:
+            if run is not None and isinstance(error.__cause__, OSError):
+                raise
             mend = "it was passed over"
-            if self._write and run is not None and not isinstance(error.__cause__, OSError):
+            if self._write and run is not None:
                 aside = self.path(key).with_suffix(".damaged")
                 with contextlib.suppress(OSError):  # another process moved it, or it is overwritten
                     self.path(key).replace(aside)
@@ -153,8 +144,9 @@ class Store:
         except FileNotFoundError:
             raise
         except OSError as error:
+            reason = error.strerror or error
             raise RecordError(
-                f"run record {path} can't be read ({error.strerror or error})"
+                f"run record {path} can't be read ({reason}): let it be read, or remove it"
             ) from error
         try:
             envelope = parse_json(content)
@@ -191,36 +183,12 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
-            self._failure(key.partition(".")[0]).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError(
-                f"run {key} could not be kept in {path.parent}: {error.strerror or error}; what "
-                f"was stored before is safe: make room, or {ELSEWHERE}"
+                f"a run could not be kept in {self._runs}: {error.strerror or error}; what was "
+                f"stored before is safe: make room, or {ELSEWHERE}"
             ) from error
         return kept
-
-    def tell_failure(self, key: str, reason: str, details: str, run: RunSpec) -> None:
-        """Keeps why a run could not be made, for people; a later session tries again."""
-        failure = {
-            "reason": reason,
-            "details": details,
-            "when": moment(time.time(), "seconds"),
-            "run": RunName.of(run)._asdict(),
-        }
-        with contextlib.suppress(OSError):
-            write_atomically(self._failure(key), json.dumps(failure))
-
-    def failures(self) -> list[Failure]:
-        """Why runs could not be made, by key."""
-        known = []
-        for path in sorted(self._failures.glob("*.json")):
-            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-                content = parse_json(path.read_bytes())
-                known.append(Failure(path.stem, **(content | {"run": RunName(**content["run"])})))
-        return known
-
-    def _failure(self, key: str) -> Path:
-        return self._failures / f"{key}.json"
 
     def noise(self, key: str) -> Mapping[str, Any]:
         """What is known of the noise of ``key``; nothing where it can't be read."""

@@ -7,12 +7,14 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError
 from embinit.runs.kinds import Making, kind_of
 from embinit.runs.results import RunName, RunResult, failure_reason
 from embinit.runs.store import Store, key_of
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
+
+TRACEBACK = "Traceback (most recent call last):\n"
 
 SEEDS_NAMED = 3
 """How many seeds of an arm are named where more have failed for the same reason."""
@@ -22,6 +24,8 @@ class StoreView:
     """A process's view of a store; ``trained`` counts what it kept there.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
+    ``details`` has where runs raised, and what they printed last; ``is_unwritten`` whether a run
+    can't be kept.
     """
 
     def __init__(self, store: Store, data_dir: Path | None, may_train: bool) -> None:
@@ -33,6 +37,8 @@ class StoreView:
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
         self._checked: dict[object, str | None] = {}
+        self.details: dict[RunSpec, str] = {}
+        self.is_unwritten = False
         self._failures: dict[RunSpec, str] = {}
         self._unmade: dict[Making, str] = {}
 
@@ -139,9 +145,10 @@ class StoreView:
         return () if run in self._keys else kind_of(run).lacks(run)
 
     def _fail(self, run: RunSpec, error: Exception) -> None:
-        self._failures[run] = reason = failure_reason(error)
-        details = "".join(traceback.format_exception(error))
-        self.store.tell_failure(self.key(run), reason, details, run)
+        self.is_unwritten |= isinstance(error, OutputError)
+        self._failures[run] = failure_reason(error)
+        told = getattr(error, "__notes__", None) or traceback.format_exception(error)
+        self.details[run] = "".join(told).replace(TRACEBACK, "")
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:

@@ -5,7 +5,7 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, call_here, changed, make, untraced
+from embinit.runs.functions.calling import KIND, changed, make, untraced
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -26,7 +26,6 @@ __all__ = [
     "Trainers",
     "Training",
     "all_globals",
-    "call_here",
     "changed",
     "difference",
     "make",

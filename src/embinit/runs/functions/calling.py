@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import math
 import os
 import time
@@ -23,14 +22,14 @@ from embinit.runs.kinds import Cohort, Kind, RunContext, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
-from embinit.runs.trainers.serving import NoNumber, Seeds, Told
+from embinit.runs.trainers.serving import NoNumber
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
     from embinit.runs.store_view import StoreView
 
 LARGEST = 1e150
-"""A measure beyond it has no square, and so no spread."""
+"""A measure beyond it has no square, and so no standard deviation."""
 ALIKE = 1e-9
 """The relative difference up to which two numbers are the same: sums may be taken in any order."""
 INPUTS = "inputs"
@@ -83,15 +82,6 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
     finally:
         if known.process or trainer.process.poll() is not None:
             trainers.drop(trainer)
-
-
-def call_here(run: RunSpec[Any], device: str) -> Any:
-    """What a run's function returns when this process calls it, to be debugged."""
-    known, told = training_named(run.recipe.function), Told(lambda share: None)
-    passed = {"seed": run.seed, "tell": told, "device": device}
-    Seeds().set(run.seed)
-    given = {name: passed[name] for name in known.told()}
-    return known.function(**given, **json.loads(run.recipe.arguments))
 
 
 class FunctionKind(Kind[FunctionRecipe]):
