@@ -47,3 +47,34 @@ def expected_runs(case: Case) -> list[RunSpec]:
         seeds = max(expected_seeds(pair, looks, case.alpha) or last for pair in known)
         runs += [run for pair in every for run in pair.with_seeds(seeds).runs()]
     return runs
+
+
+def in_words(case: Case) -> str:
+    """A claim's looks, and the smallest differences that they see."""
+    if case.obstacle:
+        return f"not run, {case.obstacle}"
+    seen = dict.fromkeys(_seen(comparison, case) for comparison in random_comparisons(case))
+    if not seen:
+        return "nothing is random, so no seeds are needed"
+    return "; ".join(seen)
+
+
+def _seen(comparison: Comparison, case: Case) -> str:
+    looks, margin = case.looks(), comparison.left.margin
+    effects = smallest_effects(comparison, looks, case.alpha)
+    if effects is None:
+        return f"{schedule(case.seeds_of_looks())} seeds, no registered standard deviation"
+    pairs = zip(effects, looks, strict=True)
+    found = ", ".join(f"{effect:.3g} with {look.seeds} seeds" for effect, look in pairs)
+    unit = comparison.left.unit
+    text = f"differences found with 90 % power{f', in {unit}' if unit else ''}: {found}"
+    if not margin:
+        return text
+    expected = expected_seeds(comparison, looks, case.alpha)
+    needed = f"{expected} seeds" if expected else f"more than {looks[-1].seeds} seeds"
+    return f"{text}; the margin, {f'{margin:g} {unit}'.rstrip()}, needs {needed}"
+
+
+def schedule(seeds: Sequence[int]) -> str:
+    """The seeds of interim analyses, in words."""
+    return ", then ".join(map(str, seeds))

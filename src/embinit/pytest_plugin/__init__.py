@@ -156,7 +156,7 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
         return False
     marks = metafunc.definition.iter_markers("parametrize")
     given = [mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks]
-    every = [each.split(",") if isinstance(each, str) else each for each in given]
+    every = [names.split(",") if isinstance(names, str) else names for names in given]
     return not any(name.strip() == "seeds" for names in every for name in names)
 
 

@@ -37,7 +37,7 @@ def asks_for_claims_alone(config: pytest.Config) -> bool:
     """
     if config.getini(REGISTER):
         return True
-    return bool(config.args) and all(_is_of_claims(config, each) for each in config.args)
+    return bool(config.args) and all(_is_of_claims(config, path) for path in config.args)
 
 
 def _is_of_claims(config: pytest.Config, given: str) -> bool:
@@ -57,7 +57,7 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
             return True
     if not ((folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))):
         return False
-    files = (file for each in config.getini("python_files") for file in folder.rglob(each))
+    files = (file for pattern in config.getini("python_files") for file in folder.rglob(pattern))
     return all("embinit" in text_of(file) for file in files)
 
 

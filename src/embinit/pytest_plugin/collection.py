@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from embinit.claims import power
 from embinit.claims.definitions import Claim, Misstated
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case
@@ -66,8 +67,8 @@ class Collection:
             if any(name in mark.args[0] for mark in marks):
                 return
             experiments = [
-                self._fitting(replace(each, seeds=seeds or each.seeds))
-                for each in self._experiments(claim)
+                self._fitting(replace(experiment, seeds=seeds or experiment.seeds))
+                for experiment in self._experiments(claim)
             ]
         except BaseException as error:
             if ends_session(error):
@@ -76,7 +77,7 @@ class Collection:
             return
         if not experiments:
             self._without.add(metafunc.function)
-        metafunc.parametrize(name, experiments, ids=[each.name for each in experiments])
+        metafunc.parametrize(name, experiments, ids=[experiment.name for experiment in experiments])
 
     def _fitting(self, experiment: Experiment) -> Experiment:
         """The experiment in the setting that the options ask for."""
@@ -231,5 +232,5 @@ class Collection:
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")
         if verbosity > 0 and self._options.config.option.collectonly:
             cases = self._training.cases
-            lines += [f"{case.id}: {power_summary.of_claim(case)}" for case in cases]
+            lines += [f"{case.id}: {power.in_words(case)}" for case in cases]
         return lines

@@ -90,11 +90,11 @@ def _whole(items: Iterable[pytest.Item]) -> Iterator[pytest.Function]:
     met: set[str] = set()
     functions = [item for item in items if isinstance(item, pytest.Function)]
     modules = dict.fromkeys(item.getparent(pytest.Module) for item in functions)
-    every = (each for module in modules if module is not None for each in _below(module))
-    for each in (*functions, *every):
-        if isinstance(each, pytest.Function) and each.nodeid not in met:
-            met.add(each.nodeid)
-            yield each
+    every = (test for module in modules if module is not None for test in _below(module))
+    for test in (*functions, *every):
+        if isinstance(test, pytest.Function) and test.nodeid not in met:
+            met.add(test.nodeid)
+            yield test
 
 
 def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
@@ -103,5 +103,5 @@ def _below(node: pytest.Item | pytest.Collector) -> Iterator[pytest.Item]:
         yield node
     else:
         known = node.config.stash.get(COLLECTED, {}).get(node.nodeid)
-        for each in node.collect() if known is None else known:
-            yield from _below(each)
+        for child in node.collect() if known is None else known:
+            yield from _below(child)

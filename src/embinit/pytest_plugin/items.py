@@ -76,7 +76,7 @@ def id_of(item: pytest.Function, statement: Statement) -> str:
 def parameter(item: pytest.Function) -> Experiment | None:
     """The experiment among a test's parameters, named after the others for ``seeds``; or None."""
     params = getattr(getattr(item, "callspec", None), "params", {})
-    known = next((each for each in params.values() if isinstance(each, Experiment)), None)
+    known = next((value for value in params.values() if isinstance(value, Experiment)), None)
     if isinstance(known, SeedsExperiment):
         others = [part for part in item.callspec.id.split("-") if part != known.name]
         return replace(known, name="-".join(others) or known.name)
@@ -107,7 +107,7 @@ def bound(item: pytest.Function) -> Callable[..., None]:
         raise InputError(
             f"a test with {SEEDS} is read before fixtures are there: leave indirect out"
         )
-    others = {name: each for name, each in item.callspec.params.items() if name != SEEDS}
+    others = {name: value for name, value in item.callspec.params.items() if name != SEEDS}
     taken = inspect.signature(test).parameters
     if lacking := [name for name in taken if name not in (SEEDS, *others)]:
         raise InputError(

@@ -70,7 +70,7 @@ class Judging:
             session = self._training.session
             self._training.looks.wait(case)
             judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
-            runs = [run for each in judgement.decisions for run in each.comparison.runs()]
+            runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             stored = [result for run in runs if (result := session.result(run)) is not None]
             if lost := [run for run in runs if run in session.details]:

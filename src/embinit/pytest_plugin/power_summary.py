@@ -1,4 +1,4 @@
-"""The power of a session's claims, in lines for the terminal before anything trains."""
+"""A session's claims in lines for the terminal, before anything trains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from embinit.claims.comparisons import Comparison
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case
-from embinit.claims.power import expected_seeds, random_comparisons, smallest_effects
+from embinit.claims.power import schedule
 from embinit.errors import counted
 
 
@@ -18,7 +18,7 @@ def session_lines(cases: Sequence[Case]) -> list[str]:
         return []
     schedules = Counter(case.seeds_of_looks() for case in cases)
     planned = "; ".join(
-        f"{_schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
+        f"{schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
         for seeds, count in schedules.most_common()
     )
     controls = sum(case.claim.expects is not None for case in cases)
@@ -53,33 +53,3 @@ def _is_share_of_percent(comparison: Comparison) -> bool:
     return "%" in comparison.left.unit and any(
         not side.runs() and 0 < abs(side.shift) < 1 for side in sides
     )
-
-
-def of_claim(case: Case) -> str:
-    """A claim's looks, and the smallest differences that they see."""
-    if case.obstacle:
-        return f"not run, {case.obstacle}"
-    seen = dict.fromkeys(_seen(each, case) for each in random_comparisons(case))
-    if not seen:
-        return "nothing is random, so no seeds are needed"
-    return "; ".join(seen)
-
-
-def _seen(comparison: Comparison, case: Case) -> str:
-    looks, margin = case.looks(), comparison.left.margin
-    effects = smallest_effects(comparison, looks, case.alpha)
-    if effects is None:
-        return f"{_schedule(case.seeds_of_looks())} seeds, no registered standard deviation"
-    pairs = zip(effects, looks, strict=True)
-    found = ", ".join(f"{effect:.3g} with {look.seeds} seeds" for effect, look in pairs)
-    unit = comparison.left.unit
-    text = f"differences found with 90 % power{f', in {unit}' if unit else ''}: {found}"
-    if not margin:
-        return text
-    expected = expected_seeds(comparison, looks, case.alpha)
-    needed = f"{expected} seeds" if expected else f"more than {looks[-1].seeds} seeds"
-    return f"{text}; the margin, {f'{margin:g} {unit}'.rstrip()}, needs {needed}"
-
-
-def _schedule(seeds: Sequence[int]) -> str:
-    return ", then ".join(map(str, seeds))

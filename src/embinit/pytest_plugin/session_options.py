@@ -86,8 +86,8 @@ class SessionOptions:
         """
         called = self.config.invocation_params
         options = (f"--embinit-{name}", f"--{name}")
-        told = any(str(each).partition("=")[0] in options for each in called.args)
-        base = called.dir if told else self.config.rootpath
+        named = any(str(argument).partition("=")[0] in options for argument in called.args)
+        base = called.dir if named else self.config.rootpath
         given: str = os.path.expanduser(self.option(name))
         return (base / given).absolute()
 
@@ -108,8 +108,8 @@ class SessionOptions:
 
     def definitions(self) -> list[Definition]:
         """What every process defines before it trains; InputError for an option of no use."""
-        told = self.config.hook.pytest_embinit_definitions(config=self.config)
-        return [each for some in told for each in some]
+        given = self.config.hook.pytest_embinit_definitions(config=self.config)
+        return [definition for some in given for definition in some]
 
     @property
     def ends(self) -> float:
@@ -171,7 +171,7 @@ class SessionOptions:
 
 def _check_folder(folder: Path) -> None:
     """Refuses a folder for the report that can't be written, before anything trains."""
-    known = next(each for each in (folder, *folder.parents) if each.exists())
+    known = next(path for path in (folder, *folder.parents) if path.exists())
     if not known.is_dir() or not os.access(known, os.W_OK):
         what = "can't be written" if known.is_dir() else "is no folder"
         raise InputError(f"--embinit-report-dir {folder}: {known} {what}; name another folder")

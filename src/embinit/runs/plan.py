@@ -31,8 +31,8 @@ class Plan:
 
     def add(self, more: Sequence[RunSpec | Making], first: bool = False) -> None:
         """Lets more wait, in their order, behind the others or with ``first`` before them."""
-        for each in more:
-            self._waiting.setdefault(each.cohort_key, {})[each] = None
+        for work in more:
+            self._waiting.setdefault(work.cohort_key, {})[work] = None
         if first:  # where one waited before is passed over once it is taken
             self._order.extendleft(reversed(more))
         else:

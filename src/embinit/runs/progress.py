@@ -76,9 +76,9 @@ class Progress:
             works, finished = [*session.at_work], [*session.done]
         if not joined:
             return None
-        left = [each for each in joined if each not in over]
-        tables = sum(isinstance(each, Making) for each in left)
-        done = sum(not (isinstance(each, Making) or session.failure(each)) for each in over)
+        left = [part for part in joined if part not in over]
+        tables = sum(isinstance(part, Making) for part in left)
+        done = sum(not (isinstance(part, Making) or session.failure(part)) for part in over)
         bills = [*map(cost_of, left)]
         paces: dict[str, tuple[float, float]] = {}
         for work in (*finished, *works):
@@ -103,7 +103,7 @@ class Progress:
         self, bills: Iterable[tuple[str, float]], paces: Mapping[str, tuple[float, float]]
     ) -> float:
         """The seconds that costs of groups will take."""
-        took, trained = (math.fsum(each) for each in zip((0.0, 0.0), *paces.values(), strict=True))
+        took, trained = (math.fsum(sums) for sums in zip((0.0, 0.0), *paces.values(), strict=True))
         usual = (took, trained) if trained else (1.0, SECOND)
         paced = ((cost, *paces.get(group, usual)) for group, cost in bills)
         total = math.fsum(cost * seconds / (costs or 1.0) for cost, seconds, costs in paced)

@@ -86,14 +86,14 @@ class RunResult:
     @property
     def seconds(self) -> float:
         """The run's duration in seconds; 0 where its provenance doesn't say."""
-        told = self.provenance.get("seconds")
-        return float(told) if isinstance(told, int | float) and 0 < told < math.inf else 0.0
+        took = self.provenance.get("seconds")
+        return float(took) if isinstance(took, int | float) and 0 < took < math.inf else 0.0
 
     @property
     def finished(self) -> str:
         """When the run was finished, in ISO 8601; "" where its provenance doesn't say."""
-        told = self.provenance.get("finished")
-        return told if isinstance(told, str) else ""
+        finished = self.provenance.get("finished")
+        return finished if isinstance(finished, str) else ""
 
     def as_record(self) -> dict[str, Any]:
         """The result as plain data, for the store."""
@@ -164,5 +164,5 @@ def failure_reason(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if is_own_file(frame.filename)] or frames
     text = str(error).strip().splitlines() or [""]
-    told = f"{type(error).__name__}: {text[0]}".removesuffix(": ")
-    return f"{told} ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else told
+    reason = f"{type(error).__name__}: {text[0]}".removesuffix(": ")
+    return f"{reason} ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else reason

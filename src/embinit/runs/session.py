@@ -66,11 +66,11 @@ class Work:
         return costs[0][0], math.fsum(cost for _, cost in costs)
 
 
-def cost_of(each: RunSpec | Making) -> tuple[str, float]:
+def cost_of(part: RunSpec | Making) -> tuple[str, float]:
     """The group of what takes about equally long a unit of cost, and the cost."""
-    if isinstance(each, Making):
-        return "made first", each.cost
-    return each.recipe.pace, kind_of(each).cost(each)
+    if isinstance(part, Making):
+        return "made first", part.cost
+    return part.recipe.pace, kind_of(part).cost(part)
 
 
 class Session(StoreView):
@@ -117,7 +117,7 @@ class Session(StoreView):
         with self.news:
             runs = list(dict.fromkeys(runs))
             self._choose_twice(run for run in runs if run not in self.joined)
-            begun = {each for work in self.at_work for each in (work.what, *work.what.runs)}
+            begun = {part for work in self.at_work for part in (work.what, *work.what.runs)}
             waiting: dict[RunSpec | Making, None] = {}
             for run in runs:
                 if run in begun or run in self._elsewhere or self.problem(run) is not None:
@@ -132,7 +132,7 @@ class Session(StoreView):
                     self.joined[making] = None
                     self._blocked.setdefault(making, {})[run] = None
                     waiting[making] = None
-            self._plan.add([each for each in waiting if each not in begun], first)
+            self._plan.add([part for part in waiting if part not in begun], first)
             self.news.notify_all()
 
     def _end(self, run: RunSpec) -> None:

@@ -147,8 +147,8 @@ class StoreView:
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self.is_unwritten |= isinstance(error, OutputError)
         self._failures[run] = failure_reason(error)
-        told = getattr(error, "__notes__", None) or traceback.format_exception(error)
-        self.details[run] = "".join(told).replace(TRACEBACK, "")
+        details = getattr(error, "__notes__", None) or traceback.format_exception(error)
+        self.details[run] = "".join(details).replace(TRACEBACK, "")
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
