@@ -51,6 +51,7 @@ from typing import Any
 
 from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
+from embinit.lab.models.layers import FUSED
 from embinit.lab.specs import Cut
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.changes import blind, with_narrow_missing
@@ -145,6 +146,7 @@ def parts() -> list[Part]:
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
         *(part(u, [each], GLOVE, s) for u, s in units("10", 8, 4) for each in both(multi30k)),
         *(part("10c", [each], GLOVE, range(30)) for each in both(sst2)),
+        part("10d", [multi30k.with_training("fused", precision=FUSED)], GLOVE, range(8)),
     ]
 
 
@@ -167,11 +169,11 @@ def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
 
 def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     """The parts of the slots and units of those names, in the order of the names."""
-    known = {each.unit for each in every} | {each.unit.rstrip("abc") for each in every}
+    known = {each.unit for each in every} | {each.unit.rstrip("abcd") for each in every}
     if unknown := set(names) - known:
         sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
     return [
-        each for name in names for each in every if name in (each.unit, each.unit.rstrip("abc"))
+        each for name in names for each in every if name in (each.unit, each.unit.rstrip("abcd"))
     ]
 
 
