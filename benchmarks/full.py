@@ -51,6 +51,7 @@ from typing import Any
 
 from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
+from embinit.lab.models.layers import FUSED
 from embinit.lab.specs import Cut
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.changes import blind, with_missing_at_xavier
@@ -146,6 +147,7 @@ def parts() -> list[Part]:
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
         *(part(u, [setting], GLOVE, s) for u, s in units("10", 8, 4) for setting in both(multi30k)),
         *(part("10c", [setting], GLOVE, range(30)) for setting in both(sst2)),
+        part("10d", [multi30k.with_training("fused", precision=FUSED)], GLOVE, range(8)),
     ]
 
 
@@ -168,11 +170,11 @@ def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
 
 def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     """The parts of the slots and units of those names, in the order of the names."""
-    known = {part.unit for part in every} | {part.unit.rstrip("abc") for part in every}
+    known = {part.unit for part in every} | {part.unit.rstrip("abcd") for part in every}
     if unknown := set(names) - known:
         sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
     return [
-        part for name in names for part in every if name in (part.unit, part.unit.rstrip("abc"))
+        part for name in names for part in every if name in (part.unit, part.unit.rstrip("abcd"))
     ]
 
 

@@ -17,7 +17,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
-from embinit.lab.models.layers import PRECISIONS
+from embinit.lab.models.layers import FUSED, PRECISIONS, normed_sum
+from embinit.lab.models.losses import loss_of_logits
 from embinit.lab.specs import Cut, ModelSpec
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
@@ -186,8 +187,9 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no
 
 
 @on_a_gpu
-@pytest.mark.parametrize("precision", ["float32", "tf32"])
+@pytest.mark.parametrize("precision", ["float32", "tf32", FUSED])
 def test_graphs_train_as_eager_steps_do(precision):
+    """Functions that are compiled are so in a shape's first step, which is not recorded."""
     runs = three(precision=precision)
     graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager.step
@@ -221,6 +223,21 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high
+
+
+@on_a_gpu
+def test_on_a_gpu_compiled_functions_are_as_written():
+    x, output, masks = (torch.randn(4, 90, 300, device="cuda") for _ in range(3))
+    gain, bias = torch.randn(2, 4, 1, 300, device="cuda")
+    of_run = torch.tensor([0, 1, 0, 1], device="cuda")
+    normed = normed_sum(x, output, masks[:2], of_run, gain, bias)
+    written = normed_sum.function(x, output, masks[:2], of_run, gain, bias)
+    torch.testing.assert_close(normed, written, rtol=1e-4, atol=1e-4)
+    logits, shift = x.bfloat16() * 9, bias.expand(-1, 1, -1).contiguous()
+    labels = torch.randint(0, 300, (4, 90), device="cuda")
+    made, wanted = (f(logits, shift, labels) for f in (loss_of_logits, loss_of_logits.function))
+    for one, other in zip(made, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
 
 
 @on_a_gpu

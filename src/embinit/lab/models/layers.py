@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from embinit.lab.models.fused import Fused
 from embinit.lab.specs import ModelSpec
 from embinit.registry import Named
 
@@ -47,19 +48,23 @@ class SeedDropout:
     ) -> None:
         """Drop with ``probability``; ``seed_of_run`` is the index of each run's generator."""
         self.generators = generators
-        self._seed_of_run = seed_of_run
+        self.seed_of_run = seed_of_run
         self._keep = 1.0 - probability
 
     def __call__(self, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
         """``x`` with a share of its elements zeroed and the rest scaled up."""
         if self._keep == 1.0:
             return x
+        masks = self.masks(x)
+        # One seed's mask broadcasts; several masks are spread over their runs.
+        return x * (masks if len(masks) == 1 else masks[self.seed_of_run])
+
+    def masks(self, x: Float[Tensor, "R ..."]) -> Float[Tensor, "S ..."]:
+        """New factors for ``x``, those of a seed for all of its runs."""
         masks = torch.empty(len(self.generators), *x.shape[1:], device=x.device)
         for mask, generator in zip(masks, self.generators, strict=True):
             mask.bernoulli_(self._keep, generator=generator)
-        masks.div_(self._keep)
-        # One seed's mask broadcasts; several masks are spread over their runs.
-        return x * (masks if len(masks) == 1 else masks[self._seed_of_run])
+        return masks.div_(self._keep)
 
 
 def no_dropout(x: Tensor) -> Tensor:
@@ -68,18 +73,23 @@ def no_dropout(x: Tensor) -> Tensor:
 
 
 def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
-    """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
+    """The products of ``in_bfloat16`` as float32."""
+    return in_bfloat16(x, y).float()
+
+
+def in_bfloat16(x: Tensor, y: Tensor) -> Tensor:
+    """Products of matrices rounded to bfloat16, themselves rounded to it.
 
     They have the same bits whatever the number of runs.
     """
     x, y = x.bfloat16(), y.bfloat16()
     if x.is_cuda:
-        return torch.bmm(x, y).float()
+        return torch.bmm(x, y)
     if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         # Imitated by oneDNN it would be 15 times slower than products in float32, rounded.
-        return torch.bmm(x.float(), y.float()).bfloat16().float()
+        return torch.bmm(x.float(), y.float()).bfloat16()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
-    return torch.stack([*map(torch.mm, x, y)]).float()
+    return torch.stack([*map(torch.mm, x, y)])
 
 
 class _TF32Products(Function):
@@ -113,9 +123,17 @@ def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
 Products = Callable[[Tensor, Tensor], Tensor]
 """Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
 
+FUSED = "tf32-fused"
+"""The precision ``tf32`` with compiled residuals and, in the loss of training, bfloat16 logits."""
+
 PRECISIONS: Named[Products] = Named(
     "precision",
-    {"float32": torch.bmm, "bf16-mixed": bfloat16_products, "tf32": _TF32Products.apply},
+    {
+        "float32": torch.bmm,
+        "bf16-mixed": bfloat16_products,
+        "tf32": _TF32Products.apply,
+        FUSED: _TF32Products.apply,
+    },
 )
 """How matrices are multiplied; the first attention of each side is float32 in all."""
 
@@ -145,6 +163,7 @@ class StackedLinear(nn.Module):
         else:
             self.register_buffer("bias", torch.zeros(runs, 1, outputs))
         self.parts = parts
+        self.precision = precision
         self.products = PRECISIONS[precision]
 
     def forward(
@@ -175,22 +194,36 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
+@Fused
+def normed_sum(
+    x: Tensor, output: Tensor, masks: Tensor, seed_of_run: Tensor, gain: Tensor, bias: Tensor
+) -> Tensor:
+    """The norm of ``x`` plus a sub-layer's output after dropout."""
+    added = x + output * masks[seed_of_run]
+    return torch.addcmul(bias, F.layer_norm(added, added.shape[-1:]), gain)
+
+
 class PostNorm(nn.Module):
     """A sub-layer's residual connection, with the norm after the sum (Vaswani et al. 2017)."""
 
-    def __init__(self, spec: ModelSpec, runs: int) -> None:
+    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
         self.norm = StackedLayerNorm(runs, spec.dim)
+        self.fused = precision == FUSED
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The sub-layer's input from the residual stream ``x``."""
         return x
 
     def add(
-        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
     ) -> Float[Tensor, "R M D"]:
-        """The residual stream ``x`` with the sub-layer's output added."""
-        added: Tensor = self.norm(x + output)
+        """The residual stream ``x`` with the sub-layer's output added after dropout."""
+        if self.fused and isinstance(dropout, SeedDropout):
+            masks, of_run = dropout.masks(output), dropout.seed_of_run
+            added: Tensor = normed_sum(x, output, masks, of_run, self.norm.weight, self.norm.bias)
+        else:
+            added = self.norm(x + dropout(output))
         return added
 
 
@@ -203,18 +236,18 @@ class PreNorm(PostNorm):
         return normed
 
     def add(
-        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"]
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
     ) -> Float[Tensor, "R M D"]:
-        """The residual stream ``x`` with the sub-layer's output added."""
-        return x + output
+        """The residual stream ``x`` with the sub-layer's output added after dropout."""
+        return x + dropout(output)
 
 
 NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
 
 
-def residual(spec: ModelSpec, runs: int) -> PostNorm:
+def residual(spec: ModelSpec, runs: int, precision: str) -> PostNorm:
     """The kind of residual connection that the model uses around each sub-layer."""
-    return NORM_POSITIONS[spec.norm_position](spec, runs)
+    return NORM_POSITIONS[spec.norm_position](spec, runs, precision)
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from embinit.lab.models.layers import (
-    PRECISIONS,
     Dropout,
     StackedLayerNorm,
     StackedLinear,
@@ -51,7 +50,7 @@ class MaskedHead(nn.Module):
         if separate is not None:
             rows = shape.encoder_vocabulary
             self.output_table = nn.Parameter(torch.empty(len(runs), rows, width))
-        self.products = PRECISIONS[shape.precision]
+        self.precision = shape.precision
         self.register_buffer("runs", torch.tensor(runs), persistent=False)
 
     def own(self, of_all: Shaped[Tensor, "R ..."]) -> Shaped[Tensor, "H ..."]:
@@ -66,7 +65,7 @@ class MaskedHead(nn.Module):
     def output(self, input_table: Float[Tensor, "R N E"]) -> OutputLayer:
         """The output layer: the output table's transpose and its bias."""
         table = self.own(input_table) if self.output_table is None else self.output_table
-        return OutputLayer(table.transpose(1, 2), self.bias, self.products)
+        return OutputLayer(table.transpose(1, 2), self.bias, self.precision)
 
     def initialise(self, place: int, seed: int) -> None:
         """Initialises the run at ``place`` randomly, each tensor from its own random stream."""
