@@ -30,8 +30,8 @@ from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnde
 RETRIES = 5
 """How often a cohort is begun again after its node was lost. Some nodes are rented by the hour."""
 
-LOST_SECONDS = 60.0
-"""How long the cluster's head may not answer."""
+LOST_SECONDS = 30.0
+"""How long the cluster's head may not answer; after 60 s Ray ends the whole process, unsaid."""
 
 CONNECT_SECONDS = 10.0
 """How long to wait for an address to answer. Ray itself tries for minutes."""
