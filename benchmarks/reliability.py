@@ -225,7 +225,7 @@ def undisturbed(folder: Path) -> Verdicts:
     """Runs a session to its end: its claims by id."""
     status = wait(start(folder), folder)
     found = verdicts(folder / REPORT)
-    if status != Status.NOT_IN_ORDER or not found:
+    if status != Status.NOT_OK or not found:
         log = (folder / "log.txt").read_text(errors="replace")[-3000:]
         raise AssertionError(f"a session that nobody disturbed ended with {status}\n{log}")
     return found

@@ -145,7 +145,7 @@ def test_a_change_trains_what_it_moves_and_a_lost_finding_fails(tmp_path: Path) 
     lost = {"arguments": arguments, "baseline": baseline.name, "refuted": "accept"}
     ended, summary, runs = job(tmp_path, -9.0, **lost)
     assert (ended, runs["stored"]) == (1, 0)
-    assert "**Not in order:**" in summary
+    assert "**Not OK:**" in summary
     ended, summary, _ = job(tmp_path, -9.0, arguments=arguments, refuted="accept")
     assert (ended, "❌ REFUTED" in summary) == (0, True)
     assert step("In order", tmp_path, outputs_of(tmp_path), python=sys.executable) == 1

@@ -108,22 +108,22 @@ def test_a_damaged_record_is_reported_and_made_again_where_warnings_are_errors(s
     damaged = min((pytester.path / ".embinit/store/runs").glob("*/*.json"))
     damaged.write_text("{")
     done, document = session()
-    assert (done.ret, document["session"]["runs"]["trained"]) == (Status.IN_ORDER, 1)
+    assert (done.ret, document["session"]["runs"]["trained"]) == (Status.OK, 1)
     done.stdout.fnmatch_lines(["*DamagedWarning: run record *and the run will be trained again*"])
 
 
 def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     done, document = session(REFUTED)
-    assert done.ret == Status.NOT_IN_ORDER
+    assert done.ret == Status.NOT_OK
     assert unfinished(document) == []
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.IN_ORDER
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.OK
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester, capsys, workers):
     """It was absent, so that check and baseline said nothing."""
     whole, before = session()
-    assert whole.ret == Status.IN_ORDER
+    assert whole.ret == Status.OK
     (pytester.path / "blessed").mkdir()
     (pytester.path / "blessed/verdicts.json").write_text(json.dumps(before))
     done, after = session(MISREAD, "--embinit-baseline=blessed/verdicts.json", *workers)
@@ -196,14 +196,14 @@ def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys
     """A store that was moved away leaves a session that may not train with nothing."""
     done, document = session(with_controls(), "--embinit-no-train")
     assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
-    assert done.ret == Status.NOT_IN_ORDER
+    assert done.ret == Status.NOT_OK
     done.stdout.fnmatch_lines(
         [
-            "NOT IN ORDER: no claim is decided: 3 NOT RUN",
-            "NOT IN ORDER: control mine/f/control-positive* was not run: *",
+            "NOT OK: no claim is decided: 3 NOT RUN",
+            "NOT OK: control mine/f/control-positive* was not run: *",
         ]
     )
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_IN_ORDER
+    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_OK
     assert "no claim is decided: 3 NOT RUN" in capsys.readouterr().out
     assert main(["bless", "reports/latest"]) == Status.UNUSABLE
 
@@ -227,11 +227,11 @@ def test_lacks(arms):
 def test_what_was_not_run_fails_a_strict_session(session, pytester):
     """Otherwise it is skipped, where other claims are decided."""
     done, document = session(CLAIMS + LACKS)
-    assert done.ret == Status.IN_ORDER
+    assert done.ret == Status.OK
     [skipped] = [entry for entry in document["claims"] if entry["verdict"] == "NOT RUN"]
     assert "lacking.csv doesn't exist" in skipped["reason"]
     (pytester.path / "pytest.ini").write_text("[pytest]\nembinit_strict = true\n")
-    assert session(CLAIMS + LACKS)[0].ret == Status.NOT_IN_ORDER
+    assert session(CLAIMS + LACKS)[0].ret == Status.NOT_OK
 
 
 SKIPS = {
@@ -254,15 +254,15 @@ def test_a_claim_that_is_skipped_is_told_and_lost(session, pytester, capsys, how
     _, whole = session()
     (pytester.path / "blessed.json").write_text(json.dumps(whole))
     text = "import pytest\n" + SKIPS[how]
-    assert workers or session(text)[0].ret == Status.IN_ORDER
+    assert workers or session(text)[0].ret == Status.OK
     done, document = session(text, "--embinit-baseline=blessed.json", *workers)
-    assert done.ret == Status.NOT_IN_ORDER
+    assert done.ret == Status.NOT_OK
     [skipped] = document["skipped"]
     assert (skipped["id"], skipped["reason"]) == ("mine/f/other[scores]", "slow")
     done.stdout.fnmatch_lines(["SKIPPED mine/f/other?scores?: slow"])
     done.stdout.fnmatch_lines(["LOST: mine/f/other?scores? was SUPPORTED and is SKIPPED"])
     checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
-    assert main(checked) == Status.NOT_IN_ORDER
+    assert main(checked) == Status.NOT_OK
     assert "other[scores] was SUPPORTED and is SKIPPED" in capsys.readouterr().out
 
 
@@ -273,7 +273,7 @@ def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
     (pytester.path / "blessed.json").write_text(json.dumps(whole))
     text = 'import pytest\n\npytest.importorskip("nowhere_at_all")\n' + CLAIMS
     done, document = session(text, "--embinit-baseline=blessed.json", *workers)
-    assert done.ret == Status.NOT_IN_ORDER
+    assert done.ret == Status.NOT_OK
     assert "could not import 'nowhere_at_all'" in document["skipped"][0]["reason"]
     lost = [line for line in done.outlines if line.startswith("LOST: mine/f/")]
     assert len(lost) == 3
@@ -366,7 +366,7 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     fallen = CLAIMS.replace('"high": 9', '"high": 5')
     compared = "--embinit-baseline=blessed.json"
     done, _ = session(fallen, compared)
-    assert done.ret == Status.IN_ORDER
+    assert done.ret == Status.OK
     done.stdout.fnmatch_lines(
         ["moved: * has another difference outside *, 4 margins from where it was*"]
     )
@@ -374,10 +374,10 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
         compared_with = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
         failing = ["--fail-on", f"moved{size}"]
         assert main(["check", *compared_with, *failing]) == status
-        assert ("NOT IN ORDER: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
+        assert ("NOT OK: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
         assert main(["report", "--markdown", *compared_with, *failing]) == 0
         summary = capsys.readouterr().out
-        assert ("**Not in order:**" in summary) == bool(status)
+        assert ("**Not OK:**" in summary) == bool(status)
         assert "4 margins from where it was" in summary
 
 
@@ -400,7 +400,7 @@ def test_an_interrupted_session_says_so(session, pytester, capsys):
     assert len(cut["claims"]) < 3
     assert main(["check", "reports/latest/verdicts.json"]) == Status.INTERRUPTED
     said = "the session is unfinished: it was interrupted from the keyboard"
-    assert f"NOT IN ORDER: {said}" in capsys.readouterr().out
+    assert f"NOT OK: {said}" in capsys.readouterr().out
     assert main(["bless"]) == Status.UNUSABLE
     assert f"not blessed: {said}" in capsys.readouterr().err
 
@@ -446,7 +446,7 @@ def test_check_refuses_an_earlier_sessions_document(session, capsys):
     """Else a session that could write nothing would be taken for the one before it."""
     _, document = session()
     path = "reports/latest/verdicts.json"
-    assert main(["check", path, "--since", "1000000000"]) == Status.IN_ORDER
+    assert main(["check", path, "--since", "1000000000"]) == Status.OK
     assert main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
     assert "was written by an earlier session" in capsys.readouterr().err
     document["session"]["started"] = "soon"

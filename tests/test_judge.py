@@ -60,16 +60,16 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        ((WORSE, BETTER, "--lower"), Status.IN_ORDER, "SUPPORTED: keep new"),
-        ((WORSE, BETTER, "--higher"), Status.NOT_IN_ORDER, "REFUTED: discard new"),
+        ((WORSE, BETTER, "--lower"), Status.OK, "SUPPORTED: keep new"),
+        ((WORSE, BETTER, "--higher"), Status.NOT_OK, "REFUTED: discard new"),
         (("base=1,2", "new=2,3,4,5"), Status.RUN_AGAIN, "run 4 more of base"),
         (("base=1", "new=2"), Status.RUN_AGAIN, "one number an arm shows nothing of the noise"),
-        ((WORSE, BETTER, "--lower", "--trials", "1000"), Status.IN_ORDER, "of 1000 that share 5 %"),
+        ((WORSE, BETTER, "--lower", "--trials", "1000"), Status.OK, "of 1000 that share 5 %"),
         (("base=1,1,1,1,1,1", "new=2,2,2,2,2,2"), Status.RUN_AGAIN, "don't vary"),
         (("base=1,1.1,.9,1,1.05,.95,1,1", "new=1,1.1,.9,1,1.05,.95,1,9"), 8, "run 4 more"),
         (("base=1,2,3,4,5,6", "new=3.8,4.8,5.8,6.8,7.8,8.8"), Status.RUN_AGAIN, "not robust"),
         (("base=40/50", "new=41/50"), Status.RUN_AGAIN, "Fisher's exact test"),
-        (("base=49/50", "new=39/50"), Status.NOT_IN_ORDER, "REFUTED: discard new"),
+        (("base=49/50", "new=39/50"), Status.NOT_OK, "REFUTED: discard new"),
     ],
 )
 def test_the_status_says_keep_discard_or_run_again(capsys, arguments, status, text):
@@ -105,17 +105,17 @@ def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):
     noise = tmp_path / "noise.txt"
     noise.write_text("\n".join(map(str, np.random.default_rng(0).normal(3, 0.01, 10))))
     new = ("new=2.90,2.91", "--lower", "--noise", noise)
-    assert judged(capsys, *new)[0] == Status.IN_ORDER
+    assert judged(capsys, *new)[0] == Status.OK
     assert judged(capsys, WORSE.split(",")[0], *new)[0] == Status.RUN_AGAIN  # base is one run alone
     # One run is never kept, however low.
     status, out = judged(capsys, "new=2.9", "--lower", "--noise", noise)
     assert status == Status.RUN_AGAIN
     assert "run 1 more of new" in out
     # A third run never undoes what two decide: none of them has to be left out.
-    assert judged(capsys, "new=2.978,2.99,2.984", "--lower", "--noise", noise)[0] == Status.IN_ORDER
+    assert judged(capsys, "new=2.978,2.99,2.984", "--lower", "--noise", noise)[0] == Status.OK
     # A change that does nothing is given up early.
     status, out = judged(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
-    assert status == Status.NOT_IN_ORDER
+    assert status == Status.NOT_OK
     assert "would hardly show" in out
     # Eight runs count with their degrees of freedom; alone they print what they can show.
     noise.write_text("\n".join(noise.read_text().splitlines()[:8]))
@@ -271,7 +271,7 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         trainer_log(tmp_path / f"new/s{seed}/checkpoint-20", [3.0, 9.0])
         trainer_log(tmp_path / f"new/s{seed}/checkpoint-100", [3.0, 1.5 + seed / 9 + seed**2 / 99])
     status, out = judged(capsys, tmp_path, "--metric", "eval/loss")
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "seed by seed" in out
     assert "lower is better" in out
     assert "new   1.87" in out
@@ -313,11 +313,11 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
             trainer_log(tmp_path / f"{arm}-{seed}", [4.0, 3.5, shift + seed / 99])
     given = (tmp_path, "--metric", "eval_loss")
     (tmp_path / "plots").mkdir()
-    assert judged(capsys, *given)[0] == Status.IN_ORDER
+    assert judged(capsys, *given)[0] == Status.OK
     (tmp_path / "figures").mkdir()
     (tmp_path / ".cache").mkdir()
     status, out = judged(capsys, *given)
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "no run, since there is no log: " in out
     assert "figures" in out
     assert "numbers at the ends of names number runs: base-0 is one" in out
@@ -346,7 +346,7 @@ def test_a_folder_of_numbered_runs_is_the_noise_of_one_arm(tmp_path, capsys):
     given = ("--noise", tmp_path / "noise", "--metric", "eval_loss")
     assert "of runs made before, 5 degrees of freedom" in judged(capsys, *given)[1]
     status, out = judged(capsys, tmp_path / "runs", *given)
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "of runs made before, 5 degrees of freedom" in out
 
 
@@ -367,7 +367,7 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
                 for step, loss in enumerate(losses):
                     writer.add_scalar("eval/loss", loss, step)
     status, out = judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "keep new" in out
     assert "seed by seed" in out
     log = next((tmp_path / "new-seed5").iterdir())
@@ -391,7 +391,7 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
             rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
             (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
     status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "seed by seed" in out
 
 
@@ -422,7 +422,7 @@ def test_what_trainer_wrote_is_read(tmp_path, capsys):
             trainer.save_state()
     capsys.readouterr()
     status, out = judged(capsys, tmp_path, "--metric", "eval/loss")
-    assert status == Status.IN_ORDER
+    assert status == Status.OK
     assert "keep new" in out
 
 

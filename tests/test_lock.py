@@ -227,7 +227,7 @@ def test_what_is_registered_is_held_against_every_session(embinit, project):
     verdicts = str(project / "reports/latest/verdicts.json")
     checked = embinit("check", verdicts)
     assert checked.returncode == 1
-    assert "NOT IN ORDER: mine/fits/above[fits] is not as registered" in checked.stdout
+    assert "NOT OK: mine/fits/above[fits] is not as registered" in checked.stdout
 
     again = embinit("register", "--seeds", "0")
     assert f"post hoc: mine/fits/above[fits] on micro: {reason}" in again.stdout

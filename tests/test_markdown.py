@@ -79,7 +79,7 @@ def test_an_address_in_a_claim_is_no_link() -> None:
 def test_faults_stand_first_and_nothing_is_too_large() -> None:
     """A misbehaving control is what a reader of the page has to see; GitHub takes up to 1 MiB."""
     text = as_markdown(make_document([make_claim("a"), make_control("planted", "SUPPORTED")]))
-    assert text.index("**Not in order:**") < text.index("| verdict |")
+    assert text.index("**Not OK:**") < text.index("| verdict |")
     assert "control, not as expected, expects REFUTED" in text
     huge = make_document([make_claim("a", statement="x" * LARGEST)])
     assert len(as_markdown(huge).encode()) < 1000

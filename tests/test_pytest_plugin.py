@@ -562,7 +562,7 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
         claim["verdict"] = "SUPPORTED" if claim["statement"] == "falls" else claim["verdict"]
     baseline.write_text(json.dumps(document))
     assert main(arguments) == 1
-    assert "NOT IN ORDER: LOST: mine/finding/falls" in capsys.readouterr().out
+    assert "NOT OK: LOST: mine/finding/falls" in capsys.readouterr().out
     document["session"]["tier"] = "sample"
     baseline.write_text(json.dumps(document))
     assert main(arguments) == 4

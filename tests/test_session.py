@@ -414,7 +414,7 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
     assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6", "-rs"]) == 1
     output = capfd.readouterr().out
     assert f"{RUNS} runs from 2 stores" in output
-    assert "NOT IN ORDER: no claim is decided: 4 UNDECIDED" in output
+    assert "NOT OK: no claim is decided: 4 UNDECIDED" in output
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}

@@ -52,9 +52,9 @@ class Status(enum.IntEnum):
     2 to 6 are pytest's own. ``docs/options.md`` says what to do about each.
     """
 
-    IN_ORDER = 0
+    OK = 0
     """Claims were decided, every control came out as it should, and nothing is a fault."""
-    NOT_IN_ORDER = 1
+    NOT_OK = 1
     """A claim is refuted, none is decided, a control misbehaves or was not run, or a finding of the
     baseline is lost."""
     INTERRUPTED = 2

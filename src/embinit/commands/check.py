@@ -82,7 +82,7 @@ def _check(parsed: argparse.Namespace) -> int:
             print(since.in_words)
     wrong = faults(latest, baseline, fail_on)
     for fault in wrong:
-        print(printable(f"NOT IN ORDER: {fault}"))
+        print(printable(f"NOT OK: {fault}"))
     verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
     counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS]
     errors = latest.get("errors", ())
@@ -91,7 +91,7 @@ def _check(parsed: argparse.Namespace) -> int:
         return Status.INTERRUPTED
     if errors:
         return Status.BROKEN
-    return Status.NOT_IN_ORDER if wrong else Status.IN_ORDER
+    return Status.NOT_OK if wrong else Status.OK
 
 
 def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:

@@ -92,9 +92,9 @@ def _judge(parsed: argparse.Namespace) -> int:
     else:
         print(printing.page(judged, plan, notes, parsed.markdown))
     if any(arm.verdict is Verdict.SUPPORTED for arm in judged):
-        return Status.IN_ORDER
+        return Status.OK
     again = any(arm.more is not None for arm in judged)
-    return Status.RUN_AGAIN if again else Status.NOT_IN_ORDER
+    return Status.RUN_AGAIN if again else Status.NOT_OK
 
 
 def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:

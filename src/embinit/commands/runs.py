@@ -52,7 +52,7 @@ def _list(store: Store) -> int:
         )
     print(printable(f"{len(entries)} runs in {store.root}"))
     damaged = any(entry.result is None for entry in entries)
-    return Status.NOT_IN_ORDER if damaged else Status.IN_ORDER
+    return Status.NOT_OK if damaged else Status.OK
 
 
 def _changed(entry: _Entry) -> str | None:
@@ -117,4 +117,4 @@ def _show(store: Store, begins: str) -> int:
             print(json.dumps(entry.result.as_record(), indent=1))
         else:
             print(entry.line())
-    return Status.IN_ORDER
+    return Status.OK

@@ -95,12 +95,12 @@ class Conclusion:
         if self._errors:
             return Status.BROKEN
         # Where all that was asked for is skipped, or gone, pytest knows of no test.
-        whole = status in (Status.IN_ORDER, Status.NOT_IN_ORDER, Status.NOTHING)
+        whole = status in (Status.OK, Status.NOT_OK, Status.NOTHING)
         self._at_fault = whole and bool(self._faults())
-        return Status.NOT_IN_ORDER if self._at_fault else status
+        return Status.NOT_OK if self._at_fault else status
 
     def _faults(self) -> list[str]:
-        """What is not in order; nothing is where nothing was to be judged."""
+        """What is not ok; nothing is where nothing was to be judged."""
         options = self._options
         if self._training.registration or options.config.option.collectonly:
             return []
@@ -212,7 +212,7 @@ class Conclusion:
             for entry in document.get(name, ()):
                 tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
         for fault in faults_of_session(document):
-            tell(f"NOT IN ORDER: {fault}", red=True)
+            tell(f"NOT OK: {fault}", red=True)
         for note in (*session.get("notes", ()), *self._training.troubles):
             tell(note, yellow=True)
         if self._unfinished is not None:

@@ -51,7 +51,7 @@ def as_markdown(
     wrong = faults(document, baseline, fail_on)
     lines = [f"### embinit: {_plain('; '.join(totals(document['summary'])))}", ""]
     if wrong:
-        lines += ["**Not in order:**", "", *_items(wrong), ""]
+        lines += ["**Not OK:**", "", *_items(wrong), ""]
     if skipped := document.get("skipped", ()):
         items = [f"{test.get('id', test.get('nodeid'))}: {test.get('reason')}" for test in skipped]
         lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]

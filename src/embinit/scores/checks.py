@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from embinit.scores.arms import Score
 
-IN_ORDER = -3.5
+OK = -3.5
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
 
 MOST_ITEMS = 300
@@ -43,7 +43,7 @@ def copies_and_steps(arms: Mapping[str, Sequence[Score]]) -> Iterator[str]:
         values in (sorted(values), sorted(values)[::-1]) for values in without_seed
     )
     alike = sum(map(order, without_seed)) / math.sqrt(len(without_seed) or 1)
-    if alike < IN_ORDER and not sorted_by_score:
+    if alike < OK and not sorted_by_score:
         mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
         place = next(iter(arms.values()))[0].place
         yield f"{place}: scores depend on their order, as those of steps do; {mend}"

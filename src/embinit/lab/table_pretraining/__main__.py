@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         said = f"a table can't be written: {error.strerror}; what was made is kept: make room"
         print(f"{parser.prog}: {given['directory']}: {said}", file=sys.stderr)
         return Status.UNWRITABLE
-    return Status.IN_ORDER
+    return Status.OK
 
 
 if __name__ == "__main__":
