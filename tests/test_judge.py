@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,8 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
         "arm   mean           difference                       verdict",
         "base  3.27820 (n=3)                                   baseline",
         "new   3.27597 (n=3)  −0.00223 (−0.00428 to −0.00016)  UNDECIDED, 3 runs more",
-        "lower is better; Welch's t, unpaired; level 5 %; analyses at 6, 12, 24 runs; margin 0.002",
+        "lower is better; Welch's t, unpaired; one-sided level 5 %; analyses at 6, 12, 24 runs; "
+        "margin 0.002",
         "noise: estimated from these runs",
     ]
 
@@ -99,6 +101,16 @@ def test_an_arm_is_judged_at_its_share_of_alpha():
     )
     assert alone.verdict is Verdict.SUPPORTED
     assert shared.verdict is Verdict.UNDECIDED
+
+
+def test_a_discarded_arm_of_several_has_its_reason(capsys):
+    """UNDECIDED next to discard was a riddle, and said the same at a last analysis."""
+    arms = "base=5.1,5.3,4.9,5.0,5.2,4.8", "a=5.5,5.4,4.8,5.6,5.1,5.2", "b=4.5,4.9,4.4,5.2,4.7,5.1"
+    _, out = judged(capsys, *arms, "--higher")
+    assert re.search(r"^b .* UNDECIDED, 24 runs would hardly show that it is better$", out, re.M)
+    _, out = judged(capsys, *arms, "--higher", "--most", 6)
+    reason = "UNDECIDED, the last analysis, at 6 runs, does not show that it is better"
+    assert re.search(rf"^a .* {reason}$", out, re.M)
 
 
 def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):

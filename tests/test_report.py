@@ -346,7 +346,10 @@ def test_own_tests_are_claims_without_a_paper_and_a_tier():
     ]
     text = " ".join(check(render(make_document(claims), {})).text.split())
     assert "Which claims hold" in text
-    assert "To run all claims: pytest tests/test_mine.py, 100 runs in 5 min 12 s; one claim" in text
+    assert (
+        "To run all claims: pytest tests/test_mine.py, 100 runs in 5 min 12 s; the tables" in text
+    )
+    assert "the tables below have the command of each claim." in text
     assert "pytest tests/test_mine.py::test_b" in text
     for foreign in ("replicate", "tier", "Paper", "our own", "random init", "finding"):
         assert foreign not in re.sub(r"SUPPORTED, REFUTED.*", "", text), foreign
@@ -374,7 +377,7 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     text = " ".join(check(render(document, {})).text.split())
     command = f"{command} --embinit-tier sample for sample tier, 100 runs in "
     assert f"To run all claims: {command}" in text
-    assert "one finding: the command in its row; one claim" in text
+    assert "the tables below have the command of each finding and claim" in text
     pyargs = "" if files[0].endswith(".py") else "--pyargs "
     assert f"It is sopytest {pyargs}{shlex.quote(files[0])} --embinit-tier sample" in text
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from embinit.report.numbers import MINUS, number, points
+from embinit.report.numbers import MINUS
 from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import by_family, deciding, means, notes, p_in_words
+from embinit.report.verdicts import by_family, deciding, difference, means, notes, p_in_words
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -21,9 +21,9 @@ STYLES = {
 }  # fmt: skip
 """The ANSI codes of styles."""
 
-HEADINGS = ("claim", "verdict", "means", "effect", "", "p", "")
-TO_THE_RIGHT = (2, 3, 5)
-"""The columns of numbers."""
+HEADINGS = ("claim", "verdict", "means", "difference", "p", "")
+TO_THE_RIGHT = (2, 4)
+"""The columns of means and of p."""
 
 Row = tuple[tuple[str, ...], str]
 """A row's cells, one a heading, and the style of its verdict and note."""
@@ -40,7 +40,7 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
     every = [(HEADINGS, ""), *(row for rows in groups.values() for row in rows)]
     widths = [max(len(cells[at]) for cells, _ in every) for at in range(len(HEADINGS))]
     fits = width is None or sum(widths) + 2 * (len(widths) - 1) <= width
-    below = [0, *widths[1:5], widths[5] + 2, 0]
+    below = [0, *widths[1:4], widths[4] + 2, 0]
 
     def line(cells: tuple[str, ...], style: str, places: Collection[int]) -> str:
         padded = (
@@ -51,15 +51,15 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
             styled(text, style if at in places else "") for at, text in enumerate(padded)
         )
 
-    lines = [line(HEADINGS, "bold", range(7))] if fits else []
+    lines = [line(HEADINGS, "bold", range(6))] if fits else []
     for title, rows in groups.items():
         lines += ["", styled(title, "bold")]
         for cells, style in rows:
             if not fits:
                 lines.append(cells[0])
-                p = f"p {cells[5]}" if cells[5][-1:].isdigit() else cells[5]
-                cells = ("", *cells[1:5], p, cells[6])
-            lines.append(line(cells, style, (1, 6)))
+                p = f"p {cells[4]}" if cells[4][-1:].isdigit() else cells[4]
+                cells = ("", *cells[1:4], p, cells[5])
+            lines.append(line(cells, style, (1, 5)))
     lines += _reasons(document, styled)
     for table in tables([document]):
         lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
@@ -83,7 +83,7 @@ def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
     groups = {clean(title): [*map(_claim_row, claims)] for title, claims in families.items()}
     for audit in document["audits"]:
         agree, of = sum(check["consistent"] for check in audit["checks"]), len(audit["checks"])
-        cells = (clean(audit["id"]), audit["verdict"], "", f"{agree} of {of}", "agree", "", "")
+        cells = (clean(audit["id"]), audit["verdict"], "", f"{agree} of {of} agree", "", "")
         groups.setdefault("Printed numbers, audited", []).append((cells, audit["verdict"]))
     return groups
 
@@ -93,14 +93,13 @@ def _claim_row(claim: Mapping[str, Any]) -> Row:
     if claim["control"]:
         # A control's REFUTED is the right verdict, and so not red.
         style = "wrong" if claim["as_expected"] is False else "dim"
-    numbers, shown, remarks = ("", "", "", ""), deciding(claim), notes(claim)
+    numbers, shown, remarks = ("", "", ""), deciding(claim), notes(claim)
     if shown is not None:
         numbers = (
             f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
                 MINUS, "-"
             ),
-            number(shown["difference"]).replace(MINUS, "-"),
-            clean(points(shown["unit"])),
+            clean(difference(shown)).replace(MINUS, "-"),
             p_in_words(shown),
         )
         several = len(claim["comparisons"])

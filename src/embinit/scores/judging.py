@@ -225,7 +225,10 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     more = following if hope >= HOPELESS else None
     reason = "" if found.hangs_on is None else "not robust: it changes without one of its runs"
     if more is None and not reason:
-        reason = f"{looks[-1].seeds} runs would hardly show that it is better"
+        last = f"{looks[-1].seeds} runs"
+        reason = f"{last} would hardly show that it is better"
+        if following is None:
+            reason = f"the last analysis, at {last}, does not show that it is better"
     return replace(judged, outcome=found, more=more, reason=reason)
 
 

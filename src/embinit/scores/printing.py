@@ -93,7 +93,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     way = "lower" if plan.lower else "higher"
     noise, *others = dict.fromkeys(arm.noise for arm in judged)
     return [
-        f"{way} is better; {rules}; level {short(share * 100)} %{several}{looks}{margin}",
+        f"{way} is better; {rules}; one-sided level {short(share * 100)} %{several}{looks}{margin}",
         f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
     ]
 
@@ -139,5 +139,7 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
         ends = [number(end, places) for end in (arm.outcome.interval if arm.outcome else ())]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
-        rows.append([arm.arm, mean(arm.values), difference, f"{arm.verdict}{more}"])
+        # The line above the table has the reason for one arm.
+        why = f", {arm.reason}" if arm.reason and len(judged) > 1 else ""
+        rows.append([arm.arm, mean(arm.values), difference, f"{arm.verdict}{more}{why}"])
     return rows
