@@ -62,7 +62,8 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
             lines.append(line(cells, style, (1, 5)))
     lines += _reasons(document, styled)
     for table in tables([document]):
-        lines += ["", styled(clean(f"{table.short}, {table.columns[0][1]}"), "bold")]
+        of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
+        lines += ["", styled(clean(of), "bold")]
         lines += [clean(f"{title}: {in_words(cells[0])}") for title, cells in table.rows]
     wrong = document["summary"]["controls"]["not_as_expected"]
     total = clean("; ".join(totals(document["summary"])))
