@@ -47,8 +47,8 @@ def test_a_compiled_residual_is_as_written(runs, rows, width, seed):
     gain, bias, outer = (torch.randn(runs, 1, width, generator=generator) for _ in range(3))
     seed_of_run, results = torch.arange(runs) % 2, []
     for function, exact in ((normed_sum.compiled, False), (normed_sum, True)):
-        values = [each.double() if exact else each for each in (x, output, masks, gain, bias)]
-        x_, output_, masks_, gain_, bias_ = (each.clone().requires_grad_() for each in values)
+        values = [one.double() if exact else one for one in (x, output, masks, gain, bias)]
+        x_, output_, masks_, gain_, bias_ = (one.clone().requires_grad_() for one in values)
         normed = function(x_, output_, masks_.detach(), seed_of_run, gain_, bias_)
         results.append(
             (

@@ -153,10 +153,10 @@ class StoreView:
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:
     """Runs in words, such as ``arm 'low', seeds 0, 1, 2 and 5 more, and arm 'high', seed 3``."""
-    told = []
+    parts = []
     for arm, seeds in arms.items():
         numbers = ", ".join(map(str, seeds[:SEEDS_NAMED]))
         more = f" and {len(seeds) - SEEDS_NAMED} more" if len(seeds) > SEEDS_NAMED else ""
         named = f"arm {arm!r}, " if arm else ""  # a call without arguments has no name
-        told.append(f"{named}seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
-    return ", and ".join(told)
+        parts.append(f"{named}seed{'s' if len(seeds) > 1 else ''} {numbers}{more}")
+    return ", and ".join(parts)

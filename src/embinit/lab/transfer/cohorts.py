@@ -4,8 +4,8 @@ A run pre-trains an encoder on text of two languages by guessing hidden words, r
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
 time from where pre-training ended. One pre-training serves every claim.
 
-Fine-tuning makes much of the variance over seeds, and may be cheap beside pre-training. So an
-encoder may be fine-tuned on a task several times, and the means count.
+Fine-tuning makes much of the variance over seeds, and may be cheap compared with pre-training. So
+an encoder may be fine-tuned on a task several times, and the means count.
 """
 
 from __future__ import annotations

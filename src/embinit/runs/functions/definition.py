@@ -120,9 +120,9 @@ class Training:
         self.require_own_name()
         parameters = self.signature.parameters.values()
         defaults = {
-            each.name: each.default
-            for each in parameters
-            if each.default is not each.empty and each.name not in GIVEN and _is_plain(each.default)
+            one.name: one.default
+            for one in parameters
+            if one.default is not one.empty and one.name not in GIVEN and _is_plain(one.default)
         }
         text = json.dumps({**defaults, **arguments}, sort_keys=True, ensure_ascii=False)
         return FunctionRecipe(self.name, text, tuple(path.name for path in self.inputs))
@@ -236,7 +236,7 @@ def other_versions(results: Iterable[RunResult]) -> list[str]:
 
 
 def _any_version(given: Mapping[str, str]) -> frozenset[str]:
-    if not isinstance(given, Mapping) or any(each != "any" for each in given.values()):
+    if not isinstance(given, Mapping) or any(version != "any" for version in given.values()):
         raise InputError(f'versions={given!r} can\'t be used; write {{"scikit-learn": "any"}}')
     for name in given:
         try:
@@ -254,8 +254,8 @@ def _register(made: Training) -> None:
         made.function.__qualname__,
     ):
         lines = [
-            f"{Path(each.home[1]).name}:{each.function.__code__.co_firstlineno}"
-            for each in (known, made)
+            f"{Path(one.home[1]).name}:{one.function.__code__.co_firstlineno}"
+            for one in (known, made)
         ]
         # Told by what uses it, so that a clash between files costs no other file its claims.
         made.cached["clash"] = (
@@ -282,7 +282,7 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, str | int | float | bool | None):
         return True
     if isinstance(value, Mapping):
-        return all(isinstance(name, str) and _is_plain(each) for name, each in value.items())
+        return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
     return isinstance(value, list | tuple) and all(map(_is_plain, value))
 
 

@@ -71,12 +71,12 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
         for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
             seen.add(module)
             here, there = _globals(sys.modules[module]), before.values[module]
-            for each in sorted(here.keys() | there.keys()):
-                if here.get(each) != there.get(each):
+            for entry in sorted(here.keys() | there.keys()):
+                if here.get(entry) != there.get(entry):
                     file = Path(str(sys.modules[module].__file__)).name
                     return (
-                        f"{each} of {file} is {_shown(here.get(each))} in pytest's process (a "
-                        f"fixture or a test changed it), and {_shown(there.get(each))} {where}"
+                        f"{entry} of {file} is {_shown(here.get(entry))} in pytest's process (a "
+                        f"fixture or a test changed it), and {_shown(there.get(entry))} {where}"
                     )
     return None
 
@@ -160,21 +160,21 @@ def _described(value: Any) -> str:
         return _function(value)
     if isinstance(value, type):
         members = {
-            name: _function(each) if isinstance(each, types.FunctionType) else repr(each)
-            for name, each in vars(value).items()
-            if isinstance(each, types.FunctionType)
-            or (isinstance(each, ATOMS) and not name.startswith(("__", "_abc_")))
+            name: _function(part) if isinstance(part, types.FunctionType) else repr(part)
+            for name, part in vars(value).items()
+            if isinstance(part, types.FunctionType)
+            or (isinstance(part, ATOMS) and not name.startswith(("__", "_abc_")))
         }
         return f"class {value.__module__}.{value.__qualname__} {sorted(members.items())}"
     kind = type(value)
-    name = f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
+    shown = f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
     if kind.__module__ == "numpy" and not value.dtype.hasobject:
-        return f"{name} {digest_of(value.tobytes())}"
+        return f"{shown} {digest_of(value.tobytes())}"
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if kind is types.SimpleNamespace or (isinstance(file, str) and is_own_file(file)):
-        plain = {each: _plain(part) for each, part in getattr(value, "__dict__", {}).items()}
-        return f"{name} {sorted((each, part) for each, part in plain.items() if part is not None)}"
-    return name
+        plain = {name: _plain(part) for name, part in getattr(value, "__dict__", {}).items()}
+        return f"{shown} {sorted((name, part) for name, part in plain.items() if part is not None)}"
+    return shown
 
 
 def _function(value: types.FunctionType) -> str:

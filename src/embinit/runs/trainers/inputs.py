@@ -35,7 +35,7 @@ def root_of(home: tuple[str, str]) -> Path:
 def project_of(home: tuple[str, str]) -> Path:
     """The folder of a module's project: its root, or above that the first with a mark."""
     root = root_of(home)
-    above = (each for each in (root, *root.parents) if any((each / m).exists() for m in ROOT_MARKS))
+    above = (one for one in (root, *root.parents) if any((one / m).exists() for m in ROOT_MARKS))
     return next(above, root)
 
 
@@ -112,27 +112,27 @@ def recorded(
     files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
     if len(files) > MOST_FILES:
         untraced += [] if declared else [f"reads more than {MOST_FILES} files"]
-        files = {p: each for p, each in files.items() if declared and not _is_in(p, declared)}
-    libraries = {each for name in traced["imports"] for each in distributions_of(name)}
+        files = {p: digest for p, digest in files.items() if declared and not _is_in(p, declared)}
+    libraries = {library for name in traced["imports"] for library in distributions_of(name)}
     versions = versions_of(libraries - {"pytest", "embinit", "hypothesis"})
     return {
         "root": root,
         "files": {shortened(path): digest for path, digest in sorted(files.items())},
         "asked": {shortened(path): state for path, state in sorted(traced["asked"].items())},
         "lists": {shortened(path): digest for path, digest in sorted(traced["lists"].items())},
-        "modules": {shortened(path): each for path, each in traced["modules"].items()},
+        "modules": {shortened(path): digests for path, digests in traced["modules"].items()},
         "names": {name: shortened(path) for name, path in sorted(traced["names"].items())},
         "home": shortened(os.path.abspath(home[1])),
         "directory": shortened(traced["directory"]),
         "variables": traced["variables"],
-        "versions": dict(each.split(" ", 1) for each in versions),
+        "versions": dict(text.split(" ", 1) for text in versions),
         "declared": {shortened(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
     }
 
 
 def _is_in(path: str, declared: tuple[Path, ...]) -> bool:
-    return any(Path(path).is_relative_to(each) for each in declared)
+    return any(Path(path).is_relative_to(folder) for folder in declared)
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:
@@ -155,7 +155,7 @@ def seal(value: str | None) -> str | None:
 
 def digest_of_inputs(inputs: Inputs) -> str:
     """The digest by which a record is kept with others of its key."""
-    named = {name: each for name, each in inputs.items() if name != "root"}
+    named = {name: value for name, value in inputs.items() if name != "root"}
     return digest_of(json.dumps(named, sort_keys=True))
 
 
@@ -208,7 +208,7 @@ def other_versions_of(versions: Mapping[str, str]) -> Iterator[str]:
     """The distributions whose versions are others here, in words."""
     from embinit.distributions import versions_of
 
-    here = dict(each.split(" ", 1) for each in versions_of(versions))
+    here = dict(text.split(" ", 1) for text in versions_of(versions))
     for name, version in versions.items():
         if here.get(name) != version:
             yield f"{name} was {version} and is {here.get(name, 'missing')}"

@@ -199,7 +199,7 @@ class Trainers:
 
     def drop(self, trainer: Trainer) -> None:
         """Ends a process, which another one will replace."""
-        for key in [key for key, each in self._running.items() if each is trainer]:
+        for key in [key for key, running in self._running.items() if running is trainer]:
             self._running.pop(key, None)
         trainer.end()
 

@@ -141,7 +141,7 @@ def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: C
         seeds.set(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            answer = function(**{each: passed[each] for each in taken}, **json.loads(arguments))
+            answer = function(**{n: passed[n] for n in taken}, **json.loads(arguments))
         result: Any = ("done", plain(answer), told.curves)
     except BaseException as error:
         result = ("failed", _reason(name, error), "".join(traceback.format_exception(error)))

@@ -351,7 +351,7 @@ class Tracer:
     def inputs(self) -> dict[str, Any]:
         """All that was read so far, by absolute path, with digests."""
         with self._unseen():
-            files = {name: _file(each) for name, each in list(sys.modules.items())}
+            files = {name: _file(module) for name, module in list(sys.modules.items())}
             own = {name: file for name, file in files.items() if file and is_own_file(file)}
             for file in set(own.values()) - self._modules.keys():
                 self._read(file)  # compiled code
@@ -362,12 +362,12 @@ class Tracer:
             tops = {name.partition(".")[0] for name in own}
             places = {n: place_of(n) for n in self._names | own.keys() if not n.startswith("__")}
             return {
-                "files": {n: each for n, each in self._files.items() if n not in self._modules},
+                "files": {n: digest for n, digest in self._files.items() if n not in self._modules},
                 "asked": dict(self._asked),
                 "lists": dict(self._folders),
                 "directory": self._directory,
-                "modules": {path: list(each) for path, each in self._modules.items()},
-                "names": {name: each for name, each in places.items() if each != LIBRARY},
+                "modules": {path: list(digests) for path, digests in self._modules.items()},
+                "names": {name: place for name, place in places.items() if place != LIBRARY},
                 "variables": sorted(self._variables),
                 "imports": sorted(self._imports & sys.modules.keys() - tops),
                 "untraced": list(self.untraced),
