@@ -250,6 +250,14 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path
     assert len(calls.read_text().splitlines()) == 15
 
 
+def test_a_process_that_ends_in_the_second_call_says_nothing_of_the_function(session, tmp_path):
+    """As where a session is interrupted: the record kept that as a fault, for good."""
+    arms = {arm: {"arm": arm, "calls": str(tmp_path / "calls")} for arm in ("low", "high")}
+    assert not judge(above, arms_of(trained.ends_once, arms), session).failures
+    assert not seed_faults(map(session.store.get, session.store))
+    assert len(session.troubles) == 1
+
+
 def test_a_function_that_ignores_its_seed_breaks_its_claims(session):
     """Its seeds are one number many times; one exact arm next to a random one is no fault."""
     arms, root = arms_of(trained.without_seed), session.store.root

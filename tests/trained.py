@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import time
+from pathlib import Path
 
 
 def fit(seed, arm):
@@ -15,6 +16,14 @@ def counted(seed, arm, calls=""):
     with open(calls, "a") as stream:
         stream.write(f"{arm} {seed}\n")
     return fit(seed, arm)
+
+
+def ends_once(seed, arm, calls):
+    """Its process ends in the second call of all."""
+    score = counted(seed, arm, calls)
+    if Path(calls).read_text().count("\n") == 2:
+        os._exit(9)
+    return score
 
 
 ANSWERS = {

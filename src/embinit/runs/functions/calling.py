@@ -21,7 +21,7 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Kind, RunContext, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import Answer, RunFailed, Trainers
+from embinit.runs.trainers.processes import Answer, RunFailed, TrainerEnded, Trainers
 from embinit.runs.trainers.serving import NoNumber
 from embinit.specs import FunctionRecipe, RunSpec
 
@@ -54,6 +54,8 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
         try:
             second = _call(known, run, replace(context, progress=lambda share: None))
             again = _apart(known, run.seed, measures, _checked(known, second.answer))
+        except TrainerEnded:  # a killed process, or an interrupted session, says nothing of it
+            raise
         except RunFailed as error:
             again = f"{known.name} fails when it is called again: {error}"
         else:
