@@ -93,8 +93,9 @@ class Made:
     def __init__(self, effects, sd=4.0):
         self.effects, self.sd, self.asked = effects, sd, []
 
-    def ensure(self, runs):
+    def ask(self, runs):
         self.asked.append({(run.recipe.table.init, run.seed) for run in runs})
+        return True
 
     def record(self, run):
         noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
@@ -102,9 +103,14 @@ class Made:
         return make_result(run, accuracy=score)
 
 
-def decided(made, comparisons, most=20, may_go_on=lambda runs: True):
+def decided(made, comparisons, in_time=True):
     comparisons = [replace(pair, known_sd=RegisteredSd(5.7, 10)) for pair in comparisons]
-    return look(comparisons, schedule(5, most), 0.01, made.ensure, made.record, may_go_on)
+    made.ask(run for pair in comparisons for run in pair.runs())
+
+    def may_go_on(runs):
+        return in_time and made.ask(runs)
+
+    return look(comparisons, schedule(5, 20), 0.01, made.record, may_go_on)[0]
 
 
 def test_seeds_follow_need():
@@ -145,7 +151,7 @@ def test_a_later_look_takes_only_what_is_open():
 def test_no_look_begins_without_time():
     """The first is always taken, since without it there is no verdict at all."""
     made = Made({})
-    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]], may_go_on=lambda runs: False)
+    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]], in_time=False)
     assert (decision.outcome.n, len(made.asked)) == (5, 1)
 
 
@@ -171,7 +177,7 @@ def test_one_of_several_comparisons_refutes_at_its_part_alone():
     known_sd = RegisteredSd(7.6, 1000)
 
     def verdicts(comparisons):
-        found = look(comparisons, schedule(5), alpha, made.ensure, made.record)
+        found, _ = look(comparisons, schedule(5), alpha, made.record, made.ask)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
     falls, holds = (

@@ -235,17 +235,29 @@ class Judgement:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class NextLook:
+    """The interim analysis that a claim needs next: its runs, and those that are not stored.
+
+    ``decisions`` are those of the analysis before, which left something undecided; () before any.
+    """
+
+    runs: tuple[RunSpec, ...]
+    missing: tuple[RunSpec, ...]
+    decisions: tuple[Decision, ...] = ()
+
+
 def judge(
     test: ClaimTest | Case,
     experiment: Experiment | None = None,
     session: Session | None = None,
     *,
-    may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
+    may_go_on: bool = True,
 ) -> Judgement:
     """Train the missing runs of a claim in one experiment, and return its verdict.
 
-    A claim that was read already (a ``Case``) needs no experiment. ``may_go_on`` decides whether a
-    further look at the given runs may begin. A claim that can't be read is an InputError.
+    A claim that was read already (a ``Case``) needs no experiment. Unless it ``may_go_on``, only
+    the first analysis is trained for. A claim that can't be read is an InputError.
     """
     if session is None:
         raise InputError("judge needs a session, which has the store of runs")
@@ -255,27 +267,37 @@ def judge(
         case = read(test, experiment)
     else:
         raise InputError("judge needs an experiment in which the claim is tested")
+    while isinstance(found := judge_stored(case, session, may_go_on), NextLook):
+        session.ensure(found.runs)
+    return found
+
+
+def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextLook:
+    """The verdict by the runs that are stored, or what they lack; see ``judge``. Nothing trains."""
     looks = case.looks()
     noise, first = case.noise_runs(), case.first_runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
     problems = [case.obstacle] if case.obstacle else sorted(found)
     twice = [run for run in session.made_twice(first) if session.problem(run) is None]
 
+    def missing(runs: Sequence[RunSpec]) -> tuple[RunSpec, ...]:
+        return tuple(filter(session.is_missing, dict.fromkeys(runs)))
+
     def faults(runs: Sequence[RunSpec]) -> list[str]:
         made = (session.result(run) for run in dict.fromkeys([*twice, *runs]))
         return seed_faults(outcome for outcome in made if outcome is not None)
 
-    def may_look_again(runs: list[RunSpec]) -> bool:
-        # A run that failed is the claim's failure, and no reason to decide without it.
-        lacking = any(session.problem(run) and not session.failure(run) for run in runs)
-        return may_go_on(runs) and not (lacking or faults(first))
-
-    if not problems and (before := [*noise, *twice]):
-        session.ensure(before)
     decisions: Sequence[Decision] = _undecided(case, problems)
-    if not problems and not session.failures(noise):
+    if not problems:
+        if lacking := missing([*first, *twice]):
+            return NextLook((*first, *twice), lacking)
         seen = case.comparisons_seen(session.result)
-        decisions = look(seen, looks, case.alpha, session.ensure, session.result, may_look_again)
+        decisions, following = look(
+            seen, looks, case.alpha, session.result, lambda runs: not missing(runs)
+        )
+        lacking = missing(following) if may_go_on else ()
+        if lacking and not any(map(session.problem, lacking)) and not faults(first):
+            return NextLook(tuple(following), lacking, tuple(decisions))
     wanted = [*noise, *(run for decision in decisions for run in decision.comparison.runs())]
     failures = session.failures(wanted)
     if not (failures or problems or any(decision.failed for decision in decisions)):

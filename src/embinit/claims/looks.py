@@ -16,18 +16,17 @@ def look(
     comparisons: Sequence[Comparison],
     looks: Iterable[Look],
     alpha: float,
-    ensure: Callable[[list[RunSpec]], None],
     lookup: Lookup,
-    may_go_on: Callable[[list[RunSpec]], bool] = lambda runs: True,
-) -> list[Decision]:
+    are_stored: Callable[[list[RunSpec]], bool],
+) -> tuple[list[Decision], list[RunSpec]]:
     """Decide a claim's comparisons, one interim analysis after the other.
 
     A later look takes only the comparisons that are still undecided. It ends once the claim as
-    a whole is decided. ``ensure`` gets the runs of a look stored and is called before ``lookup``,
-    which finds their results. ``may_go_on`` decides whether a later look at the given runs may
-    begin; where it may not, the reason of what is undecided says so.
+    a whole is decided, or before a later look whose runs are not stored; these are returned too,
+    and the reason of what is undecided says so. ``lookup`` finds the results of runs.
     """
     decisions: dict[int, Decision] = {}
+    following: list[RunSpec] = []
     for number, planned in enumerate(looks):
         undecided = [
             index for index in range(len(comparisons)) if number == 0 or decisions[index].open
@@ -37,15 +36,15 @@ def look(
             for index in undecided
         }
         runs = [run for comparison in tested.values() for run in comparison.runs()]
-        if number and not (undecided and may_go_on(runs)):
+        if number and not (undecided and are_stored(runs)):
+            following = runs
             missed = f"the interim analysis at {planned.seeds} seeds was not reached"
             for index in undecided:
                 reason = decisions[index].reason or missed
                 decisions[index] = replace(decisions[index], reason=reason)
             break
-        ensure(runs)
         for index, comparison in tested.items():
             decisions[index] = decided(comparison, lookup, alpha * planned.share, len(comparisons))
         if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
             break
-    return [decisions[index] for index in range(len(comparisons))]
+    return [decisions[index] for index in range(len(comparisons))], following

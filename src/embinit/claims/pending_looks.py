@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import OF_THE_PAPER
-from embinit.claims.judging import Case
-from embinit.claims.looks import look
+from embinit.claims.judging import Case, Judgement, judge_stored
 from embinit.claims.power import expected_runs
 from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.session import Session
@@ -65,30 +64,17 @@ class PendingLook:
 
 def pending_look(case: Case, session: Session) -> PendingLook | None:
     """The look that a claim would take next; None where it is decided, can't be run, or had all."""
-    first = case.first_runs()
-    if case.obstacle or any(map(session.problem, first)):
+    found = judge_stored(case, session)
+    if isinstance(found, Judgement):
         return None
-    runs: list[RunSpec] = []
-    lacking: list[RunSpec] = []
-
-    def stored(asked: list[RunSpec]) -> bool:
-        runs[:] = asked
-        lacking[:] = [run for run in asked if not session.is_stored(run)]
-        return not lacking
-
-    looks = case.looks()
-    if not stored(first):
-        costs, foreseen = _costs(lacking, first, session), tuple(expected_runs(case))
-        return PendingLook(case, tuple(first), costs, FIRST_CHANCE, foreseen, is_owed=True)
-    comparisons = case.comparisons_seen(session.result)
-    decisions = look(comparisons, looks, case.alpha, lambda runs: None, session.result, stored)
-    if not lacking or any(map(session.problem, lacking)):
-        return None
-    undecided = [(one.comparison, one.outcome) for one in decisions if one.open and one.outcome]
-    taken = max((outcome.n for _, outcome in undecided), default=0)
-    later = [planned for planned in looks if planned.seeds > taken]
-    if not later:
-        return None
+    costs = _costs(found.missing, case.first_runs(), session)
+    if not found.decisions:
+        foreseen = tuple(expected_runs(case))
+        return PendingLook(case, found.runs, costs, FIRST_CHANCE, foreseen, is_owed=True)
+    open_ = [(one.comparison, one.outcome) for one in found.decisions if one.open]
+    undecided = [(comparison, outcome) for comparison, outcome in open_ if outcome is not None]
+    taken = max(outcome.n for _, outcome in undecided)
+    later = [planned for planned in case.looks() if planned.seeds > taken]
     chances = [_chance(undecided, planned, case.alpha) for planned in later]
     expected = next(
         (planned for planned, chance in zip(later, chances, strict=True) if chance >= POWER_WANTED),
@@ -96,8 +82,8 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     )
     return PendingLook(
         case,
-        tuple(runs),
-        _costs(lacking, first, session),
+        found.runs,
+        costs,
         chances[0],
         tuple(run for pair, _ in undecided for run in pair.with_seeds(expected.seeds).runs()),
         is_owed=case.claim.expects is not None,

@@ -69,7 +69,7 @@ class Judging:
         try:
             session = self._training.session
             self._training.looks.wait(case)
-            judgement = judge(case, session=session, may_go_on=self._training.looks.may_look_again)
+            judgement = judge(case, session=session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             stored = [result for run in runs if (result := session.result(run)) is not None]

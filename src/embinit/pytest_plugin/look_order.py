@@ -63,11 +63,6 @@ class LookOrder:
                 return
             session.step(self._seen)
 
-    def may_look_again(self, runs: list[RunSpec]) -> bool:
-        """Whether a later look was taken; what a session that trains nothing lacks is a problem."""
-        no_train: bool = self._options.option("no-train")
-        return no_train or not any(map(self._training.session.is_missing, runs))
-
     def _heed(self, asked: str) -> bool:
         """Finds the next looks of claims whose runs have ended; whether the one asked has any."""
         session = self._training.session
