@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -30,6 +31,7 @@ from embinit import (
     judge,
     training,
 )  # fmt: skip
+from embinit.claims.judging import judge_stored, read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.runs.functions import (
     TRAININGS,
@@ -250,6 +252,22 @@ def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path
     assert len(calls.read_text().splitlines()) == 15
 
 
+def test_a_claim_waits_for_the_run_that_is_made_twice(session):
+    """Though that is another claim's, planned behind its own."""
+    fitted = arms_of(trained.fit, arms=("low", "high", "other"))
+    runs = sorted((fitted.run(arm, 0) for arm in fitted.arms), key=lambda run: run.digest())
+    session.want(runs)
+    one, other = (json.loads(run.recipe.arguments)["arm"] for run in runs[1:])
+
+    @claim("mine/f/apart", says="One is above another", family=MINE, on=lambda tier: [])
+    def apart(arms):
+        assert arms[one] > arms[other]
+
+    assert runs[0] in judge_stored(read(apart, fitted), session).missing
+    judge(apart, fitted, session)
+    assert session.is_stored(runs[0])
+
+
 def test_a_process_that_ends_in_the_second_call_says_nothing_of_the_function(session, tmp_path):
     """As where a session is interrupted: the record kept that as a fault, for good."""
     arms = {arm: {"arm": arm, "calls": str(tmp_path / "calls")} for arm in ("low", "high")}
@@ -262,7 +280,8 @@ def test_a_function_that_ignores_its_seed_breaks_its_claims(session):
     """Its seeds are one number many times; one exact arm next to a random one is no fault."""
     arms, root = arms_of(trained.without_seed), session.store.root
     said = "without_seed ignores its seed: every seed gave the same results"
-    [message] = judge(above, arms, session).failures
+    [message] = judge(above, replace(arms, most_seeds=12), session).failures
+    assert session.trained == 12  # of the first analysis
     assert message.startswith(said)
     half = arms_of(trained.half)
     assert not judge(above, half, Session(Store(root / "other"), None, "cpu")).failures
