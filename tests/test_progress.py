@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import pytest
 from embinit.runs import progress
 from embinit.runs.kinds import SECOND, Making
 from embinit.runs.progress import Progress, ProgressSnapshot
+from embinit.runs.session import Work
 
 
 class Run(NamedTuple):
@@ -75,6 +77,15 @@ def test_the_time_left_goes_by_cost():
     now[0] = 60.0
     plan.ends(work, 60.0)
     assert reached.look() == snapshot(2, 3, 20)
+
+
+def test_what_is_loaded_before_training_begins_is_no_part_of_its_pace(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    work = Work(Making("micro-glove@9003", print), contextlib.ExitStack())
+    for now[0], share in ((40.0, 0.0), (50.0, 0.5)):
+        work.progress(share)
+    assert work.measured == (10.0, 0.5)
 
 
 def test_nobody_knows_what_a_users_function_takes():

@@ -19,8 +19,26 @@ Beyond that width a larger stack is no faster there (benchmarks/README.md). A GP
 cohort records its graphs anew, stacks ``MANY_RUNS``.
 """
 
-WHOLE_SPLIT = 30_000
-"""The assumed size of a training split that nothing cuts, in examples."""
+TEXTS = {
+    "micro-inference": (6_000, 14),
+    "micro": (2_000, 8),
+    "sst2": (67_000, 11),
+    "nli": (393_000, 32),
+    "multi30k": (29_000, 14),
+    "iwslt2017": (206_000, 17),
+    "wikipedia": (2_000_000, 100),
+    "": (30_000, 10),
+}
+"""A guess of a text's training examples and of an example's tokens, by a part of its task's name.
+
+The first that fits counts. A spec that cuts the examples, or limits the tokens, is believed.
+"""
+
+MEASURED = 700
+"""How many training examples cost as much as measuring an epoch on some 2,000, forward alone."""
+
+PER_WIDTH = 800
+"""What a layer does besides its products costs as much as so many more columns of them."""
 
 
 class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
@@ -103,9 +121,10 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
 
 def cost_of_layers(model: ModelSpec) -> float:
     """The rough cost of a model's layers for each token."""
-    return float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward))
+    return float(model.layers * model.dim * (4 * model.dim + 2 * model.feed_forward + PER_WIDTH))
 
 
-def examples_of(data: DataSpec) -> int:
-    """The approximate number of training examples."""
-    return data.cut.train or WHOLE_SPLIT
+def tokens_of(data: DataSpec, epochs: int) -> int:
+    """The rough number of tokens that so many measured epochs cost."""
+    examples, tokens = next(text for name, text in TEXTS.items() if name in data.task)
+    return epochs * ((data.cut.train or examples) + MEASURED) * min(tokens, data.max_length)

@@ -50,8 +50,10 @@ class Work:
     is_second: bool = False  # a trainer ended while it trained this
 
     def progress(self, share: float) -> None:
-        """Takes over the share that is done."""
+        """Takes over the share that is done. A share of 0 says that training begins only now."""
         self.share, self.reported = share, time.monotonic()
+        if not share:  # what is loaded before, often once a process, tells nothing of the pace
+            self.began = self.reported
 
     @property
     def measured(self) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import ModelKind, cost_of_layers, examples_of
+from embinit.lab.kinds import ModelKind, cost_of_layers, tokens_of
 from embinit.lab.specs import ModelRecipe, TrainingSpec
 from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
@@ -36,10 +36,14 @@ class TrainingKind(ModelKind[TrainingSpec]):
         return (recipe.data, recipe.table.source, width, schedule)
 
     def cost(self, run: RunSpec[TrainingRecipe]) -> float:
-        """The cost of all layers for the tokens of all epochs."""
+        """The cost of all layers for the tokens of all epochs.
+
+        A decoder's layer, which attends twice, costs one and a half of an encoder's.
+        """
         recipe = run.recipe
-        tokens = recipe.training.epochs * examples_of(recipe.data)
-        return cost_of_layers(recipe.architecture) * tokens
+        sides = 2.5 if len(recipe.data.tokenizers) > 1 else 1
+        tokens = tokens_of(recipe.data, recipe.training.epochs)
+        return sides * cost_of_layers(recipe.architecture) * tokens
 
     def epochs(self, run: RunSpec[TrainingRecipe]) -> int | None:
         """The epochs in words; no best one is chosen where the learning rate falls to zero."""

@@ -134,6 +134,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
     def run(self, progress: Progress) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
         started, epochs = time.perf_counter(), self.training.epochs
+        progress(0.0)
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / (epochs + 1)))
             self.curves.validation_bleu = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embinit.lab.kinds import FEW_RUNS, WHOLE_SPLIT, ModelKind, cost_of_layers, examples_of
+from embinit.lab.kinds import FEW_RUNS, ModelKind, cost_of_layers, tokens_of
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
 from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
@@ -46,13 +46,11 @@ class TransferKind(ModelKind[TransferSpec]):
         data, training, model = run.recipe.data, run.recipe.training, run.recipe.architecture
         masking, width = training.pretraining, cost_of_layers(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
-        guessing = masking.share * outputs * (data.most_words or WHOLE_SPLIT)
-        of_text = (width + guessing) * masking.epochs * examples_of(data)
-        tuning = (
-            task.times * task.training.epochs * examples_of(task.data) for task in training.tasks
+        guessing = masking.share * outputs * (data.most_words or 0)
+        tuning = sum(
+            task.times * tokens_of(task.data, task.training.epochs) for task in training.tasks
         )
-        # On cores of 2026 a run of micro takes 7 to 20 s where this alone would tell 1.4.
-        return 8 * (of_text + width * sum(tuning))
+        return (width + guessing) * tokens_of(data, masking.epochs) + width * tuning
 
     def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
         """The largest useful cohort: on a core more runs are hardly faster, and stored later."""

@@ -140,6 +140,7 @@ def _train(
     whole = 1 + TUNING * sum(task.times for task in tasks)
     initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
     pretraining = Pretraining(initial, device)
+    progress(0.0)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, initial, pretraining) for run in range(len(cohort.runs))]

@@ -35,7 +35,7 @@ class Told:
 
     def __call__(self, share: float | None = None, **numbers: float) -> None:
         """Tells the share of the work that is done, 0 to 1, and the next point of each curve."""
-        if share is not None and (share >= 1 or time.monotonic() - self._last > TELL_SECONDS):
+        if share and (share >= 1 or time.monotonic() - self._last > TELL_SECONDS):
             self._last = time.monotonic()
             self._progress(min(max(float(share), 0.0), 1.0))
         for name, number in numbers.items():
