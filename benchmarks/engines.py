@@ -55,7 +55,6 @@ from embinit.lab.training.scoring import bleu_of
 from embinit.lab.training.stacked import EVALUATION_BATCH
 from embinit.randomness import stream
 from embinit.runs.kinds import Cohort
-from embinit.runs.machine import keep_freed_memory
 from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 
@@ -103,7 +102,6 @@ def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment
 
 def stacked(work: Work, seed: int) -> Outcome:
     """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
-    keep_freed_memory()
     one = work.one
     # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
     others = [

@@ -421,7 +421,9 @@ def keep(folders: Iterable[Path], data: Path, to: Path) -> None:
         for name in STORES:
             theirs, ours = Store(Path(scratch, name)), Store(to / name)
             kept = 0
-            for key, result in theirs.results(theirs):
+            for key in theirs:
+                if (result := theirs.get(key)) is None:
+                    continue
                 spec, made_by = result.spec, result.provenance["versions"]
                 names = sorted(kind_of(spec).distributions)
                 versions = [f"{library} {made_by[library]}" for library in names]

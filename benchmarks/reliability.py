@@ -237,13 +237,13 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
     faults = [f"record {name} was lost or changed" for name in before if before[name] != now[name]]
     if (folder / STORE / "runs").is_dir():
         store = Store(folder / STORE, write=False)
+        faults += [f"{path.name} is damaged" for path in store.root.rglob("*.damaged")]
         for key in store:
             try:
-                store.read(key)
+                result = store.read(key)
             except RecordError as error:
                 faults.append(str(error))
-        faults += [f"{path.name} is damaged" for path in store.root.rglob("*.damaged")]
-        for key, result in store.results(store):
+                continue
             arm = json.loads(result.spec.recipe.arguments)["arm"]
             score = BASE[arm] + random.Random(f"{arm} {result.spec.seed}").random()
             if result.measures != {"score": score}:

@@ -33,12 +33,13 @@ from embinit import (
 )  # fmt: skip
 from embinit.claims.judging import judge_stored, read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
+from embinit.distributions import versions_of
 from embinit.runs.functions import (
     TRAININGS,
     definition,
     other_versions,
 )  # fmt: skip
-from embinit.runs.kinds import KINDS, Cohort, RunContext, versions_behind
+from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of
 from embinit.runs.store import run_key
 
 MINE = Family("mine/f", size=1)
@@ -163,7 +164,7 @@ def test_progress_and_curves_are_told(session):
     context = RunContext(None, progress=shares.append, trainers=session.trainers)
     [result] = KINDS["function"].make(Cohort((arms.run("high", 3),)), context)
     assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
-    assert shares == [1 / 3, 2 / 3, 1.0]
+    assert shares == [0.0, 1 / 3, 2 / 3, 1.0]
     assert arms["high"].at_epoch(2).measure.of(result) == 1.0
 
 
@@ -232,7 +233,7 @@ def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
 def test_the_labs_own_runs_have_their_versions_in_the_key(monkeypatch):
     """torch and numpy compute them; of a build's local part (``+cpu``) nothing depends."""
     run = make_experiment().run("xavier", 0)
-    here = versions_behind(run)
+    here = versions_of(kind_of(run).distributions)
     assert {version.split()[0] for version in here} == {"numpy", "sacrebleu", "torch"}
     assert f"torch {torch.__version__.partition('+')[0]}" in here
     assert run_key(run, "read") == run_key(run, "read", here)

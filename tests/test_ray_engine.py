@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -148,7 +147,7 @@ def test_a_task_answers_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
     task = Task(Cohort((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
-    kind, reason, details = answer((), pickle.dumps(task))
+    kind, reason, details = answer(task.sent)
     assert (kind, "sst2/train.tsv.gz" in reason) == ("failed", True)
     assert "in make_apart" in details
 

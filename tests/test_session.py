@@ -247,7 +247,7 @@ def test_a_trainer_says_why_it_made_nothing():
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
         with pytest.raises(processes.RunFailed, match=r": it has other .+ every machine$") as error:
-            trainer.make(task, lambda share: None)
+            trainer.ask("a trainer", task.sent, lambda share: None)
         assert "make_apart" in error.value.__notes__[0]
     trainer.end()
 

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
+from embinit.commands.report import take_all
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.results import RunResult
@@ -256,12 +257,12 @@ def test_stores_are_merged_and_compared(tmp_path):
         (there, "cc4", {"bleu": 12.0}),
     ):
         store.put(key, scored(**measures))
-    assert here.take(there) == {"aa1": 0.0, "ab2": 2.5, "ab3": math.inf}
+    assert take_all(here, [there]) == {"aa1": 0.0, "ab2": 2.5, "ab3": math.inf}
     assert [*here] == ["aa1", "ab2", "ab3", "cc4"]
     assert here.get("cc4") == scored(bleu=12.0)
     assert here.get("ab2") == scored(bleu=31.0)
     there.path("cc4").write_text(there.path("cc4").read_text().replace("12.0", "13.0"))
     third = Store(tmp_path / "third")
     with pytest.warns(DamagedWarning):
-        third.take(there)
+        take_all(third, [there])
     assert [*third] == ["aa1", "ab2", "ab3"]

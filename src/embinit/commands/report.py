@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embinit.commands.check import add_baseline, compared
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import InputError, OutputError, Status, counted, printable
+
+if TYPE_CHECKING:
+    from embinit.runs.store import Store
 
 LATEST = Path("reports/latest")
 
@@ -87,7 +92,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     report_dir = parsed.report_dir.absolute()
     with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
         together = Store(Path(folder))
-        _take_all(together, parsed.store)
+        _merge(together, parsed.store)
         arguments = [parsed.claims, *parsed.behind, "--embinit-no-train"]
         # One word each, or pytest would look for the project where the store lies.
         arguments += [f"--embinit-store={folder}", f"--embinit-report-dir={report_dir}"]
@@ -100,14 +105,35 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
     return status
 
 
-def _take_all(together: Any, paths: list[Path]) -> None:
+def take_all(together: Store, stores: Iterable[Store]) -> dict[str, float]:
+    """Puts the runs of several stores into one; the first that has a run counts.
+
+    For each run that several have, the largest difference of a measure: infinity where one store
+    has a measure that another lacks.
+    """
+    apart: dict[str, float] = {}
+    for store in stores:
+        for key in store:
+            if (theirs := store.get(key)) is None:
+                continue
+            if (ours := together.get(key)) is None:
+                together.put(key, theirs)
+            else:
+                apart[key] = max(_apart(ours.measures, theirs.measures), apart.get(key, 0.0))
+    return apart
+
+
+def _apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
+    if ours.keys() != theirs.keys():
+        return math.inf
+    return max((abs(ours[name] - theirs[name]) for name in ours), default=0.0)
+
+
+def _merge(together: Store, paths: Sequence[Path]) -> None:
     """Puts the runs of all stores into one, and prints how far those of one key differ."""
     from embinit.runs.store import Store
 
-    apart: dict[str, float] = {}
-    for path in paths:
-        for key, difference in together.take(Store(path, write=False)).items():
-            apart[key] = max(difference, apart.get(key, 0.0))
+    apart = take_all(together, (Store(path, write=False) for path in paths))
     print(f"{counted(len([*together]), 'run')} from {counted(len(paths), 'store')}", flush=True)
     if apart:
         differing = sum(difference > 0 for difference in apart.values())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from embinit.errors import InputError, Status, counted, printable
 
 if TYPE_CHECKING:
-    from embinit.runs.results import RunName, RunResult
+    from embinit.runs.results import RunResult
     from embinit.runs.store import Store
 
 SHOWN = 12
@@ -40,8 +40,8 @@ def _list(store: Store) -> int:
     for entry in entries:
         why = _changed(entry)
         print(entry.line(why or ""))
-        if why is not None and entry.name is not None:
-            holding[entry.name.task][why] += 1
+        if why is not None and entry.result is not None:
+            holding[entry.result.spec.recipe.task][why] += 1
     for task, reasons in holding.items():
         held = reasons.pop("", 0)
         others = "".join(f"; {count} don't: {why}" for why, count in reasons.most_common())
@@ -67,27 +67,30 @@ class _Entry:
     """A line of the list: a run that is stored, whole or not."""
 
     key: str
-    name: RunName | None
-    when: str
     outcome: str
     result: RunResult | None = None
 
     def line(self, more: str = "") -> str:
         """The entry in one line, which moves no terminal."""
-        name = self.name
-        words = () if name is None else (name.task, name.arm, f"seed {name.seed}")
-        every = (self.key[:SHOWN], self.when[:10], *words, self.outcome, more)
+        words: tuple[str, ...] = ()
+        if self.result is not None:
+            task, arm, seed = self.order[:3]
+            finished = str(self.result.provenance.get("finished", ""))
+            words = finished[:10], task, arm, f"seed {seed}"
+        every = (self.key[:SHOWN], *words, self.outcome, more)
         return printable("  ".join(filter(None, every))).replace("\n", "\\n")
 
     @property
-    def order(self) -> tuple[object, ...]:
+    def order(self) -> tuple[str, str, int, str]:
         """Its place: by task, by arm and by seed."""
-        return (*(self.name or ("", "", 0)), self.key)
+        if self.result is None:
+            return "", "", 0, self.key
+        spec = self.result.spec
+        return spec.recipe.task, spec.recipe.arm, spec.seed, self.key
 
 
 def _entries(store: Store, begins: str = "") -> list[_Entry]:
     """The stored runs whose keys begin so."""
-    from embinit.runs.results import RunName
     from embinit.runs.store import RecordError
 
     entries = []
@@ -95,10 +98,9 @@ def _entries(store: Store, begins: str = "") -> list[_Entry]:
         try:
             result = store.read(key)
         except (FileNotFoundError, RecordError) as error:
-            entries.append(_Entry(key, None, "", str(error)))
+            entries.append(_Entry(key, str(error)))
         else:
-            name, when = RunName.of(result.spec), result.finished
-            entries.append(_Entry(key, name, when, _outcome(result), result))
+            entries.append(_Entry(key, _outcome(result), result))
     return entries
 
 

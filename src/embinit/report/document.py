@@ -49,7 +49,8 @@ def make_document(
     note_insensitive(claims)
     papers = papers_of(entry["paper"] for entry in claims)
     keys = {key for entry in claims for pair in entry["comparisons"] for key in pair["runs"]}
-    results = {} if store is None else dict(store.results(sorted(keys)))
+    found = {} if store is None else {key: store.get(key) for key in sorted(keys)}
+    results = {key: result for key, result in found.items() if result is not None}
     fresh = sum(
         store is not None and store.path(key).stat().st_mtime >= circumstances.started
         for key in results

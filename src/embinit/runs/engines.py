@@ -16,7 +16,7 @@ from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
-from embinit.runs.machine import keep_freed_memory, limit_threads, sharers
+from embinit.runs.machine import sharers
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import key_of
@@ -43,14 +43,21 @@ class Task:
     twice: bool = False
     sharing: int | None = None
 
+    @property
+    def sent(self) -> tuple[Sequence[Home], bytes]:
+        """The task as it is sent to another process: to unpickle it may need the modules."""
+        return self.modules, pickle.dumps(self)
+
     def make(self, progress: Progress, trainers: Trainers | None = None) -> list[RunResult]:
         """Makes it in this process; the results of a cohort's runs, in its order."""
         if isinstance(self.what, Making):
             self.what.maker(self.what.name)
             return []
         kind = kind_of(self.what.runs[0])
-        limit_threads(load=kind.needs_models)
-        keep_freed_memory()
+        if kind.needs_models:
+            import torch
+
+            torch.set_num_threads(1)  # each core has a process
         sharing = self.sharing or sharers(self.device)
         context = RunContext(self.data_dir, self.device, progress, sharing, self.twice, trainers)
         return kind.make(self.what, context)
@@ -95,7 +102,7 @@ class Processes:
         task = replace(task, device=device, sharing=self._devices.count(device))
         if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
             return task.make(progress, trainers)
-        results: list[RunResult] = trainers.of(None, device).make(task, progress)
+        results: list[RunResult] = trainers.of(None, device).ask("a trainer", task.sent, progress)
         return results
 
     def close(self) -> None:
@@ -105,12 +112,12 @@ class Processes:
 
 
 def answer(
-    modules: Sequence[Home], task: bytes, progress: Progress = lambda share: None
+    sent: tuple[Sequence[Home], bytes], progress: Progress = lambda share: None
 ) -> tuple[Any, ...]:
-    """What comes of a task that was sent, whose recipes may be of the modules: done or failed."""
+    """What comes of a task that was sent: done or failed."""
     try:
-        load_modules(modules)
-        sent: Task = pickle.loads(task)
-        return "done", sent.make_apart(progress)
+        load_modules(sent[0])
+        task: Task = pickle.loads(sent[1])
+        return "done", task.make_apart(progress)
     except Exception as error:
         return "failed", failure_reason(error), traceback.format_exc()

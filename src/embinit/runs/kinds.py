@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from cattrs import Converter
 from cattrs.errors import CattrsError
 
-from embinit.distributions import versions_of
 from embinit.errors import InputError
 from embinit.registry import Registry
 from embinit.runs.results import RunResult
@@ -191,11 +190,6 @@ KINDS: Registry[Kind[Any]] = Registry("kind of run", "embinit.kinds")
 def kind_of(run: RunSpec) -> Kind[Any]:
     """The run's kind; InputError where nobody registered it."""
     return KINDS[run.kind]
-
-
-def versions_behind(run: RunSpec) -> tuple[str, ...]:
-    """The versions here of the distributions that compute the run's numbers."""
-    return versions_of(kind_of(run).distributions)
 
 
 def own_code(run: RunSpec) -> str:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import importlib
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -43,29 +39,6 @@ def training_devices(device: str) -> list[str]:
 
         devices = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     return devices * sharers(device)
-
-
-def limit_threads(load: bool) -> None:
-    """Lets torch use one thread, as each core has a process; ``load`` loads it for that."""
-    torch = importlib.import_module("torch") if load else sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(1)
-
-
-LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30
-"""Bytes: the largest block that glibc lets a process keep, and how many it may keep in all."""
-
-
-def keep_freed_memory() -> None:
-    """Lets the process keep the memory that it frees, where the C library is glibc.
-
-    Each block that a step frees and takes again would cost a page fault for every 4 KiB.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL("libc.so.6")
-        mmap_threshold, trim_threshold = -3, -1  # M_... in malloc.h
-        library.mallopt(mmap_threshold, LARGEST_KEPT)
-        library.mallopt(trim_threshold, MOST_KEPT)
 
 
 def end_with(parent: int, group: bool = False) -> None:

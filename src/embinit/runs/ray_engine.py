@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import logging
 import os
-import pickle
 import socket
 import threading
 import time
@@ -145,7 +144,7 @@ class RayEngine(Processes):
         if self._gpus:  # a task sees its own GPU alone
             task = replace(task, device="cuda", sharing=1)
         ray = _ray()
-        reference, answered = self._answer.remote(task.modules, pickle.dumps(task)), None
+        reference, answered = self._answer.remote(task.sent), None
         while answered is None:
             try:
                 answered = ray.get(reference, timeout=1)

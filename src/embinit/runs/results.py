@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from embinit.code import is_own_file
 from embinit.errors import InputError
@@ -89,30 +89,10 @@ class RunResult:
         took = self.provenance.get("seconds")
         return float(took) if isinstance(took, int | float) and 0 < took < math.inf else 0.0
 
-    @property
-    def finished(self) -> str:
-        """When the run was finished, in ISO 8601; "" where its provenance doesn't say."""
-        finished = self.provenance.get("finished")
-        return finished if isinstance(finished, str) else ""
-
     def as_record(self) -> dict[str, Any]:
         """The result as plain data, for the store."""
         plain = dataclasses.asdict(self) | {"spec": self.spec.as_dict()}
         return {"kind": self.spec.kind, **plain}
-
-
-class RunName(NamedTuple):
-    """A run's name for people."""
-
-    task: str
-    arm: str
-    seed: int
-
-    @classmethod
-    def of(cls, spec: RunSpec) -> RunName:
-        """The name of the run that has this spec."""
-        recipe = spec.recipe
-        return cls(recipe.task, recipe.arm, spec.seed)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

@@ -11,19 +11,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from embinit.distributions import versions_of
 from embinit.errors import InputError, OutputError, is_unwritable, lacking_models
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
-from embinit.runs.kinds import kind_of, own_code, result_of, versions_behind
+from embinit.runs.kinds import kind_of, own_code, result_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
 
@@ -49,7 +49,7 @@ def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = Non
 
     ``versions`` are those of what computes it, such as ``numpy 2.4.1``; by default those here.
     """
-    known = " ".join(versions_behind(run) if versions is None else versions)
+    known = " ".join(versions_of(kind_of(run).distributions) if versions is None else versions)
     text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}/{known}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
@@ -128,11 +128,6 @@ class Store:
             warnings.warn(f"{error}; {mend}", DamagedWarning, stacklevel=2)
         return None
 
-    def results(self, keys: Iterable[str]) -> Iterator[tuple[str, RunResult]]:
-        """The results of those of ``keys`` that have one; why another has none is a warning."""
-        found = ((key, self.get(key)) for key in keys)
-        yield from ((key, result) for key, result in found if result is not None)
-
     def read(self, key: str, run: RunSpec | None = None) -> RunResult:
         """The result of ``key``; ``run`` is compared with its record, and nothing is changed.
 
@@ -204,21 +199,6 @@ class Store:
                 (self.root / "noise").mkdir(exist_ok=True)
                 write_atomically(self.root / f"noise/{key}.json", json.dumps(known))
 
-    def take(self, other: Store) -> dict[str, float]:
-        """Takes over the runs of ``other`` that are not here, and compares those that both have.
-
-        For each run that both have, the largest difference of a measure: 0 where the two machines
-        agree, infinity where one has a measure that the other lacks.
-        """
-        apart: dict[str, float] = {}
-        for key, theirs in other.results(other):
-            ours = self.get(key)
-            if ours is None:
-                self.put(key, theirs)
-            else:
-                apart[key] = _apart(ours.measures, theirs.measures)
-        return apart
-
     @contextlib.contextmanager
     def try_lock(self, name: str) -> Iterator[bool]:
         """Takes the lock ``name`` unless somebody else holds it; yields whether it was taken."""
@@ -248,9 +228,3 @@ def _same(stored: RunSpec, asked: RunSpec) -> bool:
 
 def _checksum(record: object) -> str:
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-
-
-def _apart(ours: Mapping[str, float], theirs: Mapping[str, float]) -> float:
-    if ours.keys() != theirs.keys():
-        return math.inf
-    return max((abs(ours[name] - theirs[name]) for name in ours), default=0.0)

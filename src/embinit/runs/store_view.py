@@ -9,7 +9,7 @@ from pathlib import Path
 
 from embinit.errors import InputError, OutputError
 from embinit.runs.kinds import Making, kind_of
-from embinit.runs.results import RunName, RunResult, failure_reason
+from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import Store, key_of
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
@@ -83,7 +83,7 @@ class StoreView:
         failed: dict[str, dict[str, list[int]]] = {}
         for run in dict.fromkeys(runs):
             if (reason := self.failure(run)) is not None:
-                failed.setdefault(reason, {}).setdefault(RunName.of(run).arm, []).append(run.seed)
+                failed.setdefault(reason, {}).setdefault(run.recipe.arm, []).append(run.seed)
         return sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
 
     def key(self, run: RunSpec) -> str:

@@ -1,11 +1,13 @@
-"""Memory estimates: what training a cohort takes, and how many of its runs fit at once.
+"""Memory: what training a cohort takes, how many of its runs fit at once, and what is kept.
 
-They follow from shapes alone; ``SPARE`` is for what they leave out (libraries, fragments).
+Estimates follow from shapes alone; ``SPARE`` is for what they leave out (libraries, fragments).
 ``benchmarks/steps.py`` compares them with what was used.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,3 +78,19 @@ def ran_out(error: BaseException) -> bool:
     """Whether an error is an out-of-memory error of a GPU or a CPU."""
     known = isinstance(error, torch.OutOfMemoryError | MemoryError)
     return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+
+
+LARGEST_KEPT, MOST_KEPT = 32 * 2**20, 2**30
+"""Bytes: the largest block that glibc lets a process keep, and how many it may keep in all."""
+
+
+def keep_freed_memory() -> None:
+    """Lets the process keep the memory that it frees, where the C library is glibc.
+
+    Each block that a step frees and takes again would cost a page fault for every 4 KiB.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL("libc.so.6")
+        mmap_threshold, trim_threshold = -3, -1  # M_... in malloc.h
+        library.mallopt(mmap_threshold, LARGEST_KEPT)
+        library.mallopt(trim_threshold, MOST_KEPT)

@@ -23,7 +23,7 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
-from embinit.lab.models.memory import ran_out
+from embinit.lab.models.memory import keep_freed_memory, ran_out
 from embinit.lab.training.optimizers import Settings, adam
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
@@ -75,6 +75,7 @@ class StackedTrainer(ABC, Generic[Model]):
         tensor so that graphs read each step's own; ``generators`` are what a step draws from
         besides dropout.
         """
+        keep_freed_memory()
         spec = initial.specs[0].recipe.architecture
         assert spec is not None
         self.initial, self.settings, self.device = initial, settings, device

@@ -21,8 +21,8 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Kind, RunContext, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import Answer, RunFailed, TrainerEnded, Trainers
-from embinit.runs.trainers.serving import NoNumber
+from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers
+from embinit.runs.trainers.serving import Answer
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
         qualname = inspect.unwrap(known.function).__qualname__
         taken, arguments = [*known.told()], run.recipe.arguments
         request = known.name, qualname, arguments, run.seed, context.device, taken
-        return trainer.call(request, context.progress, known.timeout)
+        answer: Answer = trainer.ask(known.name, request, context.progress, known.timeout)
+        return answer
     finally:
         if known.process or trainer.process.poll() is not None:
             trainers.drop(trainer)
@@ -195,7 +196,7 @@ def untraced(results: Iterable[RunResult]) -> list[str]:
 def _checked(known: Training, answer: Any) -> dict[str, float]:
     """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
-    what = answer.kind if isinstance(answer, NoNumber) else type(answer).__name__
+    what = answer if isinstance(answer, str) else type(answer).__name__
     if known.is_plain and not isinstance(answer, float):
         raise RunFailed(
             f"{known.name.rpartition(':')[2]} returned a {what}; return one "
@@ -217,6 +218,6 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
         raise RunFailed(f"what {known.name} returned {' and '.join(told)}; its measures: {wanted}")
     for name, value in answer.items():
         if not isinstance(value, float):
-            kind = value.kind if isinstance(value, NoNumber) else "dict"
+            kind = value if isinstance(value, str) else "dict"
             raise RunFailed(f"{known.name} returned a {kind} as {name}, which is no number")
     return dict(answer)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
-from typing import Any, NamedTuple
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.modules import Home
@@ -41,14 +41,6 @@ class TrainerEnded(RunFailed):
     """The process that trained a run ended, of itself or killed."""
 
 
-class Answer(NamedTuple):
-    """What a call gave: its answer, its curves, and what its process has read."""
-
-    answer: Any
-    curves: dict[str, list[float]]
-    traced: dict[str, Any]
-
-
 @dataclass(frozen=True)
 class Surroundings:
     """Where trainers start: as this process was before fixtures and tests changed it."""
@@ -61,13 +53,12 @@ class Surroundings:
 class Trainer:
     """A process that trains, and ends with the process that started it.
 
-    It calls the functions of the module ``home``, run after run; without one it makes tasks.
+    It calls the functions of the module ``home``, run after run (``serving.Calls``); without one it
+    makes tasks (``engines.answer``).
     """
 
     def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
         """Starts the process; TrainerEnded where it can't be."""
-        self._loaded = False
-        self._name = "a trainer" if home is None else home[0]
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
         given = (surroundings.path, theirs.fileno(), os.getpid(), home)
@@ -95,37 +86,35 @@ class Trainer:
         self,
         name: str,
         request: Any,
-        progress: Callable[[float], None] = lambda share: None,
+        progress: Callable[[float], None],
         timeout: float | None = None,
-    ) -> tuple[Any, ...]:
-        """The answer to a request; RunFailed without one, with what was printed as a note."""
+    ) -> Any:
+        """The answer to a request; RunFailed without one, with what was printed as a note.
+
+        The ``timeout``, in seconds, counts from when the process first tells its progress.
+        """
         with contextlib.suppress(OSError):
             os.ftruncate(self._output.fileno(), 0)
             os.lseek(self._output.fileno(), 0, os.SEEK_SET)
         with contextlib.suppress(OSError):  # it has ended, which receiving says
             self._connection.send(request)
-        return self._receive(name, progress, timeout)
-
-    def _receive(
-        self, name: str, progress: Callable[[float], None], timeout: float | None
-    ) -> tuple[Any, ...]:
-        ends = None if timeout is None else time.monotonic() + timeout
-        while True:
+        ends = math.inf
+        while time.monotonic() <= ends:
             try:
-                message = self._connection.recv() if self._connection.poll(POLL_SECONDS) else None
+                heard: Any = self._connection.recv() if self._connection.poll(POLL_SECONDS) else ()
             except (EOFError, OSError):
                 reason = f"{name}'s process ended with {self._status()}"
                 raise self._failed(reason, ended=True) from None
-            if message is None or message[0] == "share":
-                if message is not None:
-                    progress(message[1])
-                if ends is not None and time.monotonic() > ends:
-                    self.process.kill()
-                    raise self._failed(f"{name} took longer than its {timeout:g} s and was ended")
-            elif message[0] in ("failed", "broken"):
-                raise self._failed(message[1], message[2])
-            else:
-                return tuple(message)
+            match heard:
+                case "done", answer:
+                    return answer
+                case "failed", reason, details:
+                    raise self._failed(reason, details)
+                case "share", share:
+                    ends = min(ends, time.monotonic() + (timeout or math.inf))
+                    progress(share)
+        self.process.kill()
+        raise self._failed(f"{name} took longer than its {timeout:g} s and was ended")
 
     def _status(self) -> int:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -151,24 +140,6 @@ class Trainer:
         self.process.wait()
         self._connection.close()
         self._output.close()
-
-    def call(
-        self, request: tuple[Any, ...], progress: Callable[[float], None], timeout: float | None
-    ) -> Answer:
-        """Calls a function; RunFailed where it gives no answer, with what it printed as a note.
-
-        A request has the name, the qualified name, the arguments, the seed, the device, and which
-        of these the function takes.
-        """
-        if not self._loaded:  # which is no part of the run's time
-            self._receive(self._name, lambda share: None, None)
-            self._loaded = True
-        return Answer(*self.ask(request[0], request, progress, timeout)[1:])
-
-    def make(self, task: Any, progress: Callable[[float], None]) -> Any:
-        """What a task gives; RunFailed where it raises."""
-        whole = task.modules, pickle.dumps(task)  # which may need the modules
-        return self.ask(self._name, whole, progress)[1]
 
 
 class Trainers:

@@ -45,10 +45,12 @@ class Told:
             self.curves.setdefault(name, []).append(value)
 
 
-class NoNumber(NamedTuple):
-    """A part of an answer that is no number: the name of its type."""
+class Answer(NamedTuple):
+    """What a call gave: its answer, its curves, and what its process has read."""
 
-    kind: str
+    answer: Any
+    curves: dict[str, list[float]]
+    traced: dict[str, Any]
 
 
 def as_number(value: Any) -> float | None:
@@ -62,11 +64,11 @@ def as_number(value: Any) -> float | None:
 
 
 def plain(answer: Any) -> Any:
-    """A function's answer as plain data: a number, or some by name."""
+    """A function's answer as plain data: a number, or some by name; of all else the type's name."""
     if isinstance(answer, Mapping):
         return {str(name): plain(value) for name, value in answer.items()}
     number = as_number(answer)
-    return NoNumber(type(answer).__name__) if number is None else number
+    return type(answer).__name__ if number is None else number
 
 
 class Seeds:
@@ -100,59 +102,63 @@ def serve(channel: int, parent: int, home: Home | None) -> None:
     end_with(parent, group=True)
     del sys.argv[1:]
     connection = Connection(channel)
+    try:
+        answer = _answerer(home)
+    except BaseException as error:
+        connection.send(
+            ("failed", _reason(home[0] if home else "a trainer", error), traceback.format_exc())
+        )
+        return
     with contextlib.suppress(EOFError):
-        if home is None:
-            _make_tasks(connection)
-        else:
-            _answer_calls(connection, home)
+        while True:
+            request = connection.recv()
+            connection.send(answer(request, lambda share: connection.send(("share", share))))
 
 
-def _make_tasks(connection: Connection) -> None:
+def _answerer(home: Home | None) -> Callable[..., tuple[Any, ...]]:
+    if home is not None:
+        return Calls(home)
     from embinit.runs.engines import answer
 
-    while True:
-        modules, task = connection.recv()
-        connection.send(answer(modules, task, lambda share: connection.send(("share", share))))
+    return answer
 
 
-def _answer_calls(connection: Connection, home: Home) -> None:
-    tracer, seeds = Tracer(home), Seeds()
-    tracer.loaded = seeds.loaded
-    tracer.start()
-    try:
+class Calls:
+    """Calls of the functions of a module, which is loaded first; all that they read is traced."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self._tracer, self._seeds = home, Tracer(home), Seeds()
+        self._tracer.loaded = self._seeds.loaded
+        self._tracer.start()
         load_module(*home)
-    except BaseException as error:
-        connection.send(("broken", _reason(home[0], error), traceback.format_exc()))
-        return
-    connection.send(("ready",))
-    while True:
-        tracer.active = False
-        connection.send(_answer(connection.recv(), home, tracer, seeds, connection))
+        self._tracer.active = False
 
-
-def _answer(request: Any, home: Any, tracer: Tracer, seeds: Seeds, connection: Connection) -> Any:
-    name, qualname, arguments, seed, device, taken = request
-    told, process = Told(lambda share: connection.send(("share", share))), os.getpid()
-    passed = {"seed": seed, "tell": told, "device": device}
-    kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
-    tracer.active = True
-    try:
-        function = _function(name, qualname, home)
-        seeds.set(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("default")
-            answer = function(**{n: passed[n] for n in taken}, **json.loads(arguments))
-        result: Any = ("done", plain(answer), told.curves)
-    except BaseException as error:
-        result = ("failed", _reason(name, error), "".join(traceback.format_exception(error)))
-    finally:
-        if os.getpid() != process:
-            os._exit(1)  # a child that the function forked must not go on as this process
-        _put_back(kept, tracer)
-    if (file := tracer.changed_module()) is not None:
-        told_name = os.path.basename(file)
-        return "failed", f"{told_name} was changed while the session ran: run again", ""
-    return result if result[0] == "failed" else (*result, tracer.inputs())
+    def __call__(self, request: Any, progress: Callable[[float], None]) -> tuple[Any, ...]:
+        """What comes of a call: done or failed."""
+        name, qualname, arguments, seed, device, taken = request
+        told, process, tracer = Told(progress), os.getpid(), self._tracer
+        passed = {"seed": seed, "tell": told, "device": device}
+        kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
+        progress(0.0)  # from here on its time is limited
+        tracer.active, failed = True, None
+        try:
+            function = _function(name, qualname, self._home)
+            self._seeds.set(seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                answer = function(**{n: passed[n] for n in taken}, **json.loads(arguments))
+            made = plain(answer)
+        except BaseException as error:
+            failed = _reason(name, error), "".join(traceback.format_exception(error))
+        finally:
+            if os.getpid() != process:
+                os._exit(1)  # a child that the function forked must not go on as this process
+            _put_back(kept, tracer)
+        if (file := tracer.changed_module()) is not None:
+            failed = f"{os.path.basename(file)} was changed while the session ran: run again", ""
+        if failed is not None:
+            return "failed", *failed
+        return "done", Answer(made, told.curves, tracer.inputs())
 
 
 def _put_back(kept: Any, tracer: Tracer) -> None:
