@@ -136,14 +136,13 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         started, epochs = time.perf_counter(), self.training.epochs
         progress(0.0)
         with own_stream(self.device):
-            self.train_epochs(lambda done: progress(done / (epochs + 1)))
+            self.train_epochs(lambda done: progress(done / epochs))
             self.curves.validation_bleu = [
                 torch.tensor(scores.result()[0]) for scores in self._bleu_of_epochs
             ]
             measures, outputs, signature = self._score()
         # A run's share of the cohort's time, not what it would take alone.
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
-        progress(1.0)
         return [
             _result(self, run, values, outputs[run], signature, made)
             for run, values in enumerate(measures)
