@@ -63,6 +63,14 @@ def test_a_compiled_residual_is_as_written(runs, rows, width, seed):
 
 
 @has_a_compiler
+def test_a_function_is_compiled_for_any_number_of_sorts_of_tensors():
+    """Sizes of 1 and frozen inputs make a new one; torch's limit is 8."""
+    flat = Fused(torch.Tensor.flatten)
+    for axes in range(1, 11):
+        assert flat.compiled(torch.ones([2] * axes)).shape == (2**axes,)
+
+
+@has_a_compiler
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 5), st.integers(2, 9), st.integers(11, 70), st.integers(0, 9))
 def test_a_compiled_loss_is_as_written(runs, count, words, seed):
