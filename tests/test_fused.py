@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional
 
 from embinit.lab.models.fused import Fused
-from embinit.lab.models.layers import FUSED, normed_sum
+from embinit.lab.models.layers import (
+    ACTIVATIONS,
+    FUSED,
+    NORM_POSITIONS,
+    FeedForward,
+    Residual,
+    SeedDropout,
+    activated,
+    normed_sum,
+)
 from embinit.lab.models.losses import NOTHING, cross_entropy, loss_of_logits
+from embinit.lab.specs import ModelSpec
 from embinit.lab.training.cohorts import CohortTraining, train
 from embinit.runs.kinds import Cohort
 from embinit.runs.store import run_key
@@ -36,30 +48,79 @@ def in_precision(precision: str, epochs: int = 1) -> tuple[Cohort, Cohort]:
     return Cohort(changed), Cohort(changed[1:2])
 
 
+def assert_compiled_as_written(fused: Fused, outer: torch.Tensor, *arguments: Any) -> None:
+    """With the gradients of what needs one, next to those in float64."""
+    results = []
+    for function, exact in ((fused.compiled, False), (fused.function, True)):
+        given = [
+            (one.double() if exact else one).detach().requires_grad_(one.requires_grad)
+            if isinstance(one, torch.Tensor) and one.is_floating_point()
+            else one
+            for one in arguments
+        ]
+        learnt = [one for one in given if getattr(one, "requires_grad", False)]
+        value = function(*given)
+        of_value = outer.to(value).expand_as(value)
+        results.append((value.detach(), *torch.autograd.grad(value, learnt, of_value)))
+    for one, other in zip(*results, strict=True):
+        assert float((one - other).norm() / other.norm()) < 1e-5
+
+
 @has_a_compiler
 @settings(max_examples=20, deadline=None)
 @given(st.integers(3, 5), st.integers(2, 19), st.integers(20, 70), st.integers(0, 9))
 def test_a_compiled_residual_is_as_written(runs, rows, width, seed):
     """With its gradients, whatever the shape: 20 shapes take one compilation."""
     generator = torch.Generator().manual_seed(seed)
-    shapes = (runs, rows, width), (runs, rows, width), (2, rows, width)
-    x, output, masks = (torch.randn(shape, generator=generator) for shape in shapes)
-    gain, bias, outer = (torch.randn(runs, 1, width, generator=generator) for _ in range(3))
-    seed_of_run, results = torch.arange(runs) % 2, []
-    for function, exact in ((normed_sum.compiled, False), (normed_sum, True)):
-        values = [one.double() if exact else one for one in (x, output, masks, gain, bias)]
-        x_, output_, masks_, gain_, bias_ = (one.clone().requires_grad_() for one in values)
-        normed = function(x_, output_, masks_.detach(), seed_of_run, gain_, bias_)
-        results.append(
-            (
-                normed,
-                *torch.autograd.grad(
-                    normed, (x_, output_, gain_, bias_), outer.to(normed).expand_as(normed)
-                ),
-            )
-        )
-    for one, other in zip(*results, strict=True):
-        assert float((one - other).detach().norm() / other.detach().norm()) < 1e-5
+    x, product, masks = torch.randn(3, runs, rows, width, generator=generator)
+    bias, gain, shift, outer = torch.randn(4, runs, 1, width, generator=generator)
+    for learnt in (x, product, bias, gain, shift):
+        learnt.requires_grad_()
+    seed_of_run = torch.arange(runs) % 2
+    arguments = x, product, bias, masks[:2], seed_of_run, gain, shift
+    assert_compiled_as_written(normed_sum, outer, *arguments)
+
+
+@has_a_compiler
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 5), st.integers(2, 19), st.integers(20, 70), st.integers(0, 9))
+def test_a_compiled_activation_is_as_written(activation, runs, rows, width, seed):
+    """With its gradients and those of the bias."""
+    generator = torch.Generator().manual_seed(seed)
+    product = torch.randn(runs, rows, width, generator=generator).requires_grad_()
+    bias, outer = torch.randn(2, runs, 1, width, generator=generator)
+    assert_compiled_as_written(
+        activated, outer, product, bias.requires_grad_(), ACTIVATIONS[activation]
+    )
+
+
+@has_a_compiler
+def test_a_function_is_compiled_for_any_number_of_sorts_of_tensors():
+    """Sizes of 1, frozen inputs and another activation make a new one; torch's limit is 8."""
+    flat = Fused(torch.Tensor.flatten)
+    for axes in range(1, 11):
+        assert flat.compiled(torch.ones([2] * axes)).shape == (2**axes,)
+
+
+@pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
+@pytest.mark.parametrize("norms", sorted(NORM_POSITIONS))
+def test_a_fused_sub_layer_has_the_bits_of_an_unfused_one(activation, norms):
+    """On a CPU, where the functions are not compiled; with all gradients."""
+    spec, made = ModelSpec(12, 2, 1, 20, activation=activation, norm_position=norms), []
+    for precision in ("tf32", FUSED):
+        generator = torch.Generator().manual_seed(0)
+        layers = nn.ModuleList(layer(spec, 3, precision) for layer in (FeedForward, Residual))
+        for parameter in layers.parameters():
+            nn.init.normal_(parameter, generator=generator)
+        dropout = SeedDropout([generator, generator], torch.tensor([0, 1, 0]), 0.1)
+        x = torch.randn(3, 7, 12, generator=generator).requires_grad_()
+        feed_forward, residual = layers
+        product = feed_forward(residual.read(x), dropout)
+        added = residual.add(x, product, feed_forward.outer.bias, dropout)
+        outer = torch.randn(added.shape, generator=generator)
+        made.append((added, *torch.autograd.grad(added, [x, *layers.parameters()], outer)))
+    assert all(torch.equal(one, other) for one, other in zip(*made, strict=True))
 
 
 @has_a_compiler
@@ -125,8 +186,9 @@ def test_a_fused_run_has_the_same_bits_in_a_stack():
     assert together[1].measures == alone[0].measures
 
 
-def test_what_is_measured_is_not_fused():
+def test_what_is_measured_is_not_fused(monkeypatch):
     """So that an initial model scores in all precisions what it scores in TF32."""
+    monkeypatch.setattr(Fused, "__call__", lambda *_: pytest.fail("a fused function is called"))
     losses = []
     for precision in ("tf32", FUSED):
         trainer = CohortTraining(in_precision(precision)[0], None, "cpu")

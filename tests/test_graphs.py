@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
-from embinit.lab.models.layers import FUSED, PRECISIONS, normed_sum
+from embinit.lab.models.layers import ACTIVATIONS, FUSED, PRECISIONS, activated, normed_sum
 from embinit.lab.models.losses import loss_of_logits
 from embinit.lab.specs import Cut, ModelSpec
 from embinit.lab.training import cohorts as training
@@ -227,15 +227,17 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 
 @on_a_gpu
 def test_on_a_gpu_compiled_functions_are_as_written():
-    x, output, masks = (torch.randn(4, 90, 300, device="cuda") for _ in range(3))
-    gain, bias = torch.randn(2, 4, 1, 300, device="cuda")
+    x, product, masks = torch.randn(3, 4, 90, 300, device="cuda")
+    bias, gain, shift = torch.randn(3, 4, 1, 300, device="cuda")
     of_run = torch.tensor([0, 1, 0, 1], device="cuda")
-    normed = normed_sum(x, output, masks[:2], of_run, gain, bias)
-    written = normed_sum.function(x, output, masks[:2], of_run, gain, bias)
+    arguments = x, product, bias, masks[:2], of_run, gain, shift
+    normed, written = normed_sum(*arguments), normed_sum.function(*arguments)
     torch.testing.assert_close(normed, written, rtol=1e-4, atol=1e-4)
-    logits, shift = x.bfloat16() * 9, bias.expand(-1, 1, -1).contiguous()
-    labels = torch.randint(0, 300, (4, 90), device="cuda")
-    made, wanted = (f(logits, shift, labels) for f in (loss_of_logits, loss_of_logits.function))
+    for activation in ACTIVATIONS.values():
+        inner, written = (f(x, bias, activation) for f in (activated, activated.function))
+        torch.testing.assert_close(inner, written, rtol=1e-5, atol=1e-6)
+    logits, labels = x.bfloat16() * 9, torch.randint(0, 300, (4, 90), device="cuda")
+    made, wanted = (f(logits, bias, labels) for f in (loss_of_logits, loss_of_logits.function))
     for one, other in zip(made, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
 

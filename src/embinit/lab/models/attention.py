@@ -137,7 +137,7 @@ class Attention(nn.Module):
         mask: Float[Tensor, "RB _ _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BQ D"]:
-        """The attention output; ``mask`` is added to the scores."""
+        """The attention output without its bias; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
         width = query.shape[-1]
@@ -146,10 +146,8 @@ class Attention(nn.Module):
         heads = F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
         )
-        merged: Tensor = self.output(
-            heads[..., :width].transpose(1, 2).reshape(self.runs, -1, self.dim)
-        )
-        return merged
+        merged = heads[..., :width].transpose(1, 2).reshape(self.runs, -1, self.dim)
+        return self.output.without_bias(merged)
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
         """The bias on the scores of tokens from ``start`` on; None for no bias."""

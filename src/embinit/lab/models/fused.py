@@ -23,6 +23,8 @@ class Fused:
 
     @cached_property
     def _compiled(self) -> Callable[..., Any]:
+        # Whatever sorts of tensors come: beyond torch's limit of 8 a call would fail.
+        torch._dynamo.config.recompile_limit = 64
         # Whole steps are recorded instead of single functions.
         options: dict[str, Any] = {"triton.cudagraphs": False}
         return torch.compile(self.function, dynamic=True, fullgraph=True, options=options)

@@ -124,7 +124,7 @@ Products = Callable[[Tensor, Tensor], Tensor]
 """Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
 
 FUSED = "tf32-fused"
-"""The precision ``tf32`` with compiled residuals and, in the loss of training, bfloat16 logits."""
+"""``tf32`` that trains with compiled biases, activations and residuals, and bfloat16 logits."""
 
 PRECISIONS: Named[Products] = Named(
     "precision",
@@ -173,6 +173,10 @@ class StackedLinear(nn.Module):
         weight, bias = self.weight[..., columns], self.bias[..., columns]
         return self.products(x, weight).add_(bias)  # quicker than baddbmm
 
+    def without_bias(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M outputs"]:
+        """The product with the weight, to which the caller adds the bias."""
+        return self.products(x, self.weight)
+
 
 def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
     """Draw one run's weights of a layer: each of its matrices Xavier-uniform."""
@@ -195,59 +199,62 @@ class StackedLayerNorm(nn.Module):
 
 
 @Fused
+def activated(product: Tensor, bias: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
+    """The activation of a linear layer's product plus its bias."""
+    return activation(product + bias)
+
+
+@Fused
 def normed_sum(
-    x: Tensor, output: Tensor, masks: Tensor, seed_of_run: Tensor, gain: Tensor, bias: Tensor
+    x: Tensor,
+    product: Tensor,
+    bias: Tensor,
+    masks: Tensor,
+    seed_of_run: Tensor,
+    gain: Tensor,
+    shift: Tensor,
 ) -> Tensor:
-    """The norm of ``x`` plus a sub-layer's output after dropout."""
-    added = x + output * masks[seed_of_run]
-    return torch.addcmul(bias, F.layer_norm(added, added.shape[-1:]), gain)
+    """The norm of ``x`` plus a linear layer's output after dropout, from its product and bias."""
+    added = x + (product + bias) * masks[seed_of_run]
+    return torch.addcmul(shift, F.layer_norm(added, added.shape[-1:]), gain)
 
 
-class PostNorm(nn.Module):
-    """A sub-layer's residual connection, with the norm after the sum (Vaswani et al. 2017)."""
+NORM_POSITIONS = Named("norm position", {"post": False, "pre": True})
+"""Whether the norm is before the sub-layer (Xiong et al. 2020), not after (Vaswani et al. 2017)."""
+
+
+class Residual(nn.Module):
+    """A sub-layer's residual connection, with its norm before the sub-layer or after the sum."""
 
     def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
         super().__init__()
         self.norm = StackedLayerNorm(runs, spec.dim)
-        self.fused = precision == FUSED
+        self.pre = NORM_POSITIONS[spec.norm_position]
+        self.fused = precision == FUSED and not self.pre
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The sub-layer's input from the residual stream ``x``."""
-        return x
+        read: Tensor = self.norm(x) if self.pre else x
+        return read
 
     def add(
-        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
+        self,
+        x: Float[Tensor, "R M D"],
+        product: Float[Tensor, "R M D"],
+        bias: Float[Tensor, "R 1 D"],
+        dropout: Dropout,
     ) -> Float[Tensor, "R M D"]:
-        """The residual stream ``x`` with the sub-layer's output added after dropout."""
+        """The residual stream ``x`` with the sub-layer's output added after dropout.
+
+        The output is ``product``, which is overwritten, plus ``bias``.
+        """
         if self.fused and isinstance(dropout, SeedDropout):
-            masks, of_run = dropout.masks(output), dropout.seed_of_run
-            added: Tensor = normed_sum(x, output, masks, of_run, self.norm.weight, self.norm.bias)
+            masks, of_run, norm = dropout.masks(product), dropout.seed_of_run, self.norm
+            added: Tensor = normed_sum(x, product, bias, masks, of_run, norm.weight, norm.bias)
         else:
-            added = self.norm(x + dropout(output))
+            added = x + dropout(product.add_(bias))
+            added = added if self.pre else self.norm(added)
         return added
-
-
-class PreNorm(PostNorm):
-    """A norm before each sub-layer; the residual stream is not normed (Xiong et al. 2020)."""
-
-    def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """The sub-layer's input from the residual stream ``x``."""
-        normed: Tensor = self.norm(x)
-        return normed
-
-    def add(
-        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
-    ) -> Float[Tensor, "R M D"]:
-        """The residual stream ``x`` with the sub-layer's output added after dropout."""
-        return x + dropout(output)
-
-
-NORM_POSITIONS = Named("norm position", {"post": PostNorm, "pre": PreNorm})
-
-
-def residual(spec: ModelSpec, runs: int, precision: str) -> PostNorm:
-    """The kind of residual connection that the model uses around each sub-layer."""
-    return NORM_POSITIONS[spec.norm_position](spec, runs, precision)
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
@@ -264,10 +271,13 @@ class FeedForward(nn.Module):
         self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
         self.activation = ACTIVATIONS[spec.activation]
 
-    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """The two linear layers with the activation between them."""
-        outer: Tensor = self.outer(self.activation(self.inner(x)))
-        return outer
+    def forward(self, x: Float[Tensor, "R M D"], dropout: Dropout) -> Float[Tensor, "R M D"]:
+        """The two layers with the activation between, without the outer bias."""
+        if self.inner.precision == FUSED and isinstance(dropout, SeedDropout):
+            inner = activated(self.inner.without_bias(x), self.inner.bias, self.activation)
+        else:
+            inner = self.activation(self.inner(x))
+        return self.outer.without_bias(inner)
 
 
 def count(module: nn.Module) -> int:

@@ -34,12 +34,12 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.layers import (
     Dropout,
     FeedForward,
+    Residual,
     StackedLinear,
     count,
     draw_xavier,
     final_norm,
     no_dropout,
-    residual,
 )
 from embinit.lab.specs import ModelSpec
 
@@ -115,9 +115,9 @@ class EncoderLayer(nn.Module):
         super().__init__()
         spec, precision = shape.spec, shape.precision
         self.attention = shape.self_attention(runs, layer)
-        self.attention_residual = residual(spec, runs, precision)
+        self.attention_residual = Residual(spec, runs, precision)
         self.feed_forward = FeedForward(spec, runs, precision)
-        self.feed_forward_residual = residual(spec, runs, precision)
+        self.feed_forward_residual = Residual(spec, runs, precision)
 
     def forward(
         self,
@@ -129,9 +129,9 @@ class EncoderLayer(nn.Module):
         """All tokens of ``batch`` sentences or packs at once; ``mask`` says what each may see."""
         read = self.attention_residual.read(x)
         attended = self.attention.self_attention(read, batch, mask)
-        x = self.attention_residual.add(x, attended, dropout)
-        fed = self.feed_forward(self.feed_forward_residual.read(x))
-        return self.feed_forward_residual.add(x, fed, dropout)
+        x = self.attention_residual.add(x, attended, self.attention.output.bias, dropout)
+        fed = self.feed_forward(self.feed_forward_residual.read(x), dropout)
+        return self.feed_forward_residual.add(x, fed, self.feed_forward.outer.bias, dropout)
 
 
 class DecoderLayer(nn.Module):
@@ -141,11 +141,11 @@ class DecoderLayer(nn.Module):
         super().__init__()
         spec, precision = shape.spec, shape.precision
         self.attention = shape.self_attention(runs, layer)
-        self.attention_residual = residual(spec, runs, precision)
+        self.attention_residual = Residual(spec, runs, precision)
         self.memory_attention = Attention(spec, runs, precision)
-        self.memory_residual = residual(spec, runs, precision)
+        self.memory_residual = Residual(spec, runs, precision)
         self.feed_forward = FeedForward(spec, runs, precision)
-        self.feed_forward_residual = residual(spec, runs, precision)
+        self.feed_forward_residual = Residual(spec, runs, precision)
 
     def forward(
         self, x: Float[Tensor, "R BT D"], memory: Memory, layer: int, dropout: Dropout
@@ -174,13 +174,13 @@ class DecoderLayer(nn.Module):
         layer: int,
         dropout: Dropout,
     ) -> Float[Tensor, "R BT D"]:
-        x = self.attention_residual.add(x, attended, dropout)
+        x = self.attention_residual.add(x, attended, self.attention.output.bias, dropout)
         query = self.memory_attention.query(self.memory_residual.read(x), memory.batch)
         key, value = memory.keys_and_values[layer]
         attended = self.memory_attention.attend(query, key, value, memory.mask)
-        x = self.memory_residual.add(x, attended, dropout)
-        fed = self.feed_forward(self.feed_forward_residual.read(x))
-        return self.feed_forward_residual.add(x, fed, dropout)
+        x = self.memory_residual.add(x, attended, self.memory_attention.output.bias, dropout)
+        fed = self.feed_forward(self.feed_forward_residual.read(x), dropout)
+        return self.feed_forward_residual.add(x, fed, self.feed_forward.outer.bias, dropout)
 
 
 def mean_over_words(
