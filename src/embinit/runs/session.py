@@ -143,7 +143,8 @@ class Session(StoreView):
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
         """Chooses the run of each function that is made twice: of the first seed, anywhere."""
-        for run in sorted(filter(_checks_seeds, runs), key=lambda run: (run.seed, run.digest())):
+        traced = (run for run in runs if kind_of(run).traced)
+        for run in sorted(traced, key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
 
     def made_twice(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
@@ -342,11 +343,3 @@ class Session(StoreView):
                     return work
                 self.news.wait(WAIT_SECONDS if self._elsewhere else None)
         return None
-
-
-def _checks_seeds(run: RunSpec) -> bool:
-    """Whether a run's kind has one of its runs made twice; a kind that can't be loaded has not."""
-    try:
-        return kind_of(run).traced
-    except (InputError, ModuleNotFoundError):
-        return False
