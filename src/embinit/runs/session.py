@@ -177,11 +177,8 @@ class Session(StoreView):
 
     def step(self, seen: int) -> None:
         """Trains a cohort where nobody else does; else waits a moment for ``ended`` to grow."""
-        if not self._staff():
-            if (work := self.take()) is not None:
-                self.train(work, self.here)
-            elif len(self.ended) == seen:
-                time.sleep(WAIT_SECONDS)
+        if not self._staff() and (work := self.take()) is not None:
+            self.train(work, self.here)
             return
         with self.news:
             if len(self.ended) == seen:
@@ -332,14 +329,9 @@ class Session(StoreView):
 
     def _serve(self, engine: Processes, number: int) -> None:
         """Has one trainer train until the engine is closed."""
-        while (work := self._next()) is not None:
-            self.train(work, functools.partial(engine.make, number))
-
-    def _next(self) -> Work | None:
-        """The next work, once there is some; None at the engine's end."""
-        with self.news:
-            while not self._closing:
-                if (work := self.take()) is not None:
-                    return work
-                self.news.wait(WAIT_SECONDS if self._elsewhere else None)
-        return None
+        while not self._closing:
+            with self.news:
+                if (work := self.take()) is None and not self._closing:
+                    self.news.wait(WAIT_SECONDS if self._elsewhere else None)
+            if work is not None:
+                self.train(work, functools.partial(engine.make, number))
