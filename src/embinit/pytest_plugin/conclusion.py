@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import shlex
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +20,7 @@ from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.modules import load_modules
-from embinit.runs.store import DamagedWarning, Store
+from embinit.runs.store import Store
 
 
 class Conclusion:
@@ -115,21 +114,18 @@ class Conclusion:
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
         """Writes the report and prints the verdicts, below pytest's own summary."""
         yield
-        with warnings.catch_warnings():
-            # pytest's own filters are those from before the claims were loaded here.
-            warnings.simplefilter("default", DamagedWarning)
-            try:
-                if (registration := self._training.registration) is not None:
-                    terminalreporter.section("registered")
-                    for line in [*registration.write()] or ["nothing was registered"]:
-                        terminalreporter.write_line(printable(line))
-                elif self._reported or self._at_fault:
-                    self._conclude(terminalreporter)
-            except Exception as error:
-                if not (isinstance(error, OutputError) or is_unwritable(error)):
-                    raise
-                self._unwritten = True
-                terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
+        try:
+            if (registration := self._training.registration) is not None:
+                terminalreporter.section("registered")
+                for line in [*registration.write()] or ["nothing was registered"]:
+                    terminalreporter.write_line(printable(line))
+            elif self._reported or self._at_fault:
+                self._conclude(terminalreporter)
+        except Exception as error:
+            if not (isinstance(error, OutputError) or is_unwritable(error)):
+                raise
+            self._unwritten = True
+            terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
 
     def _conclude(self, terminalreporter: Any) -> None:
         """Prints the verdicts, and writes the report; OutputError where it can't."""

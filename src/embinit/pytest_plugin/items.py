@@ -153,7 +153,7 @@ def cannot_be_read(item: pytest.Function, error: BaseException) -> None:
     if isinstance(error, pytest.skip.Exception | unittest.SkipTest):
         item.add_marker(pytest.mark.skip(reason=str(error)))
     else:
-        line = line_in(item.path, error) or line_of(item.function, item.path)
+        line = line_in(item.path, error)[0] or line_of(item.function, item.path)
         item.stash[UNREADABLE] = one_line(item, line, error)
     item.fixturenames.clear()  # it won't be called, and what it asks for may not be there
 
@@ -163,13 +163,13 @@ def ends_session(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
 
 
-def line_in(path: Path, error: BaseException) -> int | None:
-    """The line of a file at which an error came about; None where it came about elsewhere."""
+def line_in(path: Path, error: BaseException) -> tuple[int | None, bool]:
+    """The last line of a file that led to an error, if any, and whether it itself raised it."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        return error.lineno
+        return error.lineno, True
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
-    return lines[-1] if lines else None
+    own = [frame for frame in frames if Path(frame.filename) == path]
+    return (own[-1].lineno, own[-1] is frames[-1]) if own else (None, False)
 
 
 def one_line(node: pytest.Item | pytest.Collector, line: int, error: BaseException) -> str:
@@ -199,19 +199,12 @@ def explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
         return False
     if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
         error = error.__cause__
-    line = one_line(module, line_in(module.path, error) or 1, error)
+    number, raised_here = line_in(module.path, error)
+    line = one_line(module, number or 1, error)
     # The line is not all of an error that comes from elsewhere, so pytest's account is kept.
-    whole = isinstance(error, InputError) or _ends_in(module.path, error)
+    whole = isinstance(error, InputError) or raised_here
     report.longrepr = line if whole else f"{report.longreprtext}\n\n{line}"
     return True
-
-
-def _ends_in(path: Path, error: BaseException) -> bool:
-    """Whether an error came about in a file itself, and not in what that calls."""
-    if isinstance(error, SyntaxError):
-        return error.filename == str(path)
-    frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and Path(frames[-1].filename) == path
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

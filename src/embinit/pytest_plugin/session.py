@@ -8,8 +8,6 @@ travel with the reports, so that the controller gets them from any worker.
 
 from __future__ import annotations
 
-import warnings
-
 import pytest
 
 from embinit.pytest_plugin import hooks
@@ -18,7 +16,6 @@ from embinit.pytest_plugin.conclusion import Conclusion
 from embinit.pytest_plugin.judging import Judging
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.store import DamagedWarning
 
 
 class ClaimSession:
@@ -32,9 +29,6 @@ class ClaimSession:
         options = SessionOptions(config)
         training = Training(options)
         collection, conclusion = Collection(options, training), Conclusion(options, training)
-        # Where warnings are errors, a damaged record must still be made again: now and in tests.
-        warnings.simplefilter("default", DamagedWarning)
-        config.addinivalue_line("filterwarnings", "default::embinit.runs.store.DamagedWarning")
         judging = Judging(options, training)
         # The process that the user called concludes, and no worker.
         for plugin in (collection, training, judging, *([] if options.is_worker else [conclusion])):

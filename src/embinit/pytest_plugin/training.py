@@ -32,8 +32,6 @@ class Training:
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
     has the project's, before any test. ``registration`` is there in a session that only registers.
-    Once it is closed, ``reached`` is how far it came, and
-    ``troubles`` are those that ended no run, a line each.
     """
 
     def __init__(self, options: SessionOptions) -> None:
@@ -45,8 +43,6 @@ class Training:
         self.registration = None if seeds is None else Registration(seeds)
         self.looks = LookOrder(options, self)
         self.cluster: str | None = None
-        self.reached: ProgressSnapshot | None = None
-        self.troubles: Sequence[str] = ()
         self.surroundings: Surroundings | None = None
         self.globals = Globals()
         self._open = contextlib.ExitStack()
@@ -84,9 +80,19 @@ class Training:
     def _is_open(self) -> bool:
         return "session" in vars(self)
 
+    @property
+    def reached(self) -> ProgressSnapshot | None:
+        """How far the session came; None where nothing was planned."""
+        return self.progress.look() if self._is_open else None
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """The troubles that ended no run, a line each."""
+        return self.session.troubles if self._is_open else ()
+
     def progress_line(self) -> str:
         """How far it came, and the time left; "" where nothing is left to train."""
-        state = self.progress.look() if self._is_open else None
+        state = self.reached
         if state is None or state.ended:
             return ""
         return f"embinit: {self.looks.judged}{state.stored} stored, {state.estimate}"
@@ -133,13 +139,10 @@ class Training:
             watcher.join()
 
     def close(self) -> None:
-        """Ends all training; how far it came is kept."""
-        if self._is_open and self.reached is None:
-            self.reached = self.progress.look()
+        """Ends all training."""
         self._open.close()
         if self._is_open:
             self.session.trainers.end()
-            self.troubles = self.session.troubles
 
 
 def _write(config: pytest.Config, line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from embinit.claims.run_checks import repeated_otherwise
@@ -12,7 +13,7 @@ from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.results import RunResult, moment, versions
+from embinit.runs.results import RunResult, versions
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE
 
@@ -66,7 +67,7 @@ def make_document(
         **({"papers": [paper_entry(paper) for paper in papers]} if papers else {}),
         **({"locks": locks} if locks else {}),
         **({"notes": notes} if notes else {}),
-        "started": moment(circumstances.started),
+        "started": datetime.fromtimestamp(circumstances.started, UTC).isoformat(),
         "wall_seconds": round(circumstances.seconds, 1),
         "tier": circumstances.tier,
         "device": circumstances.device,

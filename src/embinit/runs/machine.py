@@ -41,13 +41,13 @@ def training_devices(device: str) -> list[str]:
     return devices * sharers(device)
 
 
-def end_with(parent: int, group: bool = False) -> None:
-    """Ends this process once its parent is gone, with ``group`` all that it started too."""
+def end_with(parent: int) -> None:
+    """Ends this process once its parent is gone, and all of its group where it leads one."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
-        leads = group and os.getpgrp() == os.getpid()
+        leads = os.getpgrp() == os.getpid()
         # While a function runs, os._exit ends its call alone.
         os.kill(0 if leads else os.getpid(), signal.SIGKILL)
 

@@ -7,7 +7,6 @@ import datetime
 import functools
 import math
 import platform
-import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,13 +127,8 @@ def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[st
         "versions": versions(more),
         "device": device_name(device),
         "seconds": round(seconds, 3),
-        "finished": moment(time.time(), "seconds"),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-
-
-def moment(seconds: float, timespec: str = "auto") -> str:
-    """A time since the epoch in ISO 8601, in UTC."""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec=timespec)
 
 
 def failure_reason(error: Exception) -> str:

@@ -145,7 +145,8 @@ class Session(StoreView):
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
         """Chooses the run of each function that is made twice: of the first seed, anywhere."""
-        for run in sorted(filter(_checks_seeds, runs), key=lambda run: (run.seed, run.digest())):
+        traced = (run for run in runs if kind_of(run).traced)
+        for run in sorted(traced, key=lambda run: (run.seed, run.digest())):
             self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
 
     def made_twice(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
@@ -178,11 +179,8 @@ class Session(StoreView):
 
     def step(self, seen: int) -> None:
         """Trains a cohort where nobody else does; else waits a moment for ``ended`` to grow."""
-        if not self._staff():
-            if (work := self.take()) is not None:
-                self.train(work, self.here)
-            elif len(self.ended) == seen:
-                time.sleep(WAIT_SECONDS)
+        if not self._staff() and (work := self.take()) is not None:
+            self.train(work, self.here)
             return
         with self.news:
             if len(self.ended) == seen:
@@ -333,22 +331,9 @@ class Session(StoreView):
 
     def _serve(self, engine: Processes, number: int) -> None:
         """Has one trainer train until the engine is closed."""
-        while (work := self._next()) is not None:
-            self.train(work, functools.partial(engine.make, number))
-
-    def _next(self) -> Work | None:
-        """The next work, once there is some; None at the engine's end."""
-        with self.news:
-            while not self._closing:
-                if (work := self.take()) is not None:
-                    return work
-                self.news.wait(WAIT_SECONDS if self._elsewhere else None)
-        return None
-
-
-def _checks_seeds(run: RunSpec) -> bool:
-    """Whether a run's kind has one of its runs made twice; a kind that can't be loaded has not."""
-    try:
-        return kind_of(run).traced
-    except (InputError, ModuleNotFoundError):
-        return False
+        while not self._closing:
+            with self.news:
+                if (work := self.take()) is None and not self._closing:
+                    self.news.wait(WAIT_SECONDS if self._elsewhere else None)
+            if work is not None:
+                self.train(work, functools.partial(engine.make, number))

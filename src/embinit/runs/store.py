@@ -36,7 +36,7 @@ ELSEWHERE = "name another directory with --embinit-store"
 class DamagedWarning(UserWarning):
     """Something that embinit keeps is damaged, or can't be read here, and was left out.
 
-    It is never an error: one would lose the session's other results too.
+    It is shown whatever filters say: as an error, it would lose the session's other results too.
     """
 
 
@@ -125,7 +125,8 @@ class Store:
                 with contextlib.suppress(OSError):  # another process moved it, or it is overwritten
                     self.path(key).replace(aside)
                 mend = f"it was moved to {aside.name} and the run will be trained again"
-            warnings.warn(f"{error}; {mend}", DamagedWarning, stacklevel=2)
+            told = DamagedWarning(f"{error}; {mend}")
+            warnings.showwarning(told, DamagedWarning, str(self.path(key)), 1)
         return None
 
     def read(self, key: str, run: RunSpec | None = None) -> RunResult:

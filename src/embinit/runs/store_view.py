@@ -121,7 +121,7 @@ class StoreView:
         kind = kind_of(run)
         for name in self.store.names(key) if kind.traced else [key]:
             if name not in self._stale and (stored := self.store.get(name, run)) is not None:
-                if not kind.traced or kind.holds(stored, self):
+                if kind.holds(stored, self):
                     self._stored[key] = name, stored
                     return stored
                 self._stale.add(name)
@@ -129,10 +129,8 @@ class StoreView:
 
     def keep(self, key: str, result: RunResult) -> None:
         """Stores a result, which holds in this session."""
-        kind, name = kind_of(result.spec), key
-        if kind.traced:
-            digest, result = kind.sealed(result, self)
-            name = f"{key}.{digest}"
+        digest, result = kind_of(result.spec).sealed(result, self)
+        name = f"{key}.{digest}" if digest else key
         self._stored[key] = name, self.store.put(name, result)
         self.trained += 1
 

@@ -83,7 +83,7 @@ def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) ->
         answer: Answer = trainer.ask(known.name, request, context.progress, known.timeout)
         return answer
     finally:
-        if known.process or trainer.process.poll() is not None:
+        if known.process:
             trainers.drop(trainer)
 
 

@@ -10,7 +10,7 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,7 +44,7 @@ class Training:
     timeout: float | None = None
     any_version: frozenset[str] = frozenset()
     deterministic: bool = False
-    cached: dict[str, Any] = field(default_factory=dict, repr=False)
+    clash: str = field(default="", repr=False)  # why its name can't be used
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
@@ -72,8 +72,8 @@ class Training:
 
     def require_own_name(self) -> None:
         """Refuses a function whose name another one has."""
-        if "clash" in self.cached:
-            raise InputError(self.cached["clash"])
+        if self.clash:
+            raise InputError(self.clash)
 
     def measure(self, given: str | Measure) -> Measure:
         """One of its measures; InputError for any other."""
@@ -182,8 +182,7 @@ def training(
             any_version,
             deterministic,
         )
-        _register(made)
-        return made
+        return _registered(made)
 
     return decorate
 
@@ -246,7 +245,7 @@ def _any_version(given: Mapping[str, str]) -> frozenset[str]:
     return frozenset(map(canonical_name, given))
 
 
-def _register(made: Training) -> None:
+def _registered(made: Training) -> Training:
     # An entry point of this name is this function, whose module is just being loaded.
     known = TRAININGS.registered(made.name)
     if known is not None and (known.home[1], known.function.__qualname__) != (
@@ -258,12 +257,13 @@ def _register(made: Training) -> None:
             for one in (known, made)
         ]
         # Told by what uses it, so that a clash between files costs no other file its claims.
-        made.cached["clash"] = (
+        clash = (
             f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
             "give one of them another name: @training(name=…)"
         )
-        return
+        return replace(made, clash=clash)
     TRAININGS.replace(made.name, made)
+    return made
 
 
 def _measures(given: Mapping[str, str | Measure] | Sequence[str]) -> dict[str, Measure]:

@@ -112,15 +112,20 @@ def recorded(
     files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
     if len(files) > MOST_FILES:
         untraced += [] if declared else [f"reads more than {MOST_FILES} files"]
-        files = {p: digest for p, digest in files.items() if declared and not _is_in(p, declared)}
+        files = {
+            path: digest
+            for path, digest in files.items()
+            if declared and not any(map(Path(path).is_relative_to, declared))
+        }
     libraries = {library for name in traced["imports"] for library in distributions_of(name)}
     versions = versions_of(libraries - {"pytest", "embinit", "hypothesis"})
+    by_path = {part: traced[part] for part in ("asked", "lists", "modules")} | {"files": files}
     return {
+        **{
+            part: {shortened(path): known for path, known in sorted(paths.items())}
+            for part, paths in by_path.items()
+        },
         "root": root,
-        "files": {shortened(path): digest for path, digest in sorted(files.items())},
-        "asked": {shortened(path): state for path, state in sorted(traced["asked"].items())},
-        "lists": {shortened(path): digest for path, digest in sorted(traced["lists"].items())},
-        "modules": {shortened(path): digests for path, digests in traced["modules"].items()},
         "names": {name: shortened(path) for name, path in sorted(traced["names"].items())},
         "home": shortened(os.path.abspath(home[1])),
         "directory": shortened(traced["directory"]),
@@ -129,10 +134,6 @@ def recorded(
         "declared": {shortened(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
     }
-
-
-def _is_in(path: str, declared: tuple[Path, ...]) -> bool:
-    return any(Path(path).is_relative_to(folder) for folder in declared)
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:

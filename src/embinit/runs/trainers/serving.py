@@ -99,7 +99,7 @@ class Seeds:
 def serve(channel: int, parent: int, home: Home | None) -> None:
     """Answers calls of a module's functions, or makes tasks, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
-    end_with(parent, group=True)
+    end_with(parent)
     del sys.argv[1:]
     connection = Connection(channel)
     try:
@@ -127,8 +127,8 @@ class Calls:
     """Calls of the functions of a module, which is loaded first; all that they read is traced."""
 
     def __init__(self, home: Home) -> None:
-        self._home, self._tracer, self._seeds = home, Tracer(home), Seeds()
-        self._tracer.loaded = self._seeds.loaded
+        self._home, self._seeds = home, Seeds()
+        self._tracer = Tracer(home, self._seeds.loaded)
         self._tracer.start()
         load_module(*home)
         self._tracer.active = False

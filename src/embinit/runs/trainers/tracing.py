@@ -66,13 +66,15 @@ _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
 
 
 class Tracer:
-    """What this process has read since ``start``, for a function's module ``home``."""
+    """What this process has read since ``start``, for a function's module ``home``.
 
-    def __init__(self, home: tuple[str, str]) -> None:
-        self.home = home
+    ``loaded`` is called with each module that is loaded.
+    """
+
+    def __init__(self, home: tuple[str, str], loaded: Callable[[types.ModuleType], None]) -> None:
+        self.home, self.loaded = home, loaded
         self.active = True
         self.untraced: dict[str, None] = {}
-        self.loaded: Callable[[types.ModuleType], None] = lambda module: None
         self._project = str(project_of(home)) + "/"
         self._directory = ""
         self._files: dict[str, str | None] = {}  # by digest
