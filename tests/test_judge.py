@@ -201,7 +201,7 @@ def test_a_metrics_name_says_which_way_is_better(metric, lower):
 BAD_WORDS = [
     (["base=1,2", "new=1,1e60"], "new, number 2: 1e60 can't be compared; give up to 1e+50"),
     (["base=1,2", "new=1,1e400"], "a run that crashed counts against its arm"),
-    (["base=1,2", "new=1,2", "--by", "config"], "has no column 'config': it has arm, value"),
+    (["base=1,2", "new=1,2", "--by", "config"], "has no column 'config': it has arm and value"),
     (["base=1,2", "new=1,x"], "new, number 2: value is 'x', which is no number"),
     (["base=1,2", "new=1,,2"], "new, number 2: value is ''"),
     ([], "give arms, as in base=3.28,3.27"),
@@ -264,7 +264,7 @@ def test_scores_may_have_any_size(factor):
 def test_a_path_names_an_arm_and_a_seed(tmp_path, folder, arm, seed):
     for name in (folder, "other"):
         trainer_log(tmp_path / "runs" / name, [1.0, 2.0])
-    found = folders.table_of_runs(tmp_path / "runs", "eval_loss")
+    found = folders.table_of_runs(tmp_path / "runs")
     read = tables.read(found, "arm", "eval_loss")
     (name,) = set(read.scores) - {"other"}
     assert (name, read.scores[name][0].seed) == (arm, seed)
@@ -299,7 +299,10 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
     ("make", "message"),
     [
         (lambda home: None, "has no trainer_state.json of Trainer"),
-        (lambda home: trainer_log(home / "a", []), "has no metric 'eval_loss': it has none"),
+        (
+            lambda home: trainer_log(home / "a", []),
+            "has no column 'eval_loss': it has arm, seed and uid",
+        ),
         (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
         (
             lambda home: (home / "metrics.csv").write_text("step,eval_loss\n1,x\n"),
@@ -336,7 +339,7 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     assert ".cache" not in out
     (tmp_path / "figures").rmdir()
     (tmp_path / "new-6").mkdir()
-    assert "new-6: its error is 'no log'" in judged(capsys, *given)[1]
+    assert "new-6: it has no eval_loss" in judged(capsys, *given)[1]
     assert "1 crashed run of new left out" in judged(capsys, *given, "--crashed", "drop")[1]
     trainer_log(tmp_path / "new-7", [4.0, 1.0])
     (tmp_path / "new-6").rmdir()

@@ -129,7 +129,7 @@ CASES = [
     ("a variance below 0", "r.csv", "arm,mean,variance,n\nbase,3,-.1,8\nnew,2,.1,8\n", [], REFUSED,
      "r.csv:2 can't be used"),
     ("helm, one model", "stats.json", json.dumps([helm(m, v) for m, v in (("em", .1), ("f1", .9))]),
-     [], REFUSED, "stats.json has the metrics of one model, as HELM writes them; give a column"),
+     [], REFUSED, "stats.json: name the columns of the arms by --by; there are name.name"),
     ("helm, two models", "stats.json", json.dumps(
      [{"model": a} | helm("em", v) for a, v in (("base", .1), ("new", .9))]), [], KEEP, "keep new"),
     ("helm, two metrics of models", "stats.json", json.dumps(
@@ -212,7 +212,7 @@ CASES = [
      KEEP, "of 14 other arms, 13 degrees of freedom"),
     ("differences that don't vary", "r.csv", "\n".join(
      ["arm,seed,reward", *(f"{a},{s},{v}" for a, s, v in SHIFTS)]), [], KEEP,
-     "keep x3, x4, x5, x6, x7;"),
+     "keep x3, x4, x5, x6 and x7;"),
     ("means of seeds", "r.csv", rows("arm,seed,mean,std,n", "{arm},{seed},{score},.5,100", HIGH,
      SAME), ["--lower"], DISCARD, "(n=6)"),
     # Runs that failed, by other columns.
@@ -254,13 +254,15 @@ CASES = [
      KEEP, "arms: optimizer"),
     ("two settings", "r.csv", rows("model,method,loss", "m{seed},{arm},{score}"), [], AGAIN,
      "m0, b"),
-    ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED, "there are loss, val_loss"),
+    ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED,
+     "there are loss and val_loss"),
     ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,
      "name the columns of the arms"),
     ("decimal commas", "r.csv", "arm;loss\na;3,27\n", [], REFUSED, "write a number alone"),
     ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
     ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
-    ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED, "add a column n"),
+    ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED,
+     "has means and sd; give columns sd and n"),
     ("a short row", "r.csv", "arm,loss\na,1\nb\n", [], REFUSED, "r.csv:3 has 1 cells"),
     ("an open quote", "r.csv", 'arm,loss\n"a,1\n', [], REFUSED, "r.csv:2 has 1 cells"),
     ("no runs", "r.csv", "arm,loss\n", [], REFUSED, "has no row; give one a run"),
@@ -337,7 +339,7 @@ CASES = [
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,
      "arm is empty; write a name, such as none"),
     ("several metrics", "r.csv", rows("arm,metric,value", "{arm},loss,{score}", end="new,acc,1\n"),
-     [], REFUSED, "r.csv has rows of acc, loss; keep the rows of one metric"),
+     [], REFUSED, "r.csv has rows of acc and loss; keep the rows of one metric"),
     ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], REFUSED,
      "r.csv:8: 'new' has the numbers of 'base'"),
     ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED, "twice or more"),
@@ -348,7 +350,8 @@ CASES = [
      "{arm},{arm}{seed},{seed}0,{score}"), [], KEEP, "keep new"),
     # Units.
     ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED, "mean, sd and n"),
-    ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED, "stderr; give sd"),
+    ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED,
+     "means and stderr; give columns sd and n"),
     *((f"as {cell}", "r.csv", f'arm,acc\na,"{cell}"\n', [], REFUSED, "write a number alone")
       for cell in ("1,234.5", "3.2 s", "0.91*")),
     ("a share and per cent", "r.csv", rows("arm,acc", "{arm},{score}", (0.8, 0.81, 0.79),
@@ -363,7 +366,7 @@ CASES = [
     # The noise alone, and beside a table.
     ("noise in a file", "r.csv", two(), ["--noise", "8.txt", *PAIRED], KEEP, "runs made before"),
     ("noise and seeds", "r.csv", seeded(), ["--noise", "8.txt", *PAIRED], KEEP,
-     "seeds pair nothing where --noise gives the noise"),
+     "seeds pair nothing with --noise"),
     ("noise", "noise.txt", "\n".join(map(str, EIGHT)), [], AGAIN, "6 runs"),
     ("noise in numbered names", "r.csv", two(HIGH[:2], LOW[:2]), ["--noise", "names.csv", *PAIRED],
      KEEP, "of runs made before, 7 degrees of freedom"),

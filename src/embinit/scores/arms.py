@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.rows import NUMBER
+from embinit.scores.rows import NUMBER, listed
 from embinit.stats.power import MOST_SEEDS
 
 CRASHED = re.compile(
@@ -52,14 +52,16 @@ class Arms:
     notes: tuple[str, ...] = ()
     of_noise: bool = False
 
-    def values(self, arm: str) -> tuple[float, ...]:
-        """An arm's numbers."""
-        return tuple(run.value for run in self.scores[arm])
-
     @functools.cached_property
     def by_seed(self) -> dict[str, dict[str, float]]:
         """Each arm's numbers by their seeds."""
         return {arm: {run.seed: run.value for run in runs} for arm, runs in self.scores.items()}
+
+    def values(self, arm: str, seeds: Sequence[str] = ()) -> tuple[float, ...]:
+        """An arm's numbers, or those of some seeds."""
+        if seeds:
+            return tuple(map(self.by_seed[arm].__getitem__, seeds))
+        return tuple(run.value for run in self.scores[arm])
 
     def pairs(self, arm: str, other: str) -> tuple[str, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
@@ -93,7 +95,7 @@ class Arms:
                     "(it gets the worst score), drop or keep"
                 )
             else:
-                places = "; ".join(run.place for run in lost[:3]) + (" …" if lost[3:] else "")
+                places = listed((run.place for run in lost), 3)
                 way = "left out" if crashed == "drop" else "got the worst score"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
                 replaced = [run._replace(value=worst) for run in lost if crashed == "worst"]

@@ -148,10 +148,7 @@ def judge(
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
         pairs = arms.pairs(arm, base) if noise is None else ()
-        values, against = (
-            tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
-            for name in (arm, base)
-        )
+        values, against = arms.values(arm, pairs), arms.values(base, pairs)
         small, large = sorted(map(max, (values, against))) if SHARE.search(arms.metric) else (0, 0)
         if 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
@@ -170,17 +167,13 @@ def judge(
 
 def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) -> Noise:
     """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
-    if not seeds:
-        earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
-        return Noise.of(
-            earlier | {name: arms.values(name) for name in arms.scores if name != NOISE}
-        )
-    values = {
-        name: [*map(of.__getitem__, seeds)]
-        for name, of in arms.by_seed.items()
-        if all(map(of.__contains__, seeds))
+    earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
+    known = {
+        name: arms.values(name, seeds)
+        for name in arms.scores
+        if name != NOISE and all(map(arms.by_seed[name].__contains__, seeds))
     }
-    return Noise.of(values, of_seeds=True)
+    return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
 def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
