@@ -206,7 +206,7 @@ BAD_WORDS = [
     (["base=1,2", "new=1,,2"], "new, number 2: value is ''"),
     ([], "give arms, as in base=3.28,3.27"),
     (["base=1,2", "new=0,2"], "new, number 1: its score is an exact 0, outside the range"),
-    (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm"),
+    (["base=1,2", "nothing.csv"], "'nothing.csv' is no arm"),
     (["base=1,2", "new=1,2", "--baseline", "bse"], "no arm 'bse': did you mean 'base'?"),
     (["base=1,2", "new=1,2", "--margin", "-1"], "a margin of -1 can't be used"),
 ]

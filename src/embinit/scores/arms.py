@@ -107,12 +107,10 @@ def arms_of(
     named: Iterable[tuple[str, Score]], metric: str = "", notes: Iterable[str] = ()
 ) -> Arms:
     """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
-    rows: dict[str, list[Score]] = defaultdict(list)
-    scores: dict[str, list[Score]] = {}
+    scores: dict[str, list[Score]] = defaultdict(list)
+    one_space = functools.cache(lambda name: " ".join(name.split()))
     for arm, run in named:
-        rows[arm].append(run)
-    for arm, runs in rows.items():
-        scores.setdefault(" ".join(arm.split()), []).extend(runs)
+        scores[one_space(arm)].append(run)
     for arm, runs in scores.items():
         seeds = [run.seed for run in runs if run.seed]
         if len({*seeds}) < len(seeds):
@@ -126,7 +124,7 @@ def arms_of(
         if len(runs) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
             raise InputError(f"{runs[0].place}: {arm!r} has {len(runs):,} numbers; {mend}")
-    return Arms(scores, metric, tuple(notes))
+    return Arms(dict(scores), metric, tuple(notes))
 
 
 def cells(

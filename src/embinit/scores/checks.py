@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -82,24 +82,30 @@ def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[i
     just count rows are none.
     """
     long = [rows for rows in runs if len(rows) > 2]
-    for name, texts in columns.items():
-        if long and {b - a for a, b in itertools.pairwise(map(_number, texts))} == {1.0}:
+    for name, texts in columns.items() if long else ():
+        numbers = [*map(_number, texts)]
+        if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
             continue
-        rising: list[list[float]] = []
-        for rows in long:
-            rising.append([])
-            for number in (_number(texts[at]) for at in rows):
-                if rising[-1] and not number > rising[-1][-1]:
-                    rising.append([])
-                rising[-1].append(number)
-        if min(map(len, rising), default=0) < 3:
-            continue
-        gaps = [{b - a for a, b in itertools.pairwise(numbers)} for numbers in rising]
-        same = len(rising) > 1 and len({*rising[0]} & {*rising[1]}) > 2
-        even = all(len(of_one) == 1 for of_one in gaps) and min(map(len, rising)) > 3
-        if len(rising) > len(long) or ((same or even) and {1.0} != set().union(*gaps)):
+        parts = [[numbers[row] for row in part] for of in long for part in rising(numbers, of)]
+        fewest = min(map(len, parts))
+        gaps = [{b - a for a, b in itertools.pairwise(part)} for part in parts]
+        same = len(parts) > 1 and len({*parts[0]} & {*parts[1]}) > 2
+        even = fewest > 3 and all(len(of_one) == 1 for of_one in gaps)
+        again = len(parts) > len(long)
+        if fewest > 2 and (again or ((same or even) and {1.0} != set().union(*gaps))):
             return name
     return ""
+
+
+def rising(numbers: Sequence[float], rows: Iterable[int]) -> list[list[int]]:
+    """Rows in parts whose numbers rise: a row whose number doesn't begins the next one."""
+    parts: list[list[int]] = []
+    for row in rows:
+        if parts and numbers[row] > numbers[parts[-1][-1]]:
+            parts[-1].append(row)
+        else:
+            parts.append([row])
+    return parts
 
 
 def pairing(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> list[str]:

@@ -185,9 +185,9 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     of_noise = judged.baseline == NOISE
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
+    judged = replace(judged, more=following)
     if sd is None and len(values) + len(against) <= 2:
-        reason = "one number an arm shows nothing of the noise"
-        return replace(judged, more=following, reason=reason)
+        return replace(judged, reason="one number an arm shows nothing of the noise")
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
     if of_noise and sd is not None:
         pairing = Pairing.AGAINST_NOISE
@@ -204,13 +204,13 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     if constant or alike or math.isinf(low):
         what = f"scores of {' and '.join(constant)}" if constant else "differences"
         reason = f"the {what} don't vary: does the seed reach the training?"
-        return replace(judged, more=following, reason=reason)
+        return replace(judged, reason=reason)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     if found.verdict is not Verdict.UNDECIDED:
         no_effect = max(-low, high) < plan.margin
         verdict = Verdict.NO_EFFECT if no_effect else found.verdict
-        return replace(judged, outcome=replace(found, verdict=verdict))
+        return replace(judged, outcome=replace(found, verdict=verdict), more=None)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
     if pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(against))

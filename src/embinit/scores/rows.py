@@ -75,8 +75,8 @@ def from_words(words: Sequence[str], metric: str | None) -> Table:
     for word in words:
         arm, _, text = word.partition("=")
         if not arm or arm == word:
-            what = "neither an arm, as in new=3.27,3.28, nor a file or folder here"
-            raise InputError(f"{word[:60]!r} is {what}")
+            mend = "give arms, as in new=3.27,3.28, or one file or folder that is here"
+            raise InputError(f"{word[:60]!r} is no arm; {mend}")
         for n, cell in enumerate(text.split(","), start=1):
             entries.append((f"{arm}, number {n}", {"arm": arm, metric or VALUE: cell}))
     return table_of_entries("the command line", entries)
@@ -93,8 +93,9 @@ def one_of(place: str, name: str, known: Iterable[str]) -> str:
     alike = [other for other in known if plain(other) == plain(name)]
     alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
     if len(alike) != 1:
-        near, there = nearest(name, known), listed(alike or known)
-        raise InputError(f"{place} has {len(alike) or 'no'} column {name!r}: {near}it has {there}")
+        count = counted(len(alike), "column") if alike else "no column"
+        near, there = nearest(name, alike or known), listed(alike or known)
+        raise InputError(f"{place} has {count} {name!r}: {near}it has {there}")
     return alike[0]
 
 
@@ -106,29 +107,30 @@ def table_of(path: Path) -> Table:
         text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
         if "\0" in text:
             raise ValueError("it is no text")
+    name = str(path)
     if text.lstrip()[:1] in ("[", "{"):
-        return table_of_entries(str(path), _json(path, text))
+        return table_of_entries(name, _json(name, text))
     is_markdown = _RULE.search(text, 0, 100_000)
-    names, rows, notes = (_markdown if is_markdown else _csv)(path, text)
-    columns = [name.strip() for name in names]
-    for name, times in Counter(filter(None, columns)).items():
+    names, rows, notes = (_markdown if is_markdown else _csv)(name, text)
+    columns = [column.strip() for column in names]
+    for column, times in Counter(filter(None, columns)).items():
         if times > 1:
-            raise InputError(f"{path}: {times} columns are called {name!r}; rename all but one")
-    for line, row in rows:
-        if len(row) != len(columns):
-            counts = f"{len(row)} cells, and the line of names {len(columns)}"
-            raise InputError(f"{path}:{line} has {counts}; put quotes around a cell with a comma")
-    cells = zip(*(row for _, row in rows), strict=True) if rows else [()] * len(columns)
-    stripped = [[*map(str.strip, column)] for column in cells]
-    places = [f"{path}:{line}" for line, _ in rows]
-    return Table(str(path), dict(zip(columns, stripped, strict=True)), places, notes)
+            raise InputError(f"{name}: {times} columns are called {column!r}; rename all but one")
+    lines, cells = zip(*rows, strict=True) if rows else ((), ())
+    if not {len(columns)}.issuperset(map(len, cells)):
+        line, row = next((line, row) for line, row in rows if len(row) != len(columns))
+        counts = f"{len(row)} cells, and the line of names {len(columns)}"
+        raise InputError(f"{name}:{line} has {counts}; put quotes around a cell with a comma")
+    texts = [[*map(str.strip, column)] for column in zip(*cells, strict=True)] or [[]] * len(names)
+    places = [f"{name}:{line}" for line in lines]
+    return Table(name, dict(zip(columns, texts, strict=True)), places, notes)
 
 
 Rows = tuple[Sequence[str], Sequence[tuple[int, Sequence[str]]], Sequence[str]]
 """The names of the columns, the line and the cells of each row, and notes."""
 
 
-def _csv(path: Path, text: str) -> Rows:
+def _csv(path: str, text: str) -> Rows:
     """Cells between tabs, commas, semicolons, bars or else spaces; lines with # are comments."""
     csv.field_size_limit(1 << 22)
     first = _NO_COMMENT.search(text)
@@ -139,9 +141,9 @@ def _csv(path: Path, text: str) -> Rows:
         lines = [(found.line_num, row) for row in found if any(row)]
     # A run may be called #1, which is no comment.
     comments = {n: row for n, row in lines if row[0][:1] == "#" and not row[0][1:].isdigit()}
-    rows = [line for line in lines if line[0] not in comments]
+    rows = [line for line in lines if line[0] not in comments] if comments else lines
     if not rows:
-        raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
+        return [], [], []
     (head, names), last = rows[0], rows[-1][0]
     skipped = sum(n > head for n in comments)
     notes = [f"{counted(skipped, 'line')} with # skipped"] if skipped else []
@@ -159,7 +161,7 @@ def _csv(path: Path, text: str) -> Rows:
     return names, [line for line in rows if line[1] != names], notes
 
 
-def _markdown(path: Path, text: str) -> Rows:
+def _markdown(path: str, text: str) -> Rows:
     """The one table of a text such as a pull request's."""
     lines = text.splitlines()
     rules = [at for at, line in enumerate(lines) if _RULE.fullmatch(line)]
@@ -174,7 +176,7 @@ def _markdown(path: Path, text: str) -> Rows:
     return cells(lines[rules[0] - 1]), [*enumerate(map(cells, body), rules[0] + 2)], ()
 
 
-def _json(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
+def _json(path: str, text: str) -> list[tuple[str, dict[str, Any]]]:
     """The places and entries of runs: objects, one a line or in a list, or by arm."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
     line = 0

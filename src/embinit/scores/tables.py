@@ -5,7 +5,6 @@ A row may also have a mean, a standard deviation and a count of runs.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import statistics
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.checks import called_steps, pairing, require_one_a_run
+from embinit.scores.checks import called_steps, pairing, require_one_a_run, rising
 from embinit.scores.names import by_numbers
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
@@ -39,16 +38,13 @@ NAMES = {
     "count": "n runs seeds nseeds nruns count",
     "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
     "result",
-    "no score": "time runtime walltime duration elapsed seconds latency error sd std stdev "
-    "stddev variance var stderr sem se",
     "error": "stderr sem se standarderror ci ci95",
+    # Columns whose name says that lower is better, and that are no score.
+    "time": "time runtime walltime duration elapsed seconds latency error",
     # Columns of tables that have a row for each of several numbers of a run.
     "kind": "metric metricname measure key split subset phase",
 }
 """What columns are called, without what lies before the last point or slash."""
-
-HELM = "name.name"
-"""What HELM calls the column of metrics' names, which tells no arms apart."""
 
 TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
 """What rows are called that sum up others."""
@@ -80,9 +76,8 @@ def read(
     rows = _rows(table, by, metric, seed, paired)
     _require_runs(rows)
     score = rows.score
-    notes = [f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"]
-    if not table.columns.keys() - {score, *rows.by}:
-        notes = []
+    guess = f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"
+    notes = [guess] if table.columns.keys() - {score, *rows.by} else []
     step = next(iter(called(rows.free, "step")), "")
     summary = [] if any(rows.seeds) else _summary(rows)
     named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
@@ -155,7 +150,7 @@ def _rows(
         by = metric = seed = None
 
     if not table.places:
-        raise InputError(f"{table.name} has no row; give one a run")
+        raise InputError(f"{table.name} has no row; give a line of names, and one for each run")
 
     def columns(names: str) -> list[str]:
         parts = map(str.strip, names.split(","))
@@ -244,13 +239,13 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
     named, longest = [], 0
     for (arm, seed, run), logged in _grouped(keys).items():
         at = [row for row in logged if texts[row]]  # else the step logged something else
-        starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
-        again = len({steps[at[i]] for i in starts}) > 1
-        if 1 < len(starts) < len(at) and (seed or run or again):
+        parts = rising(steps, at)
+        again = len({steps[part[0]] for part in parts}) > 1
+        if 1 < len(parts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
-            raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
-        for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
-            points, place = at[i:j], table.places[(at or logged)[i]]
+            raise InputError(f"{table.places[parts[1][0]]}: {step} starts again; {mend}")
+        for points in parts or [[]]:
+            place = table.places[(points or logged)[0]]
             odd = [values[row] for row in points if not math.isfinite(values[row])]
             why = next(filter(None, (failures[row] for row in logged)), "")
             if not why and (odd or not points):
@@ -307,7 +302,7 @@ def _metric(table: Table, metric: str | None) -> str:
     for name in table.columns:
         parts = {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
         score = lower_is_better(name) or called(parts, "score") or plain(name) == "mean"
-        known += [name] if score and not called(parts, "no score") else []
+        known += [name] if score and not called(parts, "time", "sd", "error") else []
     if not known and called(table.columns, "count"):
         known = called(table.columns, "sd")
     if len(known) == 1:
@@ -318,7 +313,8 @@ def _metric(table: Table, metric: str | None) -> str:
 
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
-    known = {score, HELM, *called(table.columns, "sd", "count")}
+    # HELM calls the column of metrics name.name.
+    known = {score, "name.name", *called(table.columns, "sd", "count")}
     columns = [name for name in table.columns if name not in known]
     settings, names = called(columns, "setting"), called(columns, "name")
     if columns and not settings + names:
