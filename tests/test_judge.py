@@ -264,7 +264,7 @@ def test_scores_may_have_any_size(factor):
 def test_a_path_names_an_arm_and_a_seed(tmp_path, folder, arm, seed):
     for name in (folder, "other"):
         trainer_log(tmp_path / "runs" / name, [1.0, 2.0])
-    found = folders.table_of_runs(tmp_path / "runs")
+    found = folders.table_of_runs(tmp_path / "runs", "eval_loss")
     read = tables.read(found, "arm", "eval_loss")
     (name,) = set(read.scores) - {"other"}
     assert (name, read.scores[name][0].seed) == (arm, seed)
@@ -301,7 +301,7 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         (lambda home: None, "has no trainer_state.json of Trainer"),
         (
             lambda home: trainer_log(home / "a", []),
-            "has no column 'eval_loss': it has arm, seed and uid",
+            "has no column 'eval_loss': it has step, arm, seed and uid",
         ),
         (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
         (
@@ -403,8 +403,9 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
         for arm, losses in curves(seed).items():
             folder = tmp_path / arm / f"s{seed}"
             folder.mkdir(parents=True)
-            rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
-            (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
+            logged = [seed, *[""] * 19]
+            rows = [f"{n},,{logged[n]},{loss}\n{n},1.0,,\n" for n, loss in enumerate(losses)]
+            (folder / "metrics.csv").write_text("step,std,log_seed,val_loss\n" + "".join(rows))
     status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
     assert status == Status.OK
     assert "seed by seed" in out

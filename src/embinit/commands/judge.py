@@ -105,7 +105,7 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
     if len(given) > 1 or not os.path.exists(path):
         table = rows.from_words(given, parsed.metric)
     else:
-        table = folders.table_of_runs(path) if path.is_dir() else rows.table_of(path)
+        table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
     # Noise is of one arm, so that base-0 and base-1 are runs of it though there is no other.
     last, fewest = (parsed.last, 2) if given is parsed.scores else (None, 1)
     options = (parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)

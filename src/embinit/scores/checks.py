@@ -97,7 +97,7 @@ def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[i
     return ""
 
 
-def rising(numbers: Sequence[float], rows: Iterable[int]) -> list[list[int]]:
+def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) -> list[list[int]]:
     """Rows in parts whose numbers rise: a row whose number doesn't begins the next one."""
     parts: list[list[int]] = []
     for row in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
 from embinit.scores.names import arm_and_seed, unnumbered
 from embinit.scores.rows import Table, listed, table_of, table_of_entries
+from embinit.scores.tables import metric_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
@@ -22,7 +24,7 @@ Entry = tuple[str, Mapping[str, Any]]
 """The place of what a run logged at once, and its numbers by name."""
 
 
-def table_of_runs(root: Path) -> Table:
+def table_of_runs(root: Path, metric: str | None) -> Table:
     """The table of the steps of a folder's runs; one of their arms without a log has no score."""
     logs, empty = _logs(root)
     if not logs:
@@ -35,10 +37,13 @@ def table_of_runs(root: Path) -> Table:
     for folder in sorted(named.keys() - others):
         arm, seed = named[folder]
         run = {"arm": arm or root.name or "runs", "seed": seed, "uid": str(folder)}
-        steps = _steps(logs.get(folder, [])) or [(str(folder), {})]
+        steps = _steps(logs.get(folder, [])) or [(str(folder), {"step": 0})]
         entries += [(place, {**logged, **run}) for place, logged in steps]
     notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
-    return table_of_entries(str(root), entries, notes)
+    table = table_of_entries(str(root), entries, notes)
+    # Other metrics may be called like columns of tables: a seed, a state, a deviation.
+    kept = ("arm", "seed", "uid", "step", metric_of(table, metric))
+    return table._replace(columns={name: table.columns[name] for name in kept})
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
@@ -73,14 +78,16 @@ def _checkpoint(folder: Path) -> float:
 def _steps(logs: Sequence[Path]) -> list[Entry]:
     """The steps of a run's logs in order, each with what was last logged there."""
     readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
-    steps: dict[float, Entry] = {}
+    steps: dict[str, Entry] = {}
     for log in logs:
         for place, entry in readers.get(log.name, _of_tensorboard)(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
-            [step], _, _ = cells([str(logged["step"])], [place], "step")
+            step = str(logged["step"])
             _, before = steps.get(step, (place, {}))
             steps[step] = place, {**before, **logged}
-    return [entry for _, entry in sorted(steps.items())]
+    numbers, _, _ = cells([*steps], [place for place, _ in steps.values()], "step")
+    in_order = sorted(zip(numbers, steps.values(), strict=True), key=operator.itemgetter(0))
+    return [entry for _, entry in in_order]
 
 
 def _of_trainer(log: Path) -> Iterator[Entry]:

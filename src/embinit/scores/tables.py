@@ -156,7 +156,7 @@ def _rows(
         parts = map(str.strip, names.split(","))
         return [one_of(table.name, name, table.columns) for name in parts]
 
-    score = _metric(table, metric)
+    score = metric_of(table, metric)
     arms = columns(by) if by else _arms(table, score)
     seeds = columns(seed) if seed else []
     if not seeds and paired:
@@ -231,14 +231,21 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
     Steps that start again are another run's. A run that ended early has crashed.
     """
     table, name = rows.table, rows.score
-    texts, failures = table.columns[name], rows.failures([""] * len(table.places))
-    steps, _, _ = cells(table.columns[step], table.places, step)
-    values, _, _ = cells(texts, table.places, name)
-    most = max((steps[row] for row, text in enumerate(texts) if text), default=0.0)
+    failures = rows.failures([""] * len(table.places))
+    # Other rows logged something else.
+    filled = [row for row, text in enumerate(table.columns[name]) if text]
+    places = [table.places[row] for row in filled]
+
+    def numbers(column: str) -> dict[int, float]:
+        texts = [table.columns[column][row] for row in filled]
+        return dict(zip(filled, cells(texts, places, column)[0], strict=True))
+
+    steps, values = numbers(step), numbers(name)
+    most = max(steps.values(), default=0.0)
     keys = zip(rows.arms, rows.seeds, table.texts(called(rows.free, "run")), strict=True)
     named, longest = [], 0
     for (arm, seed, run), logged in _grouped(keys).items():
-        at = [row for row in logged if texts[row]]  # else the step logged something else
+        at = [row for row in logged if row in values]
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
         if 1 < len(parts) < len(at) and (seed or run or again):
@@ -294,7 +301,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     return [(arm, run) for arm, runs in made.items() for run in runs]
 
 
-def _metric(table: Table, metric: str | None) -> str:
+def metric_of(table: Table, metric: str | None) -> str:
     """The column of the score: the one that was named, or the only one that can be it."""
     if metric is not None or VALUE in table.columns:
         return one_of(table.name, metric or VALUE, table.columns)
