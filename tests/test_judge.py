@@ -201,12 +201,12 @@ def test_a_metrics_name_says_which_way_is_better(metric, lower):
 BAD_WORDS = [
     (["base=1,2", "new=1,1e60"], "new, number 2: 1e60 can't be compared; give up to 1e+50"),
     (["base=1,2", "new=1,1e400"], "a run that crashed counts against its arm"),
-    (["base=1,2", "new=1,2", "--by", "config"], "has no column 'config': it has arm, value"),
+    (["base=1,2", "new=1,2", "--by", "config"], "has no column 'config': it has arm and value"),
     (["base=1,2", "new=1,x"], "new, number 2: value is 'x', which is no number"),
     (["base=1,2", "new=1,,2"], "new, number 2: value is ''"),
     ([], "give arms, as in base=3.28,3.27"),
     (["base=1,2", "new=0,2"], "new, number 1: its score is an exact 0, outside the range"),
-    (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm"),
+    (["base=1,2", "nothing.csv"], "'nothing.csv' is no arm"),
     (["base=1,2", "new=1,2", "--baseline", "bse"], "no arm 'bse': did you mean 'base'?"),
     (["base=1,2", "new=1,2", "--margin", "-1"], "a margin of -1 can't be used"),
 ]
@@ -299,7 +299,10 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
     ("make", "message"),
     [
         (lambda home: None, "has no trainer_state.json of Trainer"),
-        (lambda home: trainer_log(home / "a", []), "has no metric 'eval_loss': it has none"),
+        (
+            lambda home: trainer_log(home / "a", []),
+            "has no column 'eval_loss': it has step, arm, seed and uid",
+        ),
         (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
         (
             lambda home: (home / "metrics.csv").write_text("step,eval_loss\n1,x\n"),
@@ -336,7 +339,7 @@ def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_p
     assert ".cache" not in out
     (tmp_path / "figures").rmdir()
     (tmp_path / "new-6").mkdir()
-    assert "new-6: its error is 'no log'" in judged(capsys, *given)[1]
+    assert "new-6: it has no eval_loss" in judged(capsys, *given)[1]
     assert "1 crashed run of new left out" in judged(capsys, *given, "--crashed", "drop")[1]
     trainer_log(tmp_path / "new-7", [4.0, 1.0])
     (tmp_path / "new-6").rmdir()
@@ -400,8 +403,9 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
         for arm, losses in curves(seed).items():
             folder = tmp_path / arm / f"s{seed}"
             folder.mkdir(parents=True)
-            rows = [f"{step},,{loss}\n{step},1.0,\n" for step, loss in enumerate(losses)]
-            (folder / "metrics.csv").write_text("step,train_loss,val_loss\n" + "".join(rows))
+            logged = [seed, *[""] * 19]
+            rows = [f"{n},,{logged[n]},{loss}\n{n},1.0,,\n" for n, loss in enumerate(losses)]
+            (folder / "metrics.csv").write_text("step,std,log_seed,val_loss\n" + "".join(rows))
     status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
     assert status == Status.OK
     assert "seed by seed" in out

@@ -102,10 +102,8 @@ def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
     from embinit.scores import folders, rows, tables
 
     path = Path(given[0])
-    if not os.path.exists(path):
+    if len(given) > 1 or not os.path.exists(path):
         table = rows.from_words(given, parsed.metric)
-    elif len(given) > 1:
-        raise InputError(f"{path} and {given[1]}: give one file or folder, or arms alone")
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
     # Noise is of one arm, so that base-0 and base-1 are runs of it though there is no other.

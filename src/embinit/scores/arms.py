@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.rows import NUMBER
+from embinit.scores.rows import NUMBER, listed
 from embinit.stats.power import MOST_SEEDS
 
 CRASHED = re.compile(
@@ -52,14 +52,16 @@ class Arms:
     notes: tuple[str, ...] = ()
     of_noise: bool = False
 
-    def values(self, arm: str) -> tuple[float, ...]:
-        """An arm's numbers."""
-        return tuple(run.value for run in self.scores[arm])
-
     @functools.cached_property
     def by_seed(self) -> dict[str, dict[str, float]]:
         """Each arm's numbers by their seeds."""
         return {arm: {run.seed: run.value for run in runs} for arm, runs in self.scores.items()}
+
+    def values(self, arm: str, seeds: Sequence[str] = ()) -> tuple[float, ...]:
+        """An arm's numbers, or those of some seeds."""
+        if seeds:
+            return tuple(map(self.by_seed[arm].__getitem__, seeds))
+        return tuple(run.value for run in self.scores[arm])
 
     def pairs(self, arm: str, other: str) -> tuple[str, ...]:
         """The seeds that two arms have in common; none where a run has no seed, or one is."""
@@ -93,7 +95,7 @@ class Arms:
                     "(it gets the worst score), drop or keep"
                 )
             else:
-                places = "; ".join(run.place for run in lost[:3]) + (" …" if lost[3:] else "")
+                places = listed((run.place for run in lost), 3)
                 way = "left out" if crashed == "drop" else "got the worst score"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
                 replaced = [run._replace(value=worst) for run in lost if crashed == "worst"]
@@ -105,12 +107,10 @@ def arms_of(
     named: Iterable[tuple[str, Score]], metric: str = "", notes: Iterable[str] = ()
 ) -> Arms:
     """Groups scores by arm; InputError for a seed twice in an arm, or for too many runs."""
-    rows: dict[str, list[Score]] = defaultdict(list)
-    scores: dict[str, list[Score]] = {}
+    scores: dict[str, list[Score]] = defaultdict(list)
+    one_space = functools.cache(lambda name: " ".join(name.split()))
     for arm, run in named:
-        rows[arm].append(run)
-    for arm, runs in rows.items():
-        scores.setdefault(" ".join(arm.split()), []).extend(runs)
+        scores[one_space(arm)].append(run)
     for arm, runs in scores.items():
         seeds = [run.seed for run in runs if run.seed]
         if len({*seeds}) < len(seeds):
@@ -124,7 +124,7 @@ def arms_of(
         if len(runs) > MOST_SEEDS:
             mend = f"up to {MOST_SEEDS} are judged, one a run and not one a step"
             raise InputError(f"{runs[0].place}: {arm!r} has {len(runs):,} numbers; {mend}")
-    return Arms(scores, metric, tuple(notes))
+    return Arms(dict(scores), metric, tuple(notes))
 
 
 def cells(

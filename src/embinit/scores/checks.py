@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from embinit.scores.arms import Score
+from embinit.errors import InputError
+from embinit.scores.arms import Score
 
 OK = -3.5
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
@@ -25,18 +24,19 @@ LEAST_IN_ORDER = 4
 """An arm has so many numbers at least where their order is looked at."""
 
 
-def copies_and_steps(arms: Mapping[str, Sequence[Score]]) -> Iterator[str]:
-    """What says that numbers of arms are not one a run, and what to do about it."""
+def require_one_a_run(arms: Mapping[str, Sequence[Score]]) -> None:
+    """InputError where numbers of arms are copies, or seem to be steps."""
     seen: dict[tuple[float, ...], str] = {}
     without_seed = []
     for name, runs in arms.items():
         values, place = [run.value for run in runs if not run.crashed], runs[0].place
         half, ranked = len(values) // 2, sorted(values)
         if ranked[::2] == ranked[1::2] and _copied(values[:half], values[half:]):
-            yield f"{place}: {name!r} has each number twice or more; remove the copies"
+            raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
         other = seen.setdefault(tuple(ranked), name)
         if other != name and _copied(values, [run.value for run in arms[other]]):
-            yield f"{place}: {name!r} has the numbers of {other!r}; give the runs of two arms"
+            mend = "give the runs of two arms"
+            raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
         if len(values) >= LEAST_IN_ORDER and not any(run.seed for run in runs):
             without_seed.append(values)
     sorted_by_score = all(
@@ -46,7 +46,7 @@ def copies_and_steps(arms: Mapping[str, Sequence[Score]]) -> Iterator[str]:
     if alike < OK and not sorted_by_score:
         mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
         place = next(iter(arms.values()))[0].place
-        yield f"{place}: scores depend on their order, as those of steps do; {mend}"
+        raise InputError(f"{place}: scores depend on their order, as those of steps do; {mend}")
 
 
 def _copied(values: Sequence[float], others: Sequence[float]) -> bool:
@@ -82,24 +82,30 @@ def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[i
     just count rows are none.
     """
     long = [rows for rows in runs if len(rows) > 2]
-    for name, texts in columns.items():
-        if long and {b - a for a, b in itertools.pairwise(map(_number, texts))} == {1.0}:
+    for name, texts in columns.items() if long else ():
+        numbers = [*map(_number, texts)]
+        if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
             continue
-        rising: list[list[float]] = []
-        for rows in long:
-            rising.append([])
-            for number in (_number(texts[at]) for at in rows):
-                if rising[-1] and not number > rising[-1][-1]:
-                    rising.append([])
-                rising[-1].append(number)
-        if min(map(len, rising), default=0) < 3:
-            continue
-        gaps = [{b - a for a, b in itertools.pairwise(numbers)} for numbers in rising]
-        same = len(rising) > 1 and len({*rising[0]} & {*rising[1]}) > 2
-        even = all(len(of_one) == 1 for of_one in gaps) and min(map(len, rising)) > 3
-        if len(rising) > len(long) or ((same or even) and {1.0} != set().union(*gaps)):
+        parts = [[numbers[row] for row in part] for of in long for part in rising(numbers, of)]
+        fewest = min(map(len, parts))
+        gaps = [{b - a for a, b in itertools.pairwise(part)} for part in parts]
+        same = len(parts) > 1 and len({*parts[0]} & {*parts[1]}) > 2
+        even = fewest > 3 and all(len(of_one) == 1 for of_one in gaps)
+        again = len(parts) > len(long)
+        if fewest > 2 and (again or ((same or even) and {1.0} != set().union(*gaps))):
             return name
     return ""
+
+
+def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) -> list[list[int]]:
+    """Rows in parts whose numbers rise: a row whose number doesn't begins the next one."""
+    parts: list[list[int]] = []
+    for row in rows:
+        if parts and numbers[row] > numbers[parts[-1][-1]]:
+            parts[-1].append(row)
+        else:
+            parts.append([row])
+    return parts
 
 
 def pairing(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> list[str]:

@@ -5,62 +5,64 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
 from embinit.scores.names import arm_and_seed, unnumbered
-from embinit.scores.rows import Table, listed, one_of, table_of
+from embinit.scores.rows import Table, listed, table_of, table_of_entries
+from embinit.scores.tables import metric_of
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 
-Point = tuple[str, float, str, str]
-"""A metric's name, a step, the text of its value, and its place."""
+Entry = tuple[str, Mapping[str, Any]]
+"""The place of what a run logged at once, and its numbers by name."""
 
 
 def table_of_runs(root: Path, metric: str | None) -> Table:
-    """The table of the steps of a folder's runs; one without a log crashed, if it has an arm."""
+    """The table of the steps of a folder's runs; one of their arms without a log has no score."""
     logs, empty = _logs(root)
     if not logs:
         kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
         raise InputError(f"{root} has no {kinds}; name the folder above the runs")
     named = {run: arm_and_seed(run.relative_to(root).as_posix()) for run in [*logs, *empty]}
     arms = {unnumbered(named[run][0]) for run in logs}
-    rows = []
-    for folder, (arm, seed) in sorted(named.items()):
-        run = (arm or root.name or "runs", seed, str(folder))
-        points = sorted(_points(logs[folder], metric).items()) if folder in logs else []
-        rows += [(place, *run, repr(step), "", text) for step, (text, place) in points]
-        if not points and (folder in logs or unnumbered(arm) in arms):
-            rows.append((str(folder), *run, "0", "no log", ""))
-    others = [str(run) for run in empty if unnumbered(named[run][0]) not in arms]
-    notes = [f"no run, since there is no log: {listed(others, 3)}"] if others else []
-    places, *columns = zip(*rows, strict=True)
-    names = ("arm", "seed", "uid", "step", "error", metric or "")
-    return Table(str(root), dict(zip(names, columns, strict=True)), places, notes)
+    others = [run for run in empty if unnumbered(named[run][0]) not in arms]
+    entries: list[Entry] = []
+    for folder in sorted(named.keys() - others):
+        arm, seed = named[folder]
+        run = {"arm": arm or root.name or "runs", "seed": seed, "uid": str(folder)}
+        steps = _steps(logs.get(folder, [])) or [(str(folder), {"step": 0})]
+        entries += [(place, {**logged, **run}) for place, logged in steps]
+    notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
+    table = table_of_entries(str(root), entries, notes)
+    # Other metrics may be called like columns of tables: a seed, a state, a deviation.
+    kept = ("arm", "seed", "uid", "step", metric_of(table, metric))
+    return table._replace(columns={name: table.columns[name] for name in kept})
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
     """The logs of each run's folder, and the folders next to runs that have none."""
     inside = sorted(root.rglob("*"))
-    files = [place for place in inside if place.is_file() or place.is_fifo()]
     folders = [place for place in inside if place.is_dir() and place.name[0] != "."]
     for link in filter(Path.is_symlink, folders):
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
-    files.sort(key=lambda file: _checkpoint(file.parent))
     found: dict[Path, list[Path]] = {}
     for kind in (TRAINER, LIGHTNING, TENSORBOARD):
         taken = {*found}
-        for log in files:
+        of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
+        for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
             if run != root and kind == TRAINER and _checkpoint(run) < math.inf:
                 run = run.parent
-            if log.match(kind) and taken.isdisjoint(log.parents):
-                found.setdefault(run, []).append(log)
+            # Trainer's last state has all that those before have.
+            found[run] = [log] if kind == TRAINER else [*found.get(run, []), log]
     above = {parent for run in found for parent in (run, *run.parents)}
     near = {run.parent for run in found if run != root}
     next_to = [place for place in folders if place.parent in near and not place.is_symlink()]
@@ -73,37 +75,35 @@ def _checkpoint(folder: Path) -> float:
     return float(found[1]) if found else math.inf
 
 
-def _points(logs: Sequence[Path], metric: str | None) -> dict[float, tuple[str, str]]:
-    """The steps of a run's logs with the value that a metric last had there, and its place."""
-    points: dict[str, dict[float, tuple[str, str]]] = {}
+def _steps(logs: Sequence[Path]) -> list[Entry]:
+    """The steps of a run's logs in order, each with what was last logged there."""
     readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
-    # Trainer's last state has all that those before have.
-    for log in logs[-1:] if logs[0].name == TRAINER else logs:
-        for name, step, text, place in readers.get(log.name, _of_tensorboard)(log):
-            points.setdefault(name, {})[step] = text, place
-    if metric is None:
-        raise InputError(f"name --metric; {logs[0]} has {listed(sorted(points))}")
-    return points[one_of(str(logs[0]), "metric", metric, sorted(points))]
+    steps: dict[str, Entry] = {}
+    for log in logs:
+        for place, entry in readers.get(log.name, _of_tensorboard)(log):
+            logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
+            step = str(logged["step"])
+            _, before = steps.get(step, (place, {}))
+            steps[step] = place, {**before, **logged}
+    numbers, _, _ = cells([*steps], [place for place, _ in steps.values()], "step")
+    in_order = sorted(zip(numbers, steps.values(), strict=True), key=operator.itemgetter(0))
+    return [entry for _, entry in in_order]
 
 
-def _of_trainer(log: Path) -> Iterator[Point]:
+def _of_trainer(log: Path) -> Iterator[Entry]:
     with reading(log, "let Trainer write it again"):
         for entry in json.loads(regular(log).read_bytes())["log_history"]:
-            for name in entry.keys() - {"step", "epoch"}:
-                yield name, float(entry.get("step", 0)), json.dumps(entry[name]), str(log)
+            yield str(log), {name: json.dumps(value) for name, value in entry.items()}
 
 
-def _of_lightning(log: Path) -> Iterator[Point]:
+def _of_lightning(log: Path) -> Iterator[Entry]:
     """A row has the numbers of its own log call alone."""
-    _, columns, places, _ = table_of(log)
-    steps, _, _ = cells(columns.get("step", ["0"] * len(places)), places, "step")
-    for name in columns.keys() - {"step", "epoch"}:
-        for step, text, place in zip(steps, columns[name], places, strict=True):
-            if text:
-                yield name, step, text, place
+    table = table_of(log)
+    for place, *row in zip(table.places, *table.columns.values(), strict=True):
+        yield place, dict(zip(table.columns, row, strict=True))
 
 
-def _of_tensorboard(log: Path) -> Iterator[Point]:
+def _of_tensorboard(log: Path) -> Iterator[Entry]:
     """The scalars of an event file whose every record is whole and has its checksum."""
     try:
         from tensorboard.compat.proto.event_pb2 import Event
@@ -124,4 +124,4 @@ def _of_tensorboard(log: Path) -> Iterator[Point]:
                         array = make_ndarray(value.tensor)
                         number = array.item() if array.size == 1 else None
                     if type(number) in (int, float):
-                        yield value.tag, float(event.step), repr(number), str(log)
+                        yield str(log), {"step": event.step, value.tag: number}

@@ -148,10 +148,7 @@ def judge(
             judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
             continue
         pairs = arms.pairs(arm, base) if noise is None else ()
-        values, against = (
-            tuple(map(arms.by_seed[name].__getitem__, pairs)) if pairs else arms.values(name)
-            for name in (arm, base)
-        )
+        values, against = arms.values(arm, pairs), arms.values(base, pairs)
         small, large = sorted(map(max, (values, against))) if SHARE.search(arms.metric) else (0, 0)
         if 0 < small <= 1 < large > MOST_TIMES * small:
             both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
@@ -170,17 +167,13 @@ def judge(
 
 def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) -> Noise:
     """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
-    if not seeds:
-        earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
-        return Noise.of(
-            earlier | {name: arms.values(name) for name in arms.scores if name != NOISE}
-        )
-    values = {
-        name: [*map(of.__getitem__, seeds)]
-        for name, of in arms.by_seed.items()
-        if all(map(of.__contains__, seeds))
+    earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
+    known = {
+        name: arms.values(name, seeds)
+        for name in arms.scores
+        if name != NOISE and all(map(arms.by_seed[name].__contains__, seeds))
     }
-    return Noise.of(values, of_seeds=True)
+    return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
 def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
@@ -192,9 +185,9 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     of_noise = judged.baseline == NOISE
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
+    judged = replace(judged, more=following)
     if sd is None and len(values) + len(against) <= 2:
-        reason = "one number an arm shows nothing of the noise"
-        return replace(judged, more=following, reason=reason)
+        return replace(judged, reason="one number an arm shows nothing of the noise")
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
     if of_noise and sd is not None:
         pairing = Pairing.AGAINST_NOISE
@@ -211,13 +204,13 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     if constant or alike or math.isinf(low):
         what = f"scores of {' and '.join(constant)}" if constant else "differences"
         reason = f"the {what} don't vary: does the seed reach the training?"
-        return replace(judged, more=following, reason=reason)
+        return replace(judged, reason=reason)
     if n < looks[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
     if found.verdict is not Verdict.UNDECIDED:
         no_effect = max(-low, high) < plan.margin
         verdict = Verdict.NO_EFFECT if no_effect else found.verdict
-        return replace(judged, outcome=replace(found, verdict=verdict))
+        return replace(judged, outcome=replace(found, verdict=verdict), more=None)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
     if pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(against))

@@ -6,8 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from embinit.scores.arms import Score
-
 _NO_NAME = re.compile(
     r"\.|lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
 )
@@ -48,28 +46,24 @@ def unnumbered(name: str) -> str:
     return found[1] if found else name
 
 
-def by_numbers(named: Sequence[tuple[str, Score]], fewest: int) -> list[tuple[str, Score]]:
-    """Runs of arms whose names only number them, as base-1, base-2, new-1, new-2; else none.
+def by_numbers(names: Sequence[str], fewest: int) -> dict[str, tuple[str, str]]:
+    """The arm and the seed of names that only number runs, as base-1, base-2, new-1; else none.
 
-    There are the ``fewest`` arms at least. Each has one run without a seed. Numbers follow a word
-    such as seed or run; or they follow no setting, and count from 0 or 1 with at most one missing,
-    or are the same three or more.
+    There are the ``fewest`` arms at least. Numbers follow a word such as seed or run; or they
+    follow no setting, and count from 0 or 1 with at most one missing, or are the same three or
+    more.
     """
-    matches = [found for arm, _ in named if (found := _NUMBERED.fullmatch(arm))]
+    matches = [found for name in names if (found := _NUMBERED.fullmatch(name))]
     numbers: dict[str, set[int]] = defaultdict(set)
     for found in matches:
         numbers[found[1]].add(int(found[4]))
     sets = [*numbers.values()]
-    every_name = len(matches) == len(named) == sum(map(len, sets))
-    if len(sets) < fewest or not every_name or any(run.seed for _, run in named):
-        return []
-    seeds = all(found[2] for found in matches)
+    if len(sets) < fewest or not len(matches) == len(names) == sum(map(len, sets)):
+        return {}
     if not all(found[2] or found[3] for found in matches):
         counting = all(1 < len(of) >= max(of) - min(of) and min(of) < 2 for of in sets)
         same = all(of == sets[0] and len(of) > 2 for of in sets)
         if any(map(_SETTING.fullmatch, numbers)) or not (counting or same):
-            return []
-    return [
-        (found[1], run._replace(seed=found[4] if seeds else ""))
-        for found, (_, run) in zip(matches, named, strict=True)
-    ]
+            return {}
+    are_seeds = all(found[2] for found in matches)
+    return {found[0]: (found[1], found[4] if are_seeds else "") for found in matches}

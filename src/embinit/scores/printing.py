@@ -13,6 +13,7 @@ from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
 from embinit.scores.arms import USUAL, Arms
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
+from embinit.scores.rows import listed
 from embinit.stats.pooling import Noise
 from embinit.stats.power import MOST_SEEDS, smallest_effect
 from embinit.stats.statements import Verdict
@@ -50,7 +51,9 @@ def conclusion(judged: Sequence[Judged]) -> str:
         lists[f"run {count} more of"] = [name for name in more if more[name] == count]
     done = (arm for arm in judged if arm.more is None)
     lists["discard"] = [arm.arm for arm in done if arm.verdict is not Verdict.SUPPORTED]
-    what = "; ".join(f"{what} {_named(names)}" for what, names in lists.items() if names)
+    what = "; ".join(
+        f"{what} {listed(map(_cut, names), MOST_NAMES)}" for what, names in lists.items() if names
+    )
     if len(judged) > 1:
         return what
     return f"{judged[0].verdict}: {what}" + (f" ({judged[0].reason})" if judged[0].reason else "")
@@ -64,17 +67,10 @@ def remarks(
     if not named and base != NOISE and base.lower() not in USUAL:
         notes.append(f"compared with {base}, the first arm; --baseline names another")
     seeded = any(run.seed for runs in arms.scores.values() for run in runs)
-    if seeded and noise:
-        notes.append("seeds pair nothing where --noise gives the noise of one run")
-    elif seeded and not any(arm.paired for arm in judged):
-        notes.append("seeds pair nothing: every run needs one, and two arms two in common")
+    if seeded and not any(arm.paired for arm in judged):
+        where = "where a run has none, or two arms have under two in common"
+        notes.append(f"seeds pair nothing with --noise, or {where}")
     return notes
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} others" if names[MOST_NAMES:] else ""
-    cut = [_cut(name) for name in names[:MOST_NAMES]]
-    return (" and " if len(cut) == 2 else ", ").join(cut) + more
 
 
 def _cut(name: str) -> str:

@@ -50,31 +50,39 @@ class Table(NamedTuple):
 
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Names in a line, the first of many."""
-    first, rest = [*names][:most], [*names][most:]
-    return (", ".join(first) or "none") + (f" and {len(rest)} more" if rest else "")
+    *first, last = [*names] or ["none"]
+    if len(first) >= most:
+        first, last = first[:most], f"{len(first) + 1 - most} more"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
-def refuse(messages: Iterable[str]) -> None:
-    """InputError with the first of the messages on what can't be judged; none if there is none."""
-    for message in messages:
-        raise InputError(message)
+def table_of_entries(
+    name: str, entries: Sequence[tuple[str, Mapping[str, Any]]], notes: Sequence[str] = ()
+) -> Table:
+    """The table of places and what stands there by column; cells of other columns are empty."""
+    columns = dict.fromkeys(column for _, entry in entries for column in entry)
+    cells = {column: [_text(entry.get(column)) for _, entry in entries] for column in columns}
+    return Table(name, cells, [place for place, _ in entries], notes)
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def from_words(words: Sequence[str], metric: str | None) -> Table:
     """The table of ``base=3.2791,3.2776 new=3.2754,3.2756``; InputError for another form."""
-    rows = []
+    entries = []
     for word in words:
         arm, _, text = word.partition("=")
         if not arm or arm == word:
-            what = "neither an arm, as in new=3.27,3.28, nor a file or folder here"
-            raise InputError(f"{word[:60]!r} is {what}")
-        cells = enumerate(text.split(","), start=1)
-        rows += [(f"{arm}, number {n}", arm, cell.strip()) for n, cell in cells]
-    places, arms, values = zip(*rows, strict=True)
-    return Table("the command line", {"arm": arms, metric or VALUE: values}, places)
+            mend = "give arms, as in new=3.27,3.28, or one file or folder that is here"
+            raise InputError(f"{word[:60]!r} is no arm; {mend}")
+        for n, cell in enumerate(text.split(","), start=1):
+            entries.append((f"{arm}, number {n}", {"arm": arm, metric or VALUE: cell}))
+    return table_of_entries("the command line", entries)
 
 
-def one_of(place: str, what: str, name: str, known: Iterable[str]) -> str:
+def one_of(place: str, name: str, known: Iterable[str]) -> str:
     """The name itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss."""
 
     def plain(text: str) -> str:
@@ -84,11 +92,10 @@ def one_of(place: str, what: str, name: str, known: Iterable[str]) -> str:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
     alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
-    if len(alike) > 1:
-        raise InputError(f"{place}: {name!r} may be {' or '.join(alike)}; name one of them")
-    if not alike:
-        near = nearest(name, known)
-        raise InputError(f"{place} has no {what} {name!r}: {near}it has {listed(known)}")
+    if len(alike) != 1:
+        count = counted(len(alike), "column") if alike else "no column"
+        near, there = nearest(name, alike or known), listed(alike or known)
+        raise InputError(f"{place} has {count} {name!r}: {near}it has {there}")
     return alike[0]
 
 
@@ -100,25 +107,27 @@ def table_of(path: Path) -> Table:
         text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
         if "\0" in text:
             raise ValueError("it is no text")
-    start = text.lstrip()[:1] or "nothing"
-    form = _json if start in "[{" else _markdown if _RULE.search(text, 0, 100_000) else _csv
-    names, places, rows, notes = form(str(path), text)
-    names = [name.strip() for name in names]
-    refuse(
-        f"{path}: {times} columns are called {name!r}; rename all but one"
-        for name, times in Counter(filter(None, names)).items()
-        if times > 1
-    )
-    if not {len(names)}.issuperset(map(len, rows)):
-        at, row = next((at, row) for at, row in enumerate(rows) if len(row) != len(names))
-        counts = f"{len(row)} cells, and the line of names {len(names)}"
-        raise InputError(f"{places[at]} has {counts}; put quotes around a cell with a comma")
-    columns = [[*map(str.strip, column)] for column in zip(*rows, strict=True)] or [[]] * len(names)
-    return Table(str(path), dict(zip(names, columns, strict=True)), places, notes)
+    name = str(path)
+    if text.lstrip()[:1] in ("[", "{"):
+        return table_of_entries(name, _json(name, text))
+    is_markdown = _RULE.search(text, 0, 100_000)
+    names, rows, notes = (_markdown if is_markdown else _csv)(name, text)
+    columns = [column.strip() for column in names]
+    for column, times in Counter(filter(None, columns)).items():
+        if times > 1:
+            raise InputError(f"{name}: {times} columns are called {column!r}; rename all but one")
+    lines, cells = zip(*rows, strict=True) if rows else ((), ())
+    if not {len(columns)}.issuperset(map(len, cells)):
+        line, row = next((line, row) for line, row in rows if len(row) != len(columns))
+        counts = f"{len(row)} cells, and the line of names {len(columns)}"
+        raise InputError(f"{name}:{line} has {counts}; put quotes around a cell with a comma")
+    texts = [[*map(str.strip, column)] for column in zip(*cells, strict=True)] or [[]] * len(names)
+    places = [f"{name}:{line}" for line in lines]
+    return Table(name, dict(zip(columns, texts, strict=True)), places, notes)
 
 
-Rows = tuple[Sequence[str], Sequence[str], Sequence[Sequence[str]], Sequence[str]]
-"""The names of the columns, each row's place, its cells, and notes."""
+Rows = tuple[Sequence[str], Sequence[tuple[int, Sequence[str]]], Sequence[str]]
+"""The names of the columns, the line and the cells of each row, and notes."""
 
 
 def _csv(path: str, text: str) -> Rows:
@@ -129,40 +138,27 @@ def _csv(path: str, text: str) -> Rows:
     delimiter = max(signs, key=signs.__getitem__) if any(signs.values()) else " "
     found = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     with reading(path, MEND, lambda: f":{found.line_num}"):
-        rows = [*found]
-    ends: Iterable[int] = range(1, len(rows) + 1)
-    if found.line_num > len(rows):  # a cell has several lines
-        ends = itertools.accumulate(1 + sum(c.count("\n") for c in row) for row in rows)
-    comments = {
-        at: row
-        for at, row in enumerate(rows)
-        if row and row[0][:1] == "#" and not row[0][1:].isdigit()  # but a run may be called #1
-    }
-    for at in comments:
-        rows[at] = []
-    filled = [*map(any, rows)]
-    if True not in filled:
-        raise InputError(f"{path} is empty; a table has a line of names, and a line for each run")
-    head = filled.index(True)
-    names = rows[head]
-    after = [at for at in comments if at > head]
-    notes = [f"{counted(len(after), 'line')} with # skipped"] if after else []
+        lines = [(found.line_num, row) for row in found if any(row)]
+    # A run may be called #1, which is no comment.
+    comments = {n: row for n, row in lines if row[0][:1] == "#" and not row[0][1:].isdigit()}
+    rows = [line for line in lines if line[0] not in comments] if comments else lines
+    if not rows:
+        return [], [], []
+    (head, names), last = rows[0], rows[-1][0]
+    skipped = sum(n > head for n in comments)
+    notes = [f"{counted(skipped, 'line')} with # skipped"] if skipped else []
     # A line of names may begin with # too.
-    commented: Sequence[str] = next(
-        (row for at, row in reversed(comments.items()) if at < head), []
-    )
-    if len(commented) == len(names) and any(map(NUMBER.fullmatch, names)):
-        names = [commented[0].removeprefix("# "), *commented[1:]]
+    *_, above = [[], *(row for n, row in comments.items() if n < head)]
+    if len(above) == len(names) and any(map(NUMBER.fullmatch, names)):
+        names = [above[0].removeprefix("# "), *above[1:]]
     elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
             raise InputError(f"{path} has no line of names; give one, or one number a line")
-        if after and any(filled[after[0] :]):
+        if any(head < n < last for n in comments):
             mend = "take the line out, or give a table with columns arm and value"
             raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")
         names = [VALUE]
-    kept = [full and row != names for full, row in zip(filled, rows, strict=True)]
-    places = [f"{path}:{line}" for line in itertools.compress(ends, kept)]
-    return names, places, [*itertools.compress(rows, kept)], notes
+    return names, [line for line in rows if line[1] != names], notes
 
 
 def _markdown(path: str, text: str) -> Rows:
@@ -176,34 +172,26 @@ def _markdown(path: str, text: str) -> Rows:
         inside = line.strip().removeprefix("|").removesuffix("|")
         return [cell.replace("\\|", "|").strip(" \t*`") for cell in re.split(r"(?<!\\)\|", inside)]
 
-    body = [*itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])]
-    places = [f"{path}:{rules[0] + n}" for n in range(2, len(body) + 2)]
-    return cells(lines[rules[0] - 1]), places, [*map(cells, body)], ()
+    body = itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])
+    return cells(lines[rules[0] - 1]), [*enumerate(map(cells, body), rules[0] + 2)], ()
 
 
-def _json(path: str, text: str) -> Rows:
-    """Objects, one a line or in a list, or by arm; inner names are ``outer.inner``."""
+def _json(path: str, text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The places and entries of runs: objects, one a line or in a list, or by arm."""
     mend = "give a list of objects, one a run, or one object a line, in UTF-8"
-    runs: list[tuple[str, dict[str, Any]]] = []
     line = 0
     with reading(path, mend, lambda: f":{line}" if line else ""):
         try:
             found = _runs(json.loads(text, object_pairs_hook=_object))
-            runs = [(f"{path}, entry {n}", run) for n, run in enumerate(found, start=1)]
+            return [(f"{path}, entry {n}", run) for n, run in enumerate(found, start=1)]
         except json.JSONDecodeError as error:
             if error.msg != "Extra data":
                 raise
-            for line, document in enumerate(text.split("\n"), start=1):
-                document = document.strip() or "[]"
-                found = _runs(json.loads(document, object_pairs_hook=_object))
-                runs += [(f"{path}:{line}", run) for run in found]
-    names = list(dict.fromkeys(name for _, run in runs for name in run))
-
-    def shown(value: Any) -> str:
-        return value if isinstance(value, str) else "" if value is None else json.dumps(value)
-
-    cells = [[shown(run.get(name)) for name in names] for _, run in runs]
-    return names, [place for place, _ in runs], cells, ()
+        entries = []
+        for line, document in enumerate(text.split("\n"), start=1):
+            found = _runs(json.loads(document.strip() or "[]", object_pairs_hook=_object))
+            entries += [(f"{path}:{line}", run) for run in found]
+    return entries
 
 
 def _object(entries: Sequence[tuple[str, Any]]) -> dict[str, Any]:

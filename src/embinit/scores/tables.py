@@ -5,13 +5,11 @@ A row may also have a mean, a standard deviation and a count of runs.
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +17,9 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.checks import called_steps, copies_and_steps, pairing
+from embinit.scores.checks import called_steps, pairing, require_one_a_run, rising
 from embinit.scores.names import by_numbers
-from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of, refuse
+from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
 
 NAMES = {
@@ -40,9 +38,9 @@ NAMES = {
     "count": "n runs seeds nseeds nruns count",
     "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
     "result",
-    "no score": "time runtime walltime duration elapsed seconds latency error sd std stdev "
-    "stddev variance var stderr sem se",
     "error": "stderr sem se standarderror ci ci95",
+    # Columns whose name says that lower is better, and that are no score.
+    "time": "time runtime walltime duration elapsed seconds latency error",
     # Columns of tables that have a row for each of several numbers of a run.
     "kind": "metric metricname measure key split subset phase",
 }
@@ -76,11 +74,10 @@ def read(
     in numbers are runs of arms if there are the ``fewest`` arms or more.
     """
     rows = _rows(table, by, metric, seed, paired)
-    refuse(_no_runs(rows, guessed=not by))
+    _require_runs(rows)
     score = rows.score
-    notes = [f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"]
-    if not table.columns.keys() - {score, *rows.by}:
-        notes = []
+    guess = f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"
+    notes = [guess] if table.columns.keys() - {score, *rows.by} else []
     step = next(iter(called(rows.free, "step")), "")
     summary = [] if any(rows.seeds) else _summary(rows)
     named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
@@ -92,15 +89,18 @@ def read(
         notes += [] if seed else _require_no_steps(rows, paired)
         named = _scores(rows)
     alone = (fewest == 1 or not by) and len({*rows.arms}) == len(named)
-    if alone and (numbered := by_numbers(named, fewest)):
+    numbered = {} if not alone or any(rows.seeds) else by_numbers([arm for arm, _ in named], fewest)
+    if numbered:
         notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
-        named = numbered
+        runs = [(*numbered[arm], run) for arm, run in named]
+        named = [(arm, run._replace(seed=seed)) for arm, seed, run in runs]
     elif alone and len(named) > 2:
         notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
     if not paired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
     arms = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
-    refuse([] if summary else copies_and_steps(arms.scores))
+    if not summary:
+        require_one_a_run(arms.scores)
     return replace(arms, of_noise=bool(summary and called([score], "sd")))
 
 
@@ -149,19 +149,20 @@ def _rows(
     if list(table.columns) == [VALUE]:
         by = metric = seed = None
 
+    if not table.places:
+        raise InputError(f"{table.name} has no row; give a line of names, and one for each run")
+
     def columns(names: str) -> list[str]:
         parts = map(str.strip, names.split(","))
-        return [one_of(table.name, "column", name, table.columns) for name in parts]
+        return [one_of(table.name, name, table.columns) for name in parts]
 
-    score = _metric(table, metric)
+    score = metric_of(table, metric)
     arms = columns(by) if by else _arms(table, score)
     seeds = columns(seed) if seed else []
-    if not table.places:
-        raise InputError(f"{table.name} has no row; give one a run")
-    free = [name for name in table.columns if name not in (score, *arms, *seeds)]
     if not seeds and paired:
-        seeds = [name for name in free if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
-        free = [name for name in free if name not in seeds]
+        others = [name for name in table.columns if name not in (score, *arms)]
+        seeds = [name for name in others if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
+    free = [name for name in table.columns if name not in (score, *arms, *seeds)]
     pairs = table.texts(seeds)
     # 3 is pandas's 3.0; seeds that lack all parts are none.
     seed_of = {pair: re.sub(r"\.0(?=,|$)", "", pair.strip(", ")) for pair in {*pairs}}
@@ -169,24 +170,21 @@ def _rows(
     return _Rows(table, score, arms, free, names, [*map(seed_of.__getitem__, pairs)])
 
 
-def _no_runs(rows: _Rows, guessed: bool) -> Iterator[str]:
-    """What says that rows are no runs of arms, and what to do about it."""
+def _require_runs(rows: _Rows) -> None:
+    """InputError where rows are of several metrics, of no arm, or sum up others."""
     table, arms, seeds = rows.table, {*rows.arms}, {*rows.seeds}
-    if guessed and rows.by == ["name.name"]:
-        mend = "give a column that names the model, and the rows of one metric; or name it by --by"
-        yield f"{table.name} has the metrics of one model, as HELM writes them; {mend}"
     for name in called(rows.free, "kind"):
         if len(kinds := {*table.columns[name]}) > 1:
-            mend = f"keep the rows of one {name}, or name it by --by"
-            yield f"{table.name} has rows of {listed(sorted(kinds), 3)}; {mend}"
+            there = f"{table.name} has rows of {listed(sorted(kinds), 3)}"
+            raise InputError(f"{there}; keep the rows of one {name}, or name it by --by")
     for arm in arms:
         if not arm.strip(", "):
             place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
-            yield f"{place}: {by} is empty; write a name, such as none"
+            raise InputError(f"{place}: {by} is empty; write a name, such as none")
     for total in filter(lambda text: text.lower() in TOTALS, arms | seeds):
         if total in seeds or (len(arms) < len(rows.arms) and rows.arms.count(total) == 1):
             place = table.places[(rows.seeds if total in seeds else rows.arms).index(total)]
-            yield f"{place} is a row of {total}; take it out"
+            raise InputError(f"{place} is a row of {total}; take it out")
 
 
 def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
@@ -216,9 +214,7 @@ def _scores(rows: _Rows) -> list[tuple[str, Score]]:
     table = rows.table
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
     why = rows.failures(crashed)
-    # As Score(...), in a third of the time.
-    made = functools.partial(tuple.__new__, Score)
-    runs = map(made, zip(values, table.places, rows.seeds, why, trials, strict=True))
+    runs = map(Score._make, zip(values, table.places, rows.seeds, why, trials, strict=True))
     scores = [*zip(rows.arms, runs, strict=True)]
     if not {0.0, 1.0}.issuperset(values) or any(trials) or any(why):
         return scores
@@ -235,25 +231,32 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
     Steps that start again are another run's. A run that ended early has crashed.
     """
     table, name = rows.table, rows.score
-    texts, failures = table.columns[name], rows.failures([""] * len(table.places))
-    steps, _, _ = cells(table.columns[step], table.places, step)
-    values, _, _ = cells(texts, table.places, name)
-    most = max((steps[row] for row, text in enumerate(texts) if text), default=0.0)
+    failures = rows.failures([""] * len(table.places))
+    # Other rows logged something else.
+    filled = [row for row, text in enumerate(table.columns[name]) if text]
+    places = [table.places[row] for row in filled]
+
+    def numbers(column: str) -> dict[int, float]:
+        texts = [table.columns[column][row] for row in filled]
+        return dict(zip(filled, cells(texts, places, column)[0], strict=True))
+
+    steps, values = numbers(step), numbers(name)
+    most = max(steps.values(), default=0.0)
     keys = zip(rows.arms, rows.seeds, table.texts(called(rows.free, "run")), strict=True)
     named, longest = [], 0
     for (arm, seed, run), logged in _grouped(keys).items():
-        at = [row for row in logged if texts[row]]  # else the step logged something else
-        starts = [i for i, row in enumerate(at) if not i or not steps[row] > steps[at[i - 1]]]
-        again = len({steps[at[i]] for i in starts}) > 1
-        if 1 < len(starts) < len(at) and (seed or run or again):
+        at = [row for row in logged if row in values]
+        parts = rising(steps, at)
+        again = len({steps[part[0]] for part in parts}) > 1
+        if 1 < len(parts) < len(at) and (seed or run or again):
             mend = "name the column that numbers the runs by --seed"
-            raise InputError(f"{table.places[at[starts[1]]]}: {step} starts again; {mend}")
-        for i, j in itertools.pairwise([*(starts or [0]), len(at)]):
-            points, place = at[i:j], table.places[(at or logged)[i]]
+            raise InputError(f"{table.places[parts[1][0]]}: {step} starts again; {mend}")
+        for points in parts or [[]]:
+            place = table.places[(points or logged)[0]]
             odd = [values[row] for row in points if not math.isfinite(values[row])]
             why = next(filter(None, (failures[row] for row in logged)), "")
             if not why and (odd or not points):
-                why = f"{name} is {odd[0] if odd else 'nowhere'}"
+                why = f"{name} is {odd[0]}" if odd else f"it has no {name}"
             elif points and not 0 < last <= len(points):
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
@@ -276,14 +279,12 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     stem = MEAN.sub("", plain(score))
     named = [n for n in rows.free if plain(n) in [stem + sd for sd in NAMES["sd"].split()]]
     sd = alone or named or called(rows.free, "sd")
-    if not sd and count and (error := called(rows.free, "error")):
-        mend = "a standard error times the root of n is one"
-        raise InputError(f"{table.name} has {error[0]}; give sd, the standard deviation: {mend}")
-    if not sd or not (alone or count or stem != plain(score)):
+    spread = sd or (called(rows.free, "error") if count else [])
+    if not spread or not (alone or count or stem != plain(score)):
         return []
-    if not count:
-        missing = "add a column n, how many runs each has"
-        raise InputError(f"{table.name} has means and {sd[0]}; {missing}")
+    if not sd or not count:
+        mend = "give columns sd and n (sd is a standard error times the root of n)"
+        raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     made: dict[str, list[Score]] = {}
     of = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
     if plain(sd[0]).endswith(("variance", "var")):
@@ -300,15 +301,15 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     return [(arm, run) for arm, runs in made.items() for run in runs]
 
 
-def _metric(table: Table, metric: str | None) -> str:
+def metric_of(table: Table, metric: str | None) -> str:
     """The column of the score: the one that was named, or the only one that can be it."""
     if metric is not None or VALUE in table.columns:
-        return one_of(table.name, "column", metric or VALUE, table.columns)
+        return one_of(table.name, metric or VALUE, table.columns)
     known = []
     for name in table.columns:
         parts = {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
         score = lower_is_better(name) or called(parts, "score") or plain(name) == "mean"
-        known += [name] if score and not called(parts, "no score") else []
+        known += [name] if score and not called(parts, "time", "sd", "error") else []
     if not known and called(table.columns, "count"):
         known = called(table.columns, "sd")
     if len(known) == 1:
@@ -319,7 +320,8 @@ def _metric(table: Table, metric: str | None) -> str:
 
 def _arms(table: Table, score: str) -> list[str]:
     """The columns that tell arms apart, by their names; none of a table of one column."""
-    known = {score, *called(table.columns, "sd", "count")}
+    # HELM calls the column of metrics name.name.
+    known = {score, "name.name", *called(table.columns, "sd", "count")}
     columns = [name for name in table.columns if name not in known]
     settings, names = called(columns, "setting"), called(columns, "name")
     if columns and not settings + names:
