@@ -232,11 +232,12 @@ def test_processes_train_for_a_session(tmp_path, seeds_apart):
     """They are started when there is work, and are gone at the end."""
     runs = small_runs()
     session, engine = Session(Store(tmp_path), None, "cpu"), two_processes()
+    before = started_by(os.getpid())
     with session.trained_by(engine):
-        assert not started_by(os.getpid())
+        assert started_by(os.getpid()) == before
         session.ensure(runs)
-        assert len(started_by(os.getpid())) == 2
-    assert not started_by(os.getpid())
+        assert len(started_by(os.getpid())) == len(before) + 2
+    assert started_by(os.getpid()) == before
     assert (session.trained, session.troubles) == (len(runs), [])
 
 
