@@ -61,6 +61,10 @@ def helm(metric, mean):
 two = functools.partial(rows, "arm,loss", "{arm},{score}")
 seeded = functools.partial(rows, "arm,seed,loss", "{arm},{seed},{score}")
 RUNS = [(a, s, v) for a, side in (("base", HIGH), ("new", LOW)) for s, v in enumerate(side)]
+SLICES = "arm,slice,loss\n" + "".join(f"{a},{'cafebd'[s]},{v}\n" for a, s, v in RUNS)
+SEARCH = "number,{0}lr,{0}optimizer,loss\n" + "".join(
+    f"{s},0.{(7 * s + 3) % 11},{a},{v}\n" for a, s, v in RUNS
+)
 AGENT = (
     "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n"
     "a1\t1.2901\t40.1\tkeep\tbaseline\nb2\t1.2880\t40.1\tkeep\twider MLP\n"
@@ -131,7 +135,8 @@ CASES = [
     ("helm, one model", "stats.json", json.dumps([helm(m, v) for m, v in (("em", .1), ("f1", .9))]),
      [], REFUSED, "stats.json: name the columns of the arms by --by; there are name.name"),
     ("helm, two models", "stats.json", json.dumps(
-     [{"model": a} | helm("em", v) for a, v in (("base", .1), ("new", .9))]), [], KEEP, "keep new"),
+     [{"model": a} | helm("em", v) for a, v in (("base", .1), ("new", .9))]), ["--higher"], KEEP,
+     "keep new"),
     ("helm, two metrics of models", "stats.json", json.dumps(
      [{"model": a} | helm(m, .9) for a in ("base", "new") for m in ("em", "f1")]), [], REFUSED,
      "give one row an arm"),
@@ -296,6 +301,24 @@ CASES = [
     ("comments among runs", "r.csv", two(new=()) + "# now with wd, lr\n" + two(base=())[9:], [],
      KEEP, "1 line with # skipped"),
     ("a run that is commented out", "r.csv", two(end="#new,9.0\n"), [], KEEP, "2.005 (n=6)"),
+    # Cells of a design, trials of a search, and rows of two metrics are no runs of an arm.
+    ("a design", "r.csv", "arm,route,noise,f1\n" + "".join(
+        f"{a},{r},{n},{f}\n" for a, v in (("base", .2), ("new", .4))
+        for r, n, f in (("ab", "low", v), ("ab", "high", v + .03), ("ba", "low", v - .02),
+                        ("ba", "high", v + .01))), [], REFUSED, "--seed 'route,noise'"),
+    ("slices", "r.csv", SLICES, [], REFUSED,
+     "slice is the same in each arm; pair by it with --seed 'slice', or judge with --unpaired"),
+    ("slices, unpaired", "r.csv", SLICES, ["--unpaired"], KEEP, "keep new"),
+    ("a search", "r.csv", SEARCH.format(""), [], REFUSED, "rows of one arm differ in lr"),
+    ("optuna's names", "r.csv", SEARCH.format("params_"), [], REFUSED, "differ in params_lr"),
+    ("two metrics in a column", "r.csv", "arm,fold,result,auc,logloss\n" + "".join(
+        f"{a},{s},{v},{v if s > 3 else ''},{v if s < 4 else ''}\n" for a, s, v in RUNS),
+     ["--metric", "result", "--seed", "fold"], REFUSED, "auc in some rows and logloss in others"),
+    ("an unknown direction", "r.csv", rows("arm,seed,widgets", "{arm},{seed},{score}"),
+     ["--metric", "widgets"], REFUSED, "is a higher or a lower widgets better?"),
+    ("one arm with seeds", "r.csv", "seed,test_f1\n1,.92\n2,.93\n3,.91\n", [], AGAIN, "2 degrees"),
+    ("a baseline that failed", "r.csv", "arm,loss,status\nbase,,failed\nnew,2,ok\nnew,3,ok\n",
+     ["--crashed", "drop"], REFUSED, "a run that crashed, and base has no other; take"),
     ("runs called #1", "r.csv", rows("#,arm,loss", "#{seed},{arm},{score}"), [], KEEP, "keep new"),
     ("comments alone", "r.csv", "# arm,loss\n# base,3\n", [], REFUSED, "r.csv has no row"),
     ("arms under comments", "n.txt", "# base\n3.0\n3.1\n# new\n2.0\n2.1\n", [], REFUSED,

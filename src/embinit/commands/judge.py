@@ -63,7 +63,7 @@ def _without_collecting(parsed: argparse.Namespace) -> int:
 
 def _judge(parsed: argparse.Namespace) -> int:
     from embinit.runs.measures import lower_is_better
-    from embinit.scores import printing
+    from embinit.scores import printing, tables
     from embinit.scores.arms import Arms
     from embinit.scores.judging import Plan, judge, noise_of
     from embinit.stats.statements import Verdict
@@ -74,14 +74,16 @@ def _judge(parsed: argparse.Namespace) -> int:
         arms, earlier = None, arms
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
-    falls = lower_is_better(known.metric or (earlier or known).metric)
-    lower = falls if parsed.lower is None else parsed.lower
+    metric = known.metric or (earlier or known).metric
+    lower = lower_is_better(metric) if parsed.lower is None else parsed.lower
     plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most)
     earlier = earlier and earlier.settled(parsed.crashed, lower)
     if arms is None or (earlier is None and len(arms.scores) == 1):
         known = earlier or known.settled(parsed.crashed, lower)
         print(*printing.floor(noise_of(Arms({}), known), plan), *known.notes, sep="\n")
         return Status.RUN_AGAIN
+    if metric and parsed.lower is None and not (lower or tables.higher_is_better(metric)):
+        raise InputError(f"is a higher or a lower {metric} better? give --higher or --lower")
     arms = arms.settled(parsed.crashed, lower)
     judged = judge(arms, plan, parsed.baseline, earlier)
     notes = printing.remarks(judged, arms, earlier, parsed.baseline)

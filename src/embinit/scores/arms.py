@@ -89,7 +89,10 @@ class Arms:
             if len(lost) == len(runs) and arm.lower() not in (first, *USUAL):
                 notes.append(f"discard {arm}: {why}")
                 del kept[arm]
-            elif crashed not in ("worst", "drop") or not rest or len(lost) == len(runs):
+            elif len(lost) == len(runs):
+                mend = "take its rows out, so that another arm is the baseline"
+                raise InputError(f"{why}: a run that crashed, and {arm} has no other; {mend}")
+            elif crashed not in ("worst", "drop"):
                 raise InputError(
                     f"{why}: a run that crashed counts against its arm; judge with --crashed worst "
                     "(it gets the worst score), drop or keep"

@@ -35,7 +35,7 @@ def require_one_a_run(arms: Mapping[str, Sequence[Score]]) -> None:
             raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
         other = seen.setdefault(tuple(ranked), name)
         if other != name and _copied(values, [run.value for run in arms[other]]):
-            mend = "give the runs of two arms"
+            mend = "take the rows of one out"
             raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
         if len(values) >= LEAST_IN_ORDER and not any(run.seed for run in runs):
             without_seed.append(values)
@@ -109,13 +109,21 @@ def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) 
 
 
 def pairing(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> list[str]:
-    """The columns that have the same values in every arm, each of them once."""
-    found = []
+    """The columns that have the same values in every arm, and together number its rows."""
+    same = []
     for name, texts in columns.items():
-        first, *others = ([texts[at] for at in rows] for rows in runs)
-        if others and len({*first}) == len(first) > 1:
-            found += [name] if all(sorted(arm) == sorted(first) for arm in others) else []
-    return found
+        first, *others = (sorted(texts[at] for at in rows) for rows in runs)
+        if others and len({*first}) > 1 and all(arm == first for arm in others):
+            same.append(name)
+    cells = [{tuple(columns[name][at] for name in same) for at in rows} for rows in runs]
+    numbered = all(len(arm) == len(runs[0]) and arm == cells[0] for arm in cells)
+    return same if same and numbered else []
+
+
+def counts(texts: Sequence[str]) -> bool:
+    """Whether the numbers in cells are 0, 1, 2 and so on, or 1, 2, 3, as those of runs are."""
+    numbers = sorted({*map(_number, texts)})
+    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
 def _number(text: str) -> float:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.checks import called_steps, pairing, require_one_a_run, rising
+from embinit.scores.checks import called_steps, counts, pairing, require_one_a_run, rising
 from embinit.scores.names import by_numbers
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.stats.power import MOST_SEEDS
@@ -27,17 +27,21 @@ NAMES = {
     "setting": "arm config method model variant group condition setting algorithm optimizer",
     "name": "description experiment experimentname name run runname commit",
     "run": "run runid runname id name trial trialid uid rep replicate",
+    # Settings that a search tries; no arms by themselves, since logs of steps have some too.
+    "tried": "lr lrate learningrate wd wdecay weightdecay dropout batchsize bs momentum clip "
+    "gradclip temperature imgsize imagesize hidden hiddensize hiddendim nlayers",
     "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
     "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
     "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
+    "fold": "fold cvfold split repeat rep replicate trial run runid index idx",
     # Columns that say whether a run has a result: by a state, or by a text.
     "status": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc "
     "status state runstatus",
     "text": "error exception traceback failed",
     "sd": "sd std stdev stddev variance var",
     "count": "n runs seeds nseeds nruns count",
-    "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed metric "
-    "result",
+    "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed",
+    "any": "metric result mean",
     "error": "stderr sem se standarderror ci ci95",
     # Columns whose name says that lower is better, and that are no score.
     "time": "time runtime walltime duration elapsed seconds latency error",
@@ -104,9 +108,14 @@ def read(
     return replace(arms, of_noise=bool(summary and called([score], "sd")))
 
 
+def is_seed(name: str) -> bool:
+    """Whether a column pairs runs by its name."""
+    return bool(SEED.search(re.sub("[^a-z0-9]", "", name.lower())))
+
+
 def plain(name: str) -> str:
     """The last part of a column's name: ``randomseed`` of ``config.Random Seed``."""
-    return re.sub(r"[^a-z0-9]", "", re.split(r"[./]", name)[-1].lower())
+    return re.sub(r"[^a-z0-9]", "", re.split(r"[./]|^params_", name)[-1].lower())
 
 
 def called(columns: Iterable[str], *roles: str) -> list[str]:
@@ -161,7 +170,7 @@ def _rows(
     seeds = columns(seed) if seed else []
     if not seeds and paired:
         others = [name for name in table.columns if name not in (score, *arms)]
-        seeds = [name for name in others if SEED.search(re.sub("[^a-z0-9]", "", name.lower()))]
+        seeds = [*filter(is_seed, others)]
     free = [name for name in table.columns if name not in (score, *arms, *seeds)]
     pairs = table.texts(seeds)
     # 3 is pandas's 3.0; seeds that lack all parts are none.
@@ -177,6 +186,9 @@ def _require_runs(rows: _Rows) -> None:
         if len(kinds := {*table.columns[name]}) > 1:
             there = f"{table.name} has rows of {listed(sorted(kinds), 3)}"
             raise InputError(f"{there}; keep the rows of one {name}, or name it by --by")
+    if len(mixed := _mixed(rows)) > 1:
+        what = f"{rows.score} is {mixed[0]} in some rows and {mixed[1]} in others"
+        raise InputError(f"{table.name}: {what}; keep the rows of one, or judge that column")
     for arm in arms:
         if not arm.strip(", "):
             place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
@@ -196,9 +208,35 @@ def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
         mend = f"call it step, or pair by it with --seed {other!r}"
         what = f"{other} rises in each arm as steps of a run do"
         raise InputError(f"{rows.table.name}: {what}; {mend}")
+    tried = [name for name in called(rows.free, "tried") if _differs(others[name], rows.arms)]
+    if tried and paired:
+        what = f"rows of one arm differ in {listed(tried, 3)}"
+        mend = "name by --by what tells arms apart, or judge with --unpaired if they are alike"
+        raise InputError(f"{rows.table.name}: {what}; {mend}")
     same = pairing(others, runs) if paired and not any(rows.seeds) else []
+    if same and not called(same, "fold") and not any(counts(others[name]) for name in same):
+        what = f"{listed(same, 3)} {'is' if len(same) == 1 else 'are'} the same in each arm"
+        mend = "or judge with --unpaired if each row is a run of its own"
+        there = f"{rows.table.name}: {what}; pair by it with --seed {','.join(same)!r}"
+        raise InputError(f"{there}, {mend}")
     pairs = "has the same values in each arm, and pairs nothing without --seed"
     return [f"{listed(same, 3)} {pairs}"] if same else []
+
+
+def _differs(texts: Sequence[str], arms: Sequence[str]) -> bool:
+    """Whether rows of one arm have different texts."""
+    return len({*zip(arms, texts, strict=True)}) > len({*arms})
+
+
+def _mixed(rows: _Rows) -> list[str]:
+    """The other scores of which a score's column has some rows each."""
+    texts, found = rows.table.columns[rows.score], []
+    for name in rows.free:
+        if lower_is_better(name) or higher_is_better(name):
+            pairs = zip(texts, rows.table.columns[name], strict=True)
+            same = [one == other for one, other in pairs if one]
+            found += [name] if any(same) and not all(same) else []
+    return found
 
 
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
@@ -307,9 +345,8 @@ def metric_of(table: Table, metric: str | None) -> str:
         return one_of(table.name, metric or VALUE, table.columns)
     known = []
     for name in table.columns:
-        parts = {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
-        score = lower_is_better(name) or called(parts, "score") or plain(name) == "mean"
-        known += [name] if score and not called(parts, "time", "sd", "error") else []
+        score = lower_is_better(name) or higher_is_better(name) or called(_parts(name), "any")
+        known += [name] if score and not called(_parts(name), "time", "sd", "error") else []
     if not known and called(table.columns, "count"):
         known = called(table.columns, "sd")
     if len(known) == 1:
@@ -318,11 +355,20 @@ def metric_of(table: Table, metric: str | None) -> str:
     raise InputError(f"{table.name}: name the column that is judged by --metric; {there}")
 
 
+def higher_is_better(name: str) -> bool:
+    """Whether a score's name says that higher numbers are better."""
+    return bool(called(_parts(name), "score"))
+
+
+def _parts(name: str) -> set[str]:
+    return {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
+
+
 def _arms(table: Table, score: str) -> list[str]:
-    """The columns that tell arms apart, by their names; none of a table of one column."""
+    """The columns that tell arms apart, by their names; none where all of them number runs."""
     # HELM calls the column of metrics name.name.
     known = {score, "name.name", *called(table.columns, "sd", "count")}
-    columns = [name for name in table.columns if name not in known]
+    columns = [name for name in table.columns if name not in known and not is_seed(name)]
     settings, names = called(columns, "setting"), called(columns, "name")
     if columns and not settings + names:
         there = f"there are {listed(table.columns)}"
