@@ -343,7 +343,8 @@ def test_a_function_that_ends_its_process_costs_one_run(project):
 
 
 def test_trainers_end_with_their_process(project):
-    project.module("", "v = float(os.getpid())")
+    """And with them what a function has started."""
+    project.module("import subprocess", "v = float(subprocess.Popen(['sleep', '99']).pid)")
     code = f"""
 import sys, os
 sys.path.insert(0, {str(project.root)!r})

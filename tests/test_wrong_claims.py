@@ -223,6 +223,18 @@ def test_a_module_that_raises_is_one_error(judged, pytester, mistake, said):
     assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 9)
 
 
+def test_an_error_in_a_helper_keeps_what_pytest_reports_of_it(pytester, monkeypatch):
+    """The module's own line is not all of it."""
+    set_apart(monkeypatch, TRAININGS, empty=True)
+    monkeypatch.syspath_prepend(pytester.path)
+    pytester.makepyfile(helper_that_raises="1 / 0")
+    text = f"import helper_that_raises\n{CLAIMS}"
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
+    done = pytester.runpytest_inprocess("claims")
+    said = ["helper_that_raises.py:1: in <module>*", "claims/test_mine.py:1: ZeroDivisionError*"]
+    done.stdout.fnmatch_lines(said)
+
+
 def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pytester, monkeypatch):
     """So ``embinit list`` does not pass over its claims."""
     set_apart(monkeypatch, TRAININGS, empty=True)

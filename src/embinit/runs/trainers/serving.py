@@ -113,6 +113,7 @@ def serve(channel: int, parent: int, home: Home | None) -> None:
         while True:
             request = connection.recv()
             connection.send(answer(request, lambda share: connection.send(("share", share))))
+    os.kill(0, signal.SIGKILL)  # with it ends what functions have started
 
 
 def _answerer(home: Home | None) -> Callable[..., tuple[Any, ...]]:
