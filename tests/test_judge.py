@@ -66,6 +66,7 @@ def test_three_numbers_an_arm_decide_nothing_and_say_how_many_more_would(capsys)
         ((WORSE, BETTER, "--higher"), Status.NOT_OK, "REFUTED: discard new"),
         (("base=1,2", "new=2,3,4,5"), Status.RUN_AGAIN, "run 4 more of base"),
         (("base=1", "new=2"), Status.RUN_AGAIN, "one number an arm shows nothing of the noise"),
+        (("base=1", "a=2", "b=3", "c=4", "d=5", "e=6"), 8, "5 more of base, a, b, c, d and 1 more"),
         ((WORSE, BETTER, "--lower", "--trials", "1000"), Status.OK, "of 1000 that share 5 %"),
         (("base=1,1,1,1,1,1", "new=2,2,2,2,2,2"), Status.RUN_AGAIN, "don't vary"),
         (("base=1,1.1,.9,1,1.05,.95,1,1", "new=1,1.1,.9,1,1.05,.95,1,9"), 8, "run 4 more"),
@@ -398,14 +399,15 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
 
 
 def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
-    """A row has the numbers of its own log call alone."""
+    """A row has the numbers of its own log call alone; the last of a step's numbers counts."""
     for seed in range(6):
         for arm, losses in curves(seed).items():
             folder = tmp_path / arm / f"s{seed}"
             folder.mkdir(parents=True)
             logged = [seed, *[""] * 19]
             rows = [f"{n},,{logged[n]},{loss}\n{n},1.0,,\n" for n, loss in enumerate(losses)]
-            (folder / "metrics.csv").write_text("step,std,log_seed,val_loss\n" + "".join(rows))
+            again = "step,std,log_seed,val_loss\n19,,,nan\n"
+            (folder / "metrics.csv").write_text(again + "".join(rows))
     status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
     assert status == Status.OK
     assert "seed by seed" in out

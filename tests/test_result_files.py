@@ -190,6 +190,9 @@ CASES = [
     ("a run without a point", "h.csv", steps("arm,seed,step,loss,state",
      "{arm},{seed},{step},{score},ok", FAR) + "\nnew,9,0,,crashed\n", [], REFUSED,
      "h.csv:80: its state is 'crashed'"),
+    ("steps that start elsewhere", "h.csv", "arm,step,loss\n" + "".join(
+        f"{a},{at},{3 + at / 99}\n" for a in ("base", "new") for at in (0, 10, 20, 5, 15, 25)),
+     [], REFUSED, "h.csv:5: step starts again; name the column that numbers the runs by --seed"),
     # Seeds.
     ("no seed varies", "r.csv", two((3.0,) * 6, (2.0,) * 6), [], AGAIN,
      "don't vary: does the seed reach the training?"),
@@ -210,9 +213,10 @@ CASES = [
      "seeds pair nothing"),
     ("seeds of pandas", "r.csv", paired("arm,seed,loss").replace("new,", "new,0").replace(
      ",2.9", ".0,2.9"), [], AGAIN, ""),
+    ("an arm of other seeds", "r.csv", seeded(end="x,7,3.1\nx,8,3.2\n"), [], KEEP, "keep new"),
     # Two runs of many arms, and the noise that is pooled.
     ("two runs", "r.csv", "\n".join(["arm,loss", *(f"{a},{v}" for a, _, v in FEW)]), [], KEEP,
-     "keep new"),
+     "keep new; run 2 more of base, x0, x1, x2, x3 and 8 more"),
     ("two seeds", "r.csv", "\n".join(["arm,seed,loss", *(f"{a},{s},{v}" for a, s, v in FEW)]), [],
      KEEP, "of 14 other arms, 13 degrees of freedom"),
     ("differences that don't vary", "r.csv", "\n".join(
@@ -244,6 +248,9 @@ CASES = [
         ("arm,logged,loss", "{arm},{step},{score}", "logged rises in each arm as steps"),
         ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}", "file rises in each arm"),
         )),
+    ("steps of no name that start again", "h.csv", "arm,at,loss\n" + "".join(
+        f"{a},{at},{3 + at / 99}\n" for a, steps in (("base", (1, 5, 20, 2, 9, 31)),
+        ("new", (3, 7, 40, 4, 11, 55))) for at in steps), [], REFUSED, "at rises in each arm"),
     ("steps of no name", "h.csv", two(LOSSES, [v - 1 for v in LOSSES]), [], REFUSED,
      "h.csv:2: scores depend on their order"),
     ("one run's steps", "h.csv", steps("arm,at,loss", "{arm},{step},{score}", {"new": HIGH[:1]}),
@@ -259,6 +266,8 @@ CASES = [
      KEEP, "arms: optimizer"),
     ("two settings", "r.csv", rows("model,method,loss", "m{seed},{arm},{score}"), [], AGAIN,
      "m0, b"),
+    ("two columns of a name", "r.csv", rows("arm,a.loss,b.loss", "{arm},1,{score}"),
+     ["--metric", "loss"], REFUSED, "r.csv has 2 columns 'loss': it has a.loss and b.loss"),
     ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED,
      "there are loss and val_loss"),
     ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,

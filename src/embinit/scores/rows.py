@@ -93,8 +93,10 @@ def one_of(place: str, name: str, known: Iterable[str]) -> str:
     alike = [other for other in known if plain(other) == plain(name)]
     alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
     if len(alike) != 1:
-        count = counted(len(alike), "column") if alike else "no column"
-        near, there = nearest(name, alike or known), listed(alike or known)
+        count, near = (
+            (f"{len(alike)} columns", "") if alike else ("no column", nearest(name, known))
+        )
+        there = listed(alike or known)
         raise InputError(f"{place} has {count} {name!r}: {near}it has {there}")
     return alike[0]
 
