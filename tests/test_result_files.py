@@ -320,6 +320,10 @@ CASES = [
     ("slices, unpaired", "r.csv", SLICES, ["--unpaired"], KEEP, "keep new"),
     ("a search", "r.csv", SEARCH.format(""), [], REFUSED, "rows of one arm differ in lr"),
     ("optuna's names", "r.csv", SEARCH.format("params_"), [], REFUSED, "differ in params_lr"),
+    ("arms by a part of the settings", "r.csv", SEARCH.format("params_").replace("lr", "model"),
+     ["--by", "params_optimizer"], REFUSED, "rows of one arm differ in params_model"),
+    ("deviations", "r.csv", rows("arm,seed,auc_std", "{arm},{seed},{score}"),
+     ["--metric", "auc_std"], REFUSED, "is a higher or a lower auc_std better?"),
     ("two metrics in a column", "r.csv", "arm,fold,result,auc,logloss\n" + "".join(
         f"{a},{s},{v},{v if s > 3 else ''},{v if s < 4 else ''}\n" for a, s, v in RUNS),
      ["--metric", "result", "--seed", "fold"], REFUSED, "auc in some rows and logloss in others"),

@@ -29,7 +29,7 @@ NAMES = {
     "run": "run runid runname id name trial trialid uid rep replicate",
     # Settings that a search tries; no arms by themselves, since logs of steps have some too.
     "tried": "lr lrate learningrate wd wdecay weightdecay dropout batchsize bs momentum clip "
-    "gradclip temperature imgsize imagesize hidden hiddensize hiddendim nlayers",
+    "gradclip temperature imgsize imagesize hidden hiddensize hiddendim nlayers numlayers",
     "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
     "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
     "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
@@ -208,7 +208,9 @@ def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
         mend = f"call it step, or pair by it with --seed {other!r}"
         what = f"{other} rises in each arm as steps of a run do"
         raise InputError(f"{rows.table.name}: {what}; {mend}")
-    tried = [name for name in called(rows.free, "tried") if _differs(others[name], rows.arms)]
+    tried = [
+        name for name in called(rows.free, "setting", "tried") if _differs(others[name], rows.arms)
+    ]
     if tried and paired:
         what = f"rows of one arm differ in {listed(tried, 3)}"
         mend = "name by --by what tells arms apart, or judge with --unpaired if they are alike"
@@ -357,7 +359,7 @@ def metric_of(table: Table, metric: str | None) -> str:
 
 def higher_is_better(name: str) -> bool:
     """Whether a score's name says that higher numbers are better."""
-    return bool(called(_parts(name), "score"))
+    return bool(called(_parts(name), "score")) and not called(_parts(name), "sd", "error")
 
 
 def _parts(name: str) -> set[str]:
