@@ -175,7 +175,7 @@ test_stated.__test__ = False
 
 
 class Stored:
-    """A session whose runs are all there."""
+    """A session whose runs are there once they were asked for."""
 
     def __init__(self):
         self.asked = []
@@ -188,6 +188,9 @@ class Stored:
 
     def made_twice(self, runs):
         return []
+
+    def is_missing(self, run):
+        return run not in self.asked
 
     def ensure(self, runs):
         self.asked.extend(runs)
