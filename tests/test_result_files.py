@@ -327,6 +327,9 @@ CASES = [
     ("two metrics in a column", "r.csv", "arm,fold,result,auc,logloss\n" + "".join(
         f"{a},{s},{v},{v if s > 3 else ''},{v if s < 4 else ''}\n" for a, s, v in RUNS),
      ["--metric", "result", "--seed", "fold"], REFUSED, "auc in some rows and logloss in others"),
+    ("scores that are equal now and then", "r.csv", "arm,seed,acc,f1,auc\n" + "".join(
+        f"{a},{s},{v},{v if s > 3 else 2},{v if s < 2 else 2}\n" for a, s, v in RUNS),
+     ["--metric", "acc"], DISCARD, "discard new"),
     ("an unknown direction", "r.csv", rows("arm,seed,widgets", "{arm},{seed},{score}"),
      ["--metric", "widgets"], REFUSED, "is a higher or a lower widgets better?"),
     ("one arm with seeds", "r.csv", "seed,test_f1\n1,.92\n2,.93\n3,.91\n", [], AGAIN, "2 degrees"),

@@ -125,8 +125,8 @@ class Store:
                 with contextlib.suppress(OSError):  # another process moved it, or it is overwritten
                     self.path(key).replace(aside)
                 mend = f"it was moved to {aside.name} and the run will be trained again"
-            told = DamagedWarning(f"{error}; {mend}")
-            warnings.showwarning(told, DamagedWarning, str(self.path(key)), 1)
+            warning = DamagedWarning(f"{error}; {mend}")
+            warnings.showwarning(warning, DamagedWarning, str(self.path(key)), 1)
         return None
 
     def read(self, key: str, run: RunSpec | None = None) -> RunResult:

@@ -33,7 +33,7 @@ NAMES = {
     "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
     "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
     "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
-    "fold": "fold cvfold split repeat rep replicate trial run runid index idx",
+    "fold": "fold cvfold repeat index idx",
     # Columns that say whether a run has a result: by a state, or by a text.
     "status": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc "
     "status state runstatus",
@@ -186,7 +186,7 @@ def _require_runs(rows: _Rows) -> None:
         if len(kinds := {*table.columns[name]}) > 1:
             there = f"{table.name} has rows of {listed(sorted(kinds), 3)}"
             raise InputError(f"{there}; keep the rows of one {name}, or name it by --by")
-    if len(mixed := _mixed(rows)) > 1:
+    if mixed := _mixed(rows):
         what = f"{rows.score} is {mixed[0]} in some rows and {mixed[1]} in others"
         raise InputError(f"{table.name}: {what}; keep the rows of one, or judge that column")
     for arm in arms:
@@ -231,14 +231,15 @@ def _differs(texts: Sequence[str], arms: Sequence[str]) -> bool:
 
 
 def _mixed(rows: _Rows) -> list[str]:
-    """The other scores of which a score's column has some rows each."""
-    texts, found = rows.table.columns[rows.score], []
+    """The other scores of which a score's column has some rows each, and so all of its rows."""
+    texts, found = rows.table.columns[rows.score], {}
     for name in rows.free:
         if lower_is_better(name) or higher_is_better(name):
             pairs = zip(texts, rows.table.columns[name], strict=True)
             same = [one == other for one, other in pairs if one]
-            found += [name] if any(same) and not all(same) else []
-    return found
+            if any(same) and not all(same):
+                found[name] = same
+    return [*found] if found and all(map(any, zip(*found.values(), strict=True))) else []
 
 
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:

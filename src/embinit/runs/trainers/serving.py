@@ -137,8 +137,8 @@ class Calls:
     def __call__(self, request: Any, progress: Callable[[float], None]) -> tuple[Any, ...]:
         """What comes of a call: done or failed."""
         name, qualname, arguments, seed, device, taken = request
-        told, process, tracer = Told(progress), os.getpid(), self._tracer
-        passed = {"seed": seed, "tell": told, "device": device}
+        tell, process, tracer = Told(progress), os.getpid(), self._tracer
+        passed = {"seed": seed, "tell": tell, "device": device}
         kept = os.getcwd(), dict(os.environ), list(sys.path), (sys.stdin, sys.stdout, sys.stderr)
         progress(0.0)  # from here on its time is limited
         tracer.active, failed = True, None
@@ -159,7 +159,7 @@ class Calls:
             failed = f"{os.path.basename(file)} was changed while the session ran: run again", ""
         if failed is not None:
             return "failed", *failed
-        return "done", Answer(made, told.curves, tracer.inputs())
+        return "done", Answer(made, tell.curves, tracer.inputs())
 
 
 def _put_back(kept: Any, tracer: Tracer) -> None:
