@@ -74,7 +74,7 @@ def add_judge(commands: Any) -> None:
 
 def _without_collecting(parsed: argparse.Namespace) -> int:
     """A large table's rows are millions of tuples without cycles, on which most time would go."""
-    from embinit.scores.asking import Ask, columns_of
+    from embinit.scores.asking import SHAPE, Ask, columns_of
 
     gc.disable()
     try:
@@ -83,8 +83,11 @@ def _without_collecting(parsed: argparse.Namespace) -> int:
         return status
     except Ask as question:
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
-        if commands := [*itertools.islice(_answers(parsed, question), MOST_CHOICES)]:
+        commands = [*itertools.islice(_answers(parsed, question), MOST_CHOICES)]
+        if commands:
             lines += ["choose one:", *(f"  {_command(choice)}" for choice in commands)]
+        else:
+            lines += ["nothing there can be judged as it stands; " + SHAPE]
         print(printable("\n".join(lines)), file=sys.stderr)
         return Status.UNUSABLE
     finally:
@@ -165,8 +168,9 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         lines = printing.floor(noise_of(Arms({}), known), plan)
         return Status.RUN_AGAIN, [*lines, *known.notes]
     base = baseline_of(arms, parsed.baseline, earlier, in_words)
+    others = arms.scores.keys() - {base}
     arms = arms.settled(parsed.crashed, worst, base)
-    if not {*arms.scores} - {base}:
+    if others and not others & arms.scores.keys():
         return Status.NOT_OK, [*arms.notes]
     if not parsed.one_unit:
         require_one_unit(arms, earlier)

@@ -21,7 +21,10 @@ Choice = Mapping[str, Any]
 
 
 class Ask(InputError):
-    """Input that can be read in several ways: each choice answers, the likeliest first."""
+    """Input that can be read in several ways: each choice answers, the likeliest first.
+
+    Without choices it has none of the shapes that are read.
+    """
 
     def __init__(self, text: str, choices: Sequence[Choice], table: Table | None = None) -> None:
         super().__init__(text)

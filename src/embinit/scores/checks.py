@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -10,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from embinit.errors import InputError
-from embinit.scores.arms import Arms, Score
+from embinit.scores.arms import Arms, Score, number_in
 from embinit.scores.asking import Ask
 from embinit.scores.rows import Table
 
@@ -21,26 +22,45 @@ so many numbers at least where their order is looked at."""
 MOST_ITEMS = 5000
 """Scores may be shares of so many items, as 0.8333 of 6: few numbers, though of many digits."""
 
+BY_CHANCE = 1e-4
+"""Rows are copies that would be alike less often by chance."""
+
 MOST_TIMES = 30
 """Positive scores of one unit that differ so many times are rare."""
 
 
 def require_no_copies(table: Table, values: Sequence[float]) -> None:
-    """InputError where rows are equal in all columns, and their scores in more than chance has."""
-    rows: dict[tuple[str, ...], int] = {}
-    for at, row in enumerate(zip(*table.columns.values(), strict=True)):
-        if (before := rows.setdefault(row, at)) != at and math.isfinite(values[at]):
-            fine = [value for value in values if math.isfinite(value)]
-            size = (max(fine) - min(fine)) / _unit(fine)
-            if len(fine) ** 2 / 2 < 1e-4 * size:
-                text = f"{table.places[at]} has all that {table.places[before]} has"
-                raise InputError(f"{text}, to the last digit; take the copy out")
+    """InputError where rows are equal in all columns, and their scores in more than chance has.
+
+    So are rows that repeat those before them, one by one.
+    """
+    rows = [*zip(*table.columns.values(), strict=True)]
+    first: dict[tuple[str, ...], int] = {}
+    twice = [(at, first[row]) for at, row in enumerate(rows) if first.setdefault(row, at) != at]
+    fine = [value for value in values if math.isfinite(value)]
+    if twice and math.isfinite(values[twice[0][0]]):
+        alike = len(fine) ** 2 / 2 / max(1.0, (max(fine) - min(fine)) / _unit(fine))
+        if alike < 1 and alike ** len(twice) < BY_CHANCE:
+            again, before = (table.places[at] for at in twice[0])
+            text = f"{again} has all that {before} has, to the last digit"
+            raise InputError(f"{text}; take the copy out")
+    arms: dict[tuple[str, ...], list[int]] = {}
+    for at, row in enumerate(rows):
+        arms.setdefault(tuple(cell for cell in row if not number_in(cell)), []).append(at)
+    for of in arms.values():
+        half = [rows[at] for at in of[: len(of) // 2]]
+        alike = sum(half.count(row) for row in half) / len(half) ** 2 if half else 1.0
+        if half == [rows[at] for at in of[len(half) :]] and alike ** len(half) < BY_CHANCE:
+            again = f"{table.places[of[len(half)]]}: the rows of {table.places[of[0]]} on are there"
+            raise InputError(f"{again} again, in order; take the copies out")
 
 
 def _unit(values: Sequence[float]) -> float:
     """The smallest difference that numbers can have, as they are written."""
     digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
     unit = 10.0 ** min(map(int, digits))
+    if min(values) < 0 or max(values) > 1:
+        return unit
     shares = [Fraction(value).limit_denominator(MOST_ITEMS) for value in values]
     if all(abs(share - v) <= max(unit, 1e-15) for share, v in zip(shares, values, strict=True)):
         return max(unit, 1.0 / max(share.denominator for share in shares))
@@ -80,6 +100,21 @@ def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) 
         else:
             parts.append([row])
     return parts
+
+
+def rises(numbers: Sequence[float], arms: Sequence[str]) -> bool:
+    """Whether a column's numbers rise over three rows of each arm or more, as those of steps do.
+
+    Numbers that just count the table's rows don't.
+    """
+    if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
+        return False
+    of: dict[str, list[int]] = {}
+    for at, arm in enumerate(arms):
+        of.setdefault(arm, []).append(at)
+    gaps = {b - a for rows in of.values() for a, b in itertools.pairwise(numbers[r] for r in rows)}
+    long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of.values())
+    return long and (gaps != {1.0} or len({*numbers}) < len(numbers))
 
 
 def same_in_each(texts: Sequence[str], arms: Sequence[str]) -> bool:

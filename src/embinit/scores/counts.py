@@ -103,6 +103,8 @@ def _matched(
 
 def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Look, ...], float]:
     """The analyses from n trials on, and their level."""
+    if plan.of == "items":
+        return (), share
     if plan.most is not None:
         return (Look(plan.most, share),), share
     level = schedule(TIMES[0], TIMES[-1], share)[0].share * share
@@ -121,7 +123,7 @@ def _judged(
 ) -> Judged:
     """The verdict of an exact test; items decide nothing about runs."""
     low, high = tested.interval
-    level, n, verdict = looks[0].share, tested.n, Verdict.UNDECIDED
+    level, n, verdict = (1 - tested.level) / 2, tested.n, Verdict.UNDECIDED
     worse, better = (high, -low) if plan.lower else (-low, high)
     if plan.no_worse is not None:
         if worse <= plan.no_worse:

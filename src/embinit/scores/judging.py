@@ -37,6 +37,9 @@ alone: it keeps nothing, so that it makes no error of the kind that alpha is abo
 NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
 
+SAME = "the scores are the same, run by run"
+VARY = "don't vary: does the seed reach the training?"
+
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
 
@@ -265,8 +268,8 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     low, high = found.interval
     if len(values) > 1 and values == against:
         verdict = Verdict.UNDECIDED if plan.no_worse is None else Verdict.SUPPORTED
-        reason = "the scores are the same, run by run: it changes nothing, or isn't used"
-        return replace(judged, outcome=replace(found, verdict=verdict), more=None, reason=reason)
+        found = replace(found, verdict=verdict, interval=(0.0, 0.0), exact=True)
+        return replace(judged, outcome=found, more=None, reason=SAME)
     arms = {judged.arm: values, judged.baseline: against}
     constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
     constant = [] if judged.printed and len({*values} | {*against}) > 2 else constant
@@ -276,8 +279,7 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
     )
     if constant or alike or math.isinf(low):
         what = f"scores of {' and '.join(constant)}" if constant else "differences"
-        reason = f"the {what} don't vary: does the seed reach the training?"
-        return replace(judged, reason=reason)
+        return replace(judged, reason=f"the {what} {VARY}")
     early = n < looks[0].seeds or (sd is None and n < FEWEST)
     if early:
         found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)

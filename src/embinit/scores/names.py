@@ -24,10 +24,10 @@ ROLES = {
     "run": "run runid trial trialid checkpoint ckpt uid id jobid",
     "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
     "trainingiteration update samples frames tokens",
-    "sd": "sd std stdev stddev standarddeviation variance var",
+    "sd": "sd std stdev stddev variance var",
     "count": "n nruns runs nseeds seeds count",
     "error": "sem se stderr standarderror ci ci95",
-    "of rows": "metric metricname measure split subset phase",
+    "of rows": "metric metricname measure split subset phase task",
 }
 """What columns of each role are called, without what lies before the last point or slash."""
 
@@ -59,6 +59,11 @@ def called(names: Iterable[str], role: str) -> list[str]:
     """The names that are called like a role, in the order of ``ROLES``."""
     first = {plain(name): name for name in [*names][::-1]}
     return [first[word] for word in ROLES[role].split() if word in first]
+
+
+def is_spread(name: str) -> bool:
+    """Whether a column has standard deviations by the last word of its name."""
+    return re.split(r"[\W_]", name.lower())[-1] in ROLES["sd"].split()
 
 
 def is_seed(name: str) -> bool:

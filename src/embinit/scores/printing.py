@@ -12,7 +12,7 @@ from dataclasses import asdict
 from embinit.errors import InputError, counted, printable
 from embinit.report.numbers import number, plain, short
 from embinit.scores.arms import Arms
-from embinit.scores.judging import NOISE, Judged, Plan, level_of
+from embinit.scores.judging import NOISE, SAME, Judged, Plan, level_of
 from embinit.scores.names import baselines
 from embinit.scores.rows import listed
 from embinit.stats.pooling import Noise
@@ -84,41 +84,43 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
 
 def _alone(arm: Judged, plan: Plan) -> str:
     """The verdict on the only arm."""
-    name, gate, verdict = _cut(arm.arm), plan.no_worse is not None, arm.verdict
-    base = arm.baseline or "the noise's runs"
-    by = f"{'higher' if arm.difference > 0 else 'lower'} by {_difference(arm)}"
+    name, verdict, base = _cut(arm.arm), arm.verdict, arm.baseline or "the noise's runs"
     why = f" ({arm.reason})" if arm.reason else ""
-    if gate and verdict is not Verdict.UNDECIDED:
+    by = SAME if arm.reason == SAME else _by(arm) + why
+    if plan.no_worse is not None and verdict is not Verdict.UNDECIDED:
         worse = "worse" if verdict is Verdict.REFUTED else "not worse"
-        return f"{name} is {worse} than {base} by more than {plain(plan.no_worse)}: {by}{why}"
-    if verdict is Verdict.SUPPORTED:
-        return f"keep {name}: {by}{why}"
+        return f"{name} is {worse} than {base} by more than {plain(plan.no_worse)}: {by}"
     if verdict is Verdict.NO_EFFECT:
         return f"discard {name}: no effect, {by}, within {plain(plan.margin)}"
-    if verdict is Verdict.REFUTED:
-        return f"discard {name}: {by}{why}"
+    if verdict is not Verdict.UNDECIDED:
+        return f"{'keep' if verdict is Verdict.SUPPORTED else 'discard'} {name}: {by}"
+    if plan.of == "items":
+        return f"undecided, {_by(arm)}: {arm.reason}"
     needed = None if arm.outcome is None else arm.outcome.seeds_needed
-    n = min(len(arm.values), MOST_SEEDS if arm.baseline == NOISE else len(arm.of_baseline))
-    more = f"about {needed - n}" if needed else "over 1000"
+    n = len(arm.values) if arm.baseline == NOISE else min(len(arm.values), len(arm.of_baseline))
     if arm.more is None:
-        if "same" in arm.reason or "vary" in arm.reason:
-            return f"discard {name}: {arm.reason}"
-        toward = (arm.difference < 0) == plan.lower
-        runs = f"; {more} more runs would be needed" if toward else f", but {by}"
-        return f"discard {name}: not shown to be better{runs}"
+        runs = f"about {needed - n} more runs" if needed else f"over {MOST_SEEDS} runs"
+        toward = (arm.difference < 0) == plan.lower and arm.difference
+        return f"discard {name}: not shown to be better, {by}" + (
+            f"; {runs} would be needed" if toward and arm.reason != SAME else ""
+        )
     each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
     text = f"undecided: {arm.more} more of {each} to the next analysis"
-    if plan.of == "items":
-        return f"undecided, {by}: {arm.reason}"
-    if arm.outcome is not None and needed:
-        text += f"; {more} for a decision if the difference is as large as measured"
+    large = "if the difference is as large as measured"
+    if needed and needed - n > arm.more:
+        text += f"; about {needed - n} for a decision {large}"
+    elif needed:
+        text += f", which may decide {large}"
     return text + why
 
 
-def _difference(arm: Judged) -> str:
-    """The size of a difference, with two digits."""
+def _by(arm: Judged) -> str:
+    """The difference in words."""
     size = abs(arm.difference)
-    return number(size, max(0, 1 - math.floor(math.log10(size)))) if size else "0"
+    if not size:
+        return "equal on average"
+    text = number(size, max(0, 1 - math.floor(math.log10(size))))
+    return f"{'higher' if arm.difference > 0 else 'lower'} by {text}"
 
 
 def remarks(
@@ -188,10 +190,10 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     places = min(12, max(0, 2 - math.floor(math.log10(middle)))) if middle else 2
 
     def score(values: Sequence[float]) -> list[str]:
-        sd = statistics.stdev(values) if len(values) > 1 else math.nan
+        sd = statistics.stdev(values) if len(values) > 1 and not exact else math.nan
         return [number(statistics.fmean(values), places), short(sd)]
 
-    several = len(judged) > 1
+    several, exact = len(judged) > 1, all("exact" in arm.rule for arm in judged)
     base = max(judged, key=lambda arm: len(arm.of_baseline))
     rows = [["arm", "mean", "sd", "difference", *(["verdict"] * several)]]
     rows += [[base.baseline or "the noise's runs", *score(base.of_baseline), *[""] * (1 + several)]]

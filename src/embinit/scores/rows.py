@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
-from embinit.scores.asking import SHAPE, Ask
+from embinit.scores.asking import Ask
 from embinit.scores.names import lower_is_better
 
 MEND = "save it as a table in UTF-8"
@@ -99,7 +99,9 @@ def one_of(table: Table, option: str, name: str) -> str:
     if name in known:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
-    alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
+    alike = alike or [
+        other for other in known if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
+    ]
     if len(alike) != 1:
         text = f"{len(alike)} columns" if alike else "no column"
         near = "" if alike else nearest(name, known)
@@ -130,7 +132,7 @@ def table_of(path: Path) -> Table:
     if not {len(columns)}.issuperset(map(len, cells)):
         line, row = next((line, row) for line, row in rows if len(row) != len(columns))
         counts = f"{len(row)} cells, and the line of names {len(columns)}"
-        raise InputError(f"{name}:{line} has {counts}; {SHAPE}")
+        raise Ask(f"{name}:{line} has {counts}", ())
     texts = [[*map(str.strip, column)] for column in zip(*cells, strict=True)] or [[]] * len(names)
     places = [f"{name}:{line}" for line in lines]
     return Table(name, dict(zip(columns, texts, strict=True)), places, notes)
@@ -163,7 +165,7 @@ def _csv(path: str, text: str) -> Rows:
         names = [above[0].removeprefix("# "), *above[1:]]
     elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
-            raise InputError(f"{path} has no line of names; {SHAPE}")
+            raise Ask(f"{path} has no line of names", ())
         if any(head < n < last for n in comments):
             mend = "take the line out, or give a table with columns arm and value"
             raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")

@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 
 from embinit.errors import InputError, counted
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.asking import SHAPE, Ask, Choice
-from embinit.scores.checks import require_no_copies, require_no_steps, rising, same_in_each
+from embinit.scores.asking import Ask, Choice
+from embinit.scores.checks import require_no_copies, require_no_steps, rises, rising, same_in_each
 from embinit.scores.names import (
+    baselines,
     by_numbers,
     called,
     is_seed,
     is_setting,
+    is_spread,
     lower_is_better,
     plain,
 )
@@ -44,7 +46,7 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
     if any(name.endswith("__MIN") for name in table.columns):
         raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if not table.places:
-        raise InputError(f"{table.name} has no row; {SHAPE}")
+        raise Ask(f"{table.name} has no row", ())
     table = long(_where(table, given.where), given)
     rows = _rows(table, given, of_noise)
     _require_runs(rows)
@@ -147,7 +149,8 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
         seeds = [*filter(is_seed, left)]
     by = _all_but(left, seeds, given.by, table) if (given.by or "")[:1] == "!" else columns("by")
     left = [name for name in left if name not in (*seeds, *by)]
-    runs = runs or [name for name in called(left, "run") if name not in steps]
+    varied = [name for name in left if len({*table.columns[name]}) > 1]
+    runs = runs or [name for name in called(varied, "run") if name not in steps]
     steps = steps or called(left, "step")[:1]
     others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
     score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, of_noise)
@@ -188,15 +191,18 @@ def _score_and_arms(
     several = [n for n in others if len({*texts[n]}) > 1 or len(table.places) == 1]
     numbers = [n for n in others if is_number(texts[n]) and not is_setting(n)]
     numbers = [n for n in numbers if n in several] or numbers
-    summing = called(numbers, "sd"), called(numbers, "count"), called(numbers, "error")
-    kept = [n for n in numbers if n not in itertools.chain(*summing)] or [*summing[0]]
+    spread = [*filter(is_spread, numbers)]
+    summing = [*spread, *called(numbers, "count"), *called(numbers, "error")]
+    kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
+    labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
     if not labels and not by and not of_noise:
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
-        labels = labels or [n for n in others if not is_number(texts[n])]
+        words = [n for n in others if not is_number(texts[n])]
+        labels = labels or [n for n in words if not called([n], "of rows")] or words
     if metric:
         kept = [*metric]
-    alone = not labels and len(kept) == 1 and (of_noise or len(numbers) <= 1 or bool(metric))
+    alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
     if len(kept) == 1 and (by or len(labels) == 1 or alone):
         if by or not any(_dates(texts[n]) for n in labels):
             return kept[0], [*by] or labels
@@ -204,14 +210,16 @@ def _score_and_arms(
     if kept == [VALUE]:
         return VALUE, [*by] or labels
     if not kept:
-        raise InputError(f"{table.name} has no column of numbers to judge; {SHAPE}")
+        for name in filter(lambda n: lower_is_better(n) is not None, texts):
+            cells(texts[name], table.places, name)  # one of them is no number
+        raise Ask(f"{table.name} has no column of numbers", (), table)
 
     def likely(name: str) -> tuple[bool, ...]:
         return "train" in name.lower(), lower_is_better(name) is None
 
-    def few(name: str) -> tuple[bool, int]:
+    def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
-        return count == len(table.places), count
+        return count == len(table.places), not baselines({*texts[name]}), count
 
     scores = sorted([n for n in kept if not _counts(texts[n])] or kept, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
@@ -222,7 +230,7 @@ def _score_and_arms(
         for score in scores[:3]
         for arm in (sorted(words, key=few)[:3] if not by else [""])
     ]
-    if not labels and not by and len(kept) > 1:
+    if not (labels or by) and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms", "unpaired": True})
         choices.insert(1, {"columns": "arms"})
     what = "column is judged" if by else "columns name the arm and the score"
@@ -272,8 +280,10 @@ def _points(rows: _Rows, given: Reading) -> dict[Any, list[int]]:
 
 def _steps(texts: Sequence[str], places: Sequence[str], column: str) -> Sequence[float]:
     """The numbers of steps, which may be dates."""
-    if not _dates(texts):
+    if is_number(texts):
         return cells(texts, places, column)[0]
+    if not _dates(texts):
+        return [float((re.findall(r"\d+", text) or ["nan"])[-1]) for text in texts]
     rank = {text: float(at) for at, text in enumerate(sorted({*texts}))}
     return [rank[text] for text in texts]
 
@@ -341,7 +351,10 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
     free = [n for n in rows.free if n not in called(rows.free, "status") and rows.varies(n)]
     texts = table.columns
     whole = [n for n in free if is_setting(n) or not is_number(texts[n]) or _counts(texts[n])]
-    labels = [n for n in whole if is_setting(n) or len({*texts[n]}) < len(table.places)]
+    labels = [
+        n for n in whole
+        if is_setting(n) or len({*texts[n]}) < len(table.places) or _rises(rows, n)
+    ]  # fmt: skip
     if labels and not (given.seed or given.unpaired or given.id):
         _ask_of_labels(rows, labels, bool(rows.seed))
     if labels and given.unpaired:
@@ -358,6 +371,13 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
     return [(arm, score) for (arm, _, _), score in zip(keys, made, strict=True)]
 
 
+def _rises(rows: _Rows, name: str) -> bool:
+    """Whether the numbers in a column rise as those of steps do; those of a name, if again."""
+    texts = rows.table.columns[name]
+    names = len({*texts}) == len(texts) and not is_number(texts)
+    return not names and rises(_steps(texts, rows.table.places, name), rows.arms)
+
+
 def _counts(texts: Sequence[str]) -> bool:
     """Whether a column has whole numbers."""
     return all(re.fullmatch(r"-?\d+(\.0)?", text) for text in texts if text)
@@ -371,14 +391,12 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
     text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
     free = [n for n in rows.free if rows.varies(n) and n not in called(rows.free, "status")]
     free = [n for n in free if not is_number(table.columns[n]) or _counts(table.columns[n])]
-    by = ",".join(rows.by)
-    choices: list[Choice] = [
-        choice
-        for n in free
-        for choice in ({"cells": n}, {"by": f"{by},{n}"}, {"seed": f"{rows.seed},{n}"})
-        if rows.seed
-    ]
-    if len({*rows.seeds}) == 1 and not rows.run:
+    by, several = ",".join(rows.by), len({*rows.arms}) > 1
+    choices: list[Choice] = [{"step": n} for n in free if _rises(rows, n)]
+    for n in free if rows.seed else []:
+        choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
+        choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
+    if len({*rows.seeds}) == 1 and not rows.run and several:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as where nobody set it
         if given.unpaired:
             return
@@ -391,18 +409,23 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     """Asks what columns are in which rows of one arm differ, though no role has them."""
     texts, by = rows.table.columns, ",".join(rows.by)
     dates = [n for n in labels if _dates(texts[n])]
-    same = [n for n in labels if same_in_each(texts[n], rows.arms)]
-    choices: list[Choice] = [{"step": n} for n in dates]
-    choices += [{"seed": n} for n in same if n not in dates]
-    choices += [{"seed": ",".join(labels)}] if len(labels) > 1 else []
-    choices += [{"step": n, "seed": None} for n in same if is_number(texts[n])]
+    same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
+    steps = [n for n in labels if n not in same and (n in dates or _rises(rows, n))]
     few = [n for n in labels if len({*texts[n]}) <= 4]
-    choices += [{"cells": n} for n in few if seeded]
-    choices += [{"where": f"{n}={value}"} for n in few for value in [*dict.fromkeys(texts[n])][:2]]
-    settings = ",".join([by, *labels])
-    choices += [{"unpaired": True}, {"by": settings}]
-    if any(map(is_setting, labels)):
-        choices = [{"by": settings}, {"unpaired": True}]
+    of_rows = called(labels, "of rows")
+    settings = ",".join([by, *(n for n in labels if n not in of_rows)])
+    several = len({*rows.arms}) > 1
+    choices: list[Choice] = [{"step": n} for n in steps]
+    if any(map(is_setting, labels)) and several:
+        choices += [{"by": settings}, {"unpaired": True}]
+    elif several:
+        choices += [{"seed": n} for n in same if n not in of_rows]
+        choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
+        choices += [{"cells": n} for n in few if seeded]
+        choices += [{"where": f"{n}={v}"} for n in few for v in [*dict.fromkeys(texts[n])][:2]]
+        choices += [{"step": n} for n in same if _rises(rows, n)]
+    if not of_rows:
+        choices += [{"unpaired": True}] * several + [{"by": settings}]
     text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
     raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table)
 
@@ -455,7 +478,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     table, score = rows.table, rows.score
     alone, count = called([score], "sd"), called(rows.free, "count")
     stem = re.sub("mean|avg|average", "", plain(score))
-    named = [n for n in rows.free if plain(n) in [f"{stem}{sd}" for sd in ("sd", "std", "stdev", "stddev")]]
+    named = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
     if any(rows.seeds) or not spread or not (alone or count or stem != plain(score)):
