@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import itertools
 import os
@@ -83,9 +84,9 @@ def _without_collecting(parsed: argparse.Namespace) -> int:
         return status
     except Ask as question:
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
-        commands = [*itertools.islice(_answers(parsed, question), MOST_CHOICES)]
-        if commands:
-            lines += ["choose one:", *(f"  {_command(choice)}" for choice in commands)]
+        found = itertools.islice(_answers(parsed, question), MOST_CHOICES)
+        if commands := dict.fromkeys(map(_command, found)):
+            lines += ["choose one:", *(f"  {command}" for command in commands)]
         else:
             lines += ["nothing there can be judged as it stands; " + SHAPE]
         print(printable("\n".join(lines)), file=sys.stderr)
@@ -160,8 +161,8 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
         parsed.no_worse, parsed.of, parsed.printed or "",
     )  # fmt: skip
-    worst = [of.worst(plan.lower) for of in (arms, earlier) if of and not of.of_noise]
-    worst = (max if plan.lower else min)([w for w in worst if w == w], default=0.0)
+    of_all = [of.worst(plan.lower) for of in (arms, earlier) if of and not of.of_noise]
+    worst = (max if plan.lower else min)([w for w in of_all if w == w], default=0.0)
     earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
     if arms is None or alone:
         known = earlier or known.settled(parsed.crashed, worst, next(iter(known.scores)))
@@ -227,8 +228,16 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
         table = rows.from_words(given, parsed.metric)
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
-    if of_noise:
-        options |= {"last": None, "where": None, "names": None}
-        if not {options["by"], options["metric"]} & {*table.columns}:
-            options = {"unpaired": True}
+    settings = any(name.startswith("hparams.") for name in table.columns)
+    if path.is_dir() and "arm" in table.columns and not settings:
+        options["by"] = parsed.by or "arm"
+    if of_noise:  # it may be any table of one arm
+        for name in ("by", "metric"):
+            with contextlib.suppress(InputError):
+                found = options[name] and rows.one_of(table, name, options[name])
+                options = {**options, name: found}
+                continue
+            options[name] = None
+        kept = ("by", "metric", "last") if path.is_dir() else ("by", "metric")
+        options = {name: options[name] for name in kept} | {"unpaired": True}
     return tables.read(table, Reading(**options), of_noise)

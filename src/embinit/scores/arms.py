@@ -103,7 +103,8 @@ class Arms:
                 raise InputError(f"{why}: a run that crashed, and {arm} has no other; {mend}")
             elif crashed not in ("worst", "drop"):
                 text = f"{why}: a run that crashed counts against its arm; give it the worst score"
-                choices = [{"crashed": way} for way in ("worst", "drop", "keep")]
+                ways = ("worst", "drop", "keep")[: 3 if all(math.isfinite(r.value) for r in lost) else 2]
+                choices = [{"crashed": way} for way in ways]
                 raise Ask(f"{text}, leave it out, or keep its score?", choices)
             else:
                 places = listed((run.place for run in lost), 3)

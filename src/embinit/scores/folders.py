@@ -66,8 +66,12 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
     table = table_of_entries(str(root), entries, notes)
     # Other metrics may be called like columns of tables: a seed, a state, a deviation.
-    roles = [n for n in table.columns if n in ("arm", "seed", "uid", "step") or n[:8] == "hparams."]
-    if len({*table.columns["arm"]}) == 1 and any(name[:8] == "hparams." for name in roles):
+    roles = [n for n in table.columns if n in ("arm", "seed", "uid", "step")]
+    of_arms = table.columns["arm"]
+    for name in (n for n in table.columns if n[:8] == "hparams."):
+        pairs = {*zip(of_arms, table.columns[name], strict=True)}
+        roles += [name] if len(pairs) > len({*of_arms}) else []
+    if len({*of_arms}) == 1 and roles[-1][:8] == "hparams.":
         roles.remove("arm")  # the settings tell arms apart
     return table._replace(columns={n: table.columns[n] for n in [*roles, _metric(table, metric)]})
 

@@ -238,7 +238,7 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
     value = {name: entry for name, entry in value.items() if name[:1] != "_"}
     inner = {name: entry for name, entry in value.items() if isinstance(entry, dict | list)}
     if of_arm and len(inner) == 1 and _OF_RUNS.fullmatch(next(iter(inner))):
-        return _runs(*inner.values(), of_arm)  # what is beside them sums them up
+        return _runs(next(iter(inner.values())), of_arm)  # what is beside them sums them up
     objects = [entry for entry in inner.values() if isinstance(entry, dict)]
     if len(objects) == len(value) == 1 and not of_arm:
         return _runs(objects[0])

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from embinit.errors import InputError
 from embinit.scores.arms import number_in
 from embinit.scores.asking import Ask
 from embinit.scores.names import called, is_seed, lower_is_better
@@ -112,6 +113,8 @@ def _spreads(table: Table, n: int | None) -> Table:
                 text = f"{table.places[of.index('')]}: of how many runs are mean and deviation"
                 raise Ask(f"{text} of {name}?", [{"n": count} for count in (3, 5, 10)], table)
             counts = {"n": of}
+    if n is not None and not counts:
+        raise InputError(f"{table.name} has no mean ± sd: leave out --n")
     return table._replace(columns={**columns, **counts})
 
 

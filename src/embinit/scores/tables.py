@@ -48,11 +48,14 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
     table = long(_where(table, given.where), given)
-    rows = _rows(table, given, of_noise)
-    _require_runs(rows)
     notes = [*table.notes]
+    rows = _numbered(_rows(table, given, of_noise), given, of_noise, notes)
+    _require_runs(rows)
     summary = _summary(rows)
     points = {} if summary else _points(rows, given)
+    mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
+    if points and mixed and not (given.by or given.unpaired):
+        _ask_of_labels(rows, mixed, bool(rows.seed))
     if points:
         named = _of_points(rows, points, 1 if given.last is None else given.last)
         notes.append(f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged")
@@ -60,7 +63,6 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
         named = summary or _of_rows(rows, given, notes)
-    named = _named_runs(rows, named, given, of_noise, notes)
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
     arms = arms_of(named, "" if rows.score == VALUE else rows.score, notes)
@@ -265,9 +267,10 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
 def _points(rows: _Rows, given: Reading) -> dict[Any, list[int]]:
     """The rows of each run's curve; none where each row is a run, a question where it may be."""
     groups = _grouped(rows.keys)
-    if not rows.step or (len(groups) == len(rows.arms) and not Path(rows.table.name).is_dir()):
+    folder = Path(rows.table.name).is_dir()
+    if not rows.step or (len(groups) == len(rows.arms) and not folder):
         return {}
-    if given.step or rows.seed or rows.run:
+    if folder or given.step or rows.seed or rows.run:
         return groups
     texts = rows.table.columns[rows.step]
     steps = _steps(texts, rows.table.places, rows.step)
@@ -448,26 +451,22 @@ def _over_cells(
     return named
 
 
-def _named_runs(
-    rows: _Rows,
-    named: list[tuple[str, Score]],
-    given: Reading,
-    of_noise: bool,
-    notes: list[str],
-) -> list[tuple[str, Score]]:
-    """The runs with the arms that their names have without a number, if it numbers runs."""
-    alone = len({*rows.arms}) == len(named) > 1 and not any(rows.seeds) and len(rows.by) < 2
-    found, sure = by_numbers([arm for arm, _ in named]) if alone else ({}, False)
+def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> _Rows:
+    """The rows with the arms that their names have without a number, if it numbers runs."""
+    alone = len({*rows.arms}) == len({*rows.keys}) and not any(rows.seeds) and len(rows.by) < 2
+    alone = alone and (bool(rows.step) or len({*rows.arms}) == len(rows.arms) > 1)
+    found, sure = by_numbers([*dict.fromkeys(rows.arms)]) if alone else ({}, False)
     if given.names and not found:
         raise InputError(f"{rows.table.name} has no names that end in numbers: leave out --names")
     if not found or given.names == "arms":
-        return named
+        return rows
     if not (sure or of_noise or given.names):
         text = f"{rows.table.name}: do the numbers at the ends of names number runs of one arm"
         choices = [{"names": "runs"}, {"names": "arms"}]
-        raise Ask(f"{text}, as in {named[0][0]}, or is each name an arm?", choices, rows.table)
-    notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
-    return [(found[arm][0], run._replace(seed=found[arm][1])) for arm, run in named]
+        raise Ask(f"{text}, as in {rows.arms[0]}, or is each name an arm?", choices, rows.table)
+    notes.append(f"numbers at the ends of names number runs: {rows.arms[0]} is one")
+    arms, seeds = zip(*map(found.__getitem__, rows.arms), strict=True)
+    return rows._replace(arms=arms, seeds=seeds, runs=rows.arms, run=", ".join(rows.by))
 
 
 def _summary(rows: _Rows) -> list[tuple[str, Score]]:
@@ -481,7 +480,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     named = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
-    if any(rows.seeds) or not spread or not (alone or count or stem != plain(score)):
+    if any(rows.seeds) or rows.step or not spread or not (alone or count or stem != plain(score)):
         return []
     if not sd or not count:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
