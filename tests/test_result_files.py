@@ -14,7 +14,6 @@ import shlex
 import pytest
 
 from embinit.commands.main import main
-from embinit.errors import Status
 
 KEEP, DISCARD, AGAIN, REFUSED = 0, 1, 8, 4
 LOW = (2.01, 2.03, 1.98, 2.02, 1.99, 2.0)
@@ -112,7 +111,8 @@ CASES = [
      "keep new"),
     ("json lines", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}} for a, _, v in RUNS), [], KEEP,
      "keep new"),
-    ("json of lists", "r.json", json.dumps({"base": LOW, "new": HIGH}), [], REFUSED, "embinit judge r.json --higher"),
+    ("json of lists", "r.json", json.dumps({"base": LOW, "new": HIGH}), [], REFUSED,
+     "embinit judge r.json --higher"),
     ("json of lists a row", "r.json",
      json.dumps([{"config": "base", "losses": HIGH, "loss": 0}, {"config": "new", "losses": LOW}]),
      ["--metric", "losses", "--lower"], KEEP, "keep new"),
@@ -142,7 +142,8 @@ CASES = [
     ("helm, two metrics of models", "stats.json", json.dumps(
      [{"model": a} | helm(m, .9) for a in ("base", "new") for m in ("em", "f1")]), [], REFUSED,
      "nothing there can be judged as it stands"),
-    ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], REFUSED, "embinit judge r.csv --higher --of runs"),
+    ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], REFUSED,
+     "embinit judge r.csv --higher --of runs"),
     ("few counts", "r.csv", "arm,passed\nbase,8/10\nnew,9/10\n", ["--higher"], REFUSED,
      "embinit judge r.csv --higher --of items"),
     ("per cent", "r.csv", "arm,acc\n" + "".join(f"{a},{v * 10} %\n" for a, _, v in RUNS),
@@ -164,7 +165,8 @@ CASES = [
     ("chart of wandb", "chart.csv", "Step,a - loss,a - loss__MIN,a - loss__MAX\n1,2,2,2\n", [],
      REFUSED, "chart.csv is a chart of W&B; export its table of runs"),
     # Agents: one run a row, and a crash is 0.000000.
-    ("agent", "results.tsv", AGENT, [], REFUSED, "embinit judge results.tsv --by description --metric val_bpb\n"),
+    ("agent", "results.tsv", AGENT, [], REFUSED,
+     "embinit judge results.tsv --by description --metric val_bpb\n"),
     ("agent, crashed", "results.tsv", AGENT + "c3\t0.000000\t0\tcrash\tfaster\n", [], REFUSED,
      "embinit judge results.tsv --by description --metric val_bpb\n"),
     ("crashed rows", "results.tsv", AGENT + "c3\t0.000000\t0\tkeep\twider MLP\n", [], REFUSED,
@@ -172,7 +174,8 @@ CASES = [
     ("six crashes", "r.csv", two(HIGH, (0.0,) * 6), [], DISCARD,
      "discard new: r.csv:8: its score is an exact 0"),
     ("crashed, worst", "r.csv", two(end="new,nan\n"),
-     ["--crashed", "worst"], KEEP, "1 crashed run of new got the worst score of all, 3.03 (r.csv:14)"),
+     ["--crashed", "worst"], KEEP,
+     "1 crashed run of new got the worst score of all, 3.03 (r.csv:14)"),
     ("crashed, dropped", "r.csv", two(end="new,nan\n"),
      ["--crashed", "drop"], KEEP, "keep new"),
     ("diverged", "r.csv", two(end="new,nan\n"), [], REFUSED,
@@ -210,7 +213,8 @@ CASES = [
       for name in ("random_state", "Data Seed", "seed.value", "rng")),
     ("what could pair", "r.csv", paired("arm,fold,loss"), [], REFUSED,
      "embinit judge r.csv --by arm --metric loss --seed fold\n"),
-    ("what is said to pair", "r.csv", paired("arm,fold,loss"), ["--seed", "fold"], KEEP, "paired t-test"),
+    ("what is said to pair", "r.csv", paired("arm,fold,loss"), ["--seed", "fold"], KEEP,
+     "paired t-test"),
     ("no seed in common", "r.csv", rows("arm,seed,loss", "{arm},{arm}{seed},{score}"), [], KEEP,
      "seeds pair nothing"),
     ("seeds of pandas", "r.csv", paired("arm,seed,loss").replace("new,", "new,0").replace(
@@ -233,7 +237,8 @@ CASES = [
         ("status", "keep", "checks_failed"), ("exit_code", "0", "137"),
         ("diverged", "False", "True"), ("error", "", "CUDA out of memory"))),
     # What is no set of runs.
-    ("a file twice", "r.csv", two(EIGHT * 2), [], REFUSED, "r.csv:10: the rows of r.csv:2 on are there again, in order"),
+    ("a file twice", "r.csv", two(EIGHT * 2), [], REFUSED,
+     "r.csv:10: the rows of r.csv:2 on are there again, in order"),
     ("the same text in other columns", "r.csv",
      "a,b,loss\n" + "".join(f'"{a}","{b}",{v + seed / 99}\n' for seed in range(6)
      for a, b, v in [("base", "z", 3.0), ("x, y", "z", 2.0), ("x", "y, z", 5.0)]),
@@ -248,16 +253,19 @@ CASES = [
     *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, text)
       for head, line, text in (
         ("arm,logged,loss", "{arm},{step},{score}", "--by arm --metric loss --step logged\n"),
-        ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}", "--by arm --metric loss --step file\n"),
+        ("arm,file,seed,loss", "{arm},c-{step}.pt,{seed},{score}",
+     "--by arm --metric loss --step file\n"),
         )),
     ("steps of no name that start again", "h.csv", "arm,at,loss\n" + "".join(
         f"{a},{at},{3 + at / 99}\n" for a, steps in (("base", (1, 5, 20, 2, 9, 31)),
-        ("new", (3, 7, 40, 4, 11, 55))) for at in steps), [], REFUSED, "--by arm --metric loss --unpaired"),
+        ("new", (3, 7, 40, 4, 11, 55))) for at in steps), [], REFUSED,
+     "--by arm --metric loss --unpaired"),
     ("steps of no name", "h.csv", two(LOSSES, [v - 1 for v in LOSSES]), [], REFUSED,
      "h.csv:2: scores depend on their order"),
     ("one run's steps", "h.csv", steps("arm,at,loss", "{arm},{step},{score}", {"new": HIGH[:1]}),
      [], REFUSED, "which columns name the arm and the score?"),
-    ("sizes", "r.csv", rows("arm,width,loss", "{arm},{seed}0,{score}"), [], REFUSED, "--by arm --metric loss --seed width\n"),
+    ("sizes", "r.csv", rows("arm,width,loss", "{arm},{seed}0,{score}"), [], REFUSED,
+     "--by arm --metric loss --seed width\n"),
     ("an arm that ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}",
      {"new": LOW}) + "\n" + steps("", "base,{seed},{step},{score}", {"x": HIGH}, 5), [], KEEP,
      "keep new"),
@@ -290,16 +298,19 @@ CASES = [
     ("broken json", "r.json", '[{"arm": 1', [], REFUSED, "broken or cut short"),
     ("two tables", "r.md", MARKDOWN + "\n" + MARKDOWN, [], REFUSED, "has 2 tables"),
     ("a curve's option", "r.csv", two(), ["--last", "3"], REFUSED, "has one number a run"),
-    ("a count of none", "r.csv", "arm,passed\nbase,0/50\nnew,9/50\n", ["--higher"], REFUSED, "of the items of a test set"),
+    ("a count of none", "r.csv", "arm,passed\nbase,0/50\nnew,9/50\n", ["--higher"], REFUSED,
+     "of the items of a test set"),
     ("no baseline left", "r.csv", two((float("nan"),) * 6), [],
      REFUSED, "r.csv:2: loss is 'nan'"),
     ("a log twice", "r.csv", "arm,loss\n" + "".join(
         f"{a},{v + i / 81}\n" for a, v in (("base", 3), ("new", 2.9)) for i in (0, 1, 2, 0, 1, 2)),
      [], REFUSED, "has all that r.csv:2 has, to the last digit"),
-    ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED, "embinit judge r.md --n 3\n"),
+    ("mean ± sd", "r.md", "|arm|acc|\n|-|-|\n|a|83.1 ± 0.4|\n", [], REFUSED,
+     "embinit judge r.md --n 3\n"),
     # Other forms of tables.
     ("quotes and a mark", "r.csv", "\ufeff" + rows('"arm","Name","eval/loss"',
-     '"{arm}","x{seed}","{score}"'), ["--by", "arm"], REFUSED, "embinit judge r.csv --by arm --unpaired"),
+     '"{arm}","x{seed}","{score}"'), ["--by", "arm"], REFUSED,
+     "embinit judge r.csv --by arm --unpaired"),
     ("utf-16", "r.csv", two().encode("utf-16"), [], KEEP, "keep new"),
     ("compressed", "r.csv.gz", b"\x1f\x8b\x08\x00", [], REFUSED, "save it as a table in UTF-8"),
     ("utf-16 without a mark", "r.csv", two().encode("utf-16-le"), [], REFUSED, "it is no text"),
@@ -311,7 +322,8 @@ CASES = [
     ("names in a comment", "r.csv", "# " + two(), [], KEEP, "keep new"),
     ("comments among runs", "r.csv", two(new=()) + "# now with wd, lr\n" + two(base=())[9:], [],
      KEEP, "1 line with # skipped"),
-    ("a run that is commented out", "r.csv", two(end="#new,9.0\n"), [], KEEP, "12 runs: base 6, new 6"),
+    ("a run that is commented out", "r.csv", two(end="#new,9.0\n"), [], KEEP,
+     "12 runs: base 6, new 6"),
     # Cells of a design, trials of a search, and rows of two metrics are no runs of an arm.
     ("a design", "r.csv", "arm,route,noise,f1\n" + "".join(
         f"{a},{r},{n},{f}\n" for a, v in (("base", .2), ("new", .4))
@@ -319,9 +331,12 @@ CASES = [
                         ("ba", "high", v + .01))), [], REFUSED, "--seed route,noise\n"),
     ("slices", "r.csv", SLICES, [], REFUSED,
      "--by arm --metric loss --seed slice\n"),
-    ("slices, unpaired", "r.csv", SLICES, ["--unpaired"], REFUSED, "embinit judge r.csv --by arm --metric loss --unpaired\n"),
-    ("a search", "r.csv", SEARCH.format(""), [], REFUSED, "which columns name the arm and the score?"),
-    ("optuna's names", "r.csv", SEARCH.format("params_"), [], REFUSED, "--by params_optimizer --metric loss --unpaired\n"),
+    ("slices, unpaired", "r.csv", SLICES, ["--unpaired"], REFUSED,
+     "embinit judge r.csv --by arm --metric loss --unpaired\n"),
+    ("a search", "r.csv", SEARCH.format(""), [], REFUSED,
+     "which columns name the arm and the score?"),
+    ("optuna's names", "r.csv", SEARCH.format("params_"), [], REFUSED,
+     "--by params_optimizer --metric loss --unpaired\n"),
     ("arms by a part of the settings", "r.csv", SEARCH.format("params_").replace("lr", "model"),
      ["--by", "params_optimizer"], REFUSED, "--by params_optimizer --metric loss --unpaired\n"),
     ("deviations", "r.csv", rows("arm,seed,auc_std", "{arm},{seed},{score}"),
@@ -337,7 +352,8 @@ CASES = [
     ("one arm with seeds", "r.csv", "seed,test_f1\n1,.92\n2,.93\n3,.91\n", [], AGAIN, "2 degrees"),
     ("a baseline that failed", "r.csv", "arm,loss,status\nbase,,failed\nnew,2,ok\nnew,3,ok\n",
      ["--crashed", "drop"], REFUSED, "a run that crashed, and base has no other; take"),
-    ("runs called #1", "r.csv", rows("#,arm,loss", "#{seed},{arm},{score}"), [], REFUSED, "embinit judge r.csv --by arm --metric loss --seed '#'\n"),
+    ("runs called #1", "r.csv", rows("#,arm,loss", "#{seed},{arm},{score}"), [], REFUSED,
+     "embinit judge r.csv --by arm --metric loss --seed '#'\n"),
     ("comments alone", "r.csv", "# arm,loss\n# base,3\n", [], REFUSED, "r.csv has no row"),
     ("arms under comments", "n.txt", "# base\n3.0\n3.1\n# new\n2.0\n2.1\n", [], REFUSED,
      "n.txt may have several arms, since # is among the numbers"),
@@ -354,7 +370,8 @@ CASES = [
     ("json by run", "r.json", json.dumps({f"id{a}{s}": {"arm": a, "loss": v} for a, s, v in RUNS}),
      [], KEEP, "keep new"),
     ("an index", "r.csv", "at,arm,loss\n" + "".join(f"{2 * s},base,{b}\n{2 * s + 1},new,{n}\n"
-     for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED, "embinit judge r.csv --by arm --metric loss\n"),
+     for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
+     "embinit judge r.csv --by arm --metric loss\n"),
     # Names that number runs, and those that don't.
     ("numbered", "r.csv", rows("Name,State,loss", "{arm}-{seed},finished,{score}"), [], REFUSED,
      "embinit judge r.csv --names runs\n"),
@@ -369,28 +386,32 @@ CASES = [
      "12 runs: base 6, new 6"),
     *((f"settings: {high}, {low}", "r.csv", rows("name,loss", "{arm}-{seed},{score}").replace(
        "base-", f"{high}-").replace("new-", f"{low}-"), ["--baseline", f"{high}-0"], REFUSED,
-       f"--names arms --baseline {high}-0\n") for high, low in (("lr", "wd"), ("bs", "num_layers"))),
+       f"--names arms --baseline {high}-0\n") for high, low in (("lr", "wd"), ("bs",
+     "num_layers"))),
     ("settings of two kinds", "r.json", json.dumps({"lr-1": HIGH, "lr-2": SAME, "wd-1": LOW}),
      ["--lower"], REFUSED, "embinit judge r.json --baseline lr-1 --lower"),
     # Rows that are no runs.
     ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
      "r.csv:14 is a row of mean; take it out"),
     ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED, "a row of Total"),
-    ("an arm called mean", "r.csv", two().replace("base", "mean"), [], REFUSED, "embinit judge r.csv --baseline mean\n"),
+    ("an arm called mean", "r.csv", two().replace("base", "mean"), [], REFUSED,
+     "embinit judge r.csv --baseline mean\n"),
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,
      "arm is empty; write a name, such as none"),
     ("several metrics", "r.csv", rows("arm,metric,value", "{arm},loss,{score}", end="new,acc,1\n"),
      [], REFUSED, "embinit judge r.csv --where metric=loss --lower"),
     ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], DISCARD,
      "equal on average"),
-    ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED, "has all that r.csv:7 has, to the last digit"),
+    ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED,
+     "has all that r.csv:7 has, to the last digit"),
     *((f"a few numbers alike, of {n}", "r.csv", rows("arm,acc", "{arm},{score}",
        [k / n for k in (90, 91, 92)], [k / n for k in (91, 90, 92)]), [], DISCARD, "discard new")
       for n in (1, 97)),
     ("a step of each run", "r.csv", rows("config,id,step,loss",
      "{arm},{arm}{seed},{seed}0,{score}"), [], KEEP, "keep new"),
     # Units.
-    ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED, "of how many runs are mean and deviation of acc?"),
+    ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED,
+     "of how many runs are mean and deviation of acc?"),
     ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED,
      "means and stderr; give columns sd and n"),
     *((f"as {cell}", "r.csv", f'arm,acc\na,"{cell}"\n', [], REFUSED, "write a number alone")
@@ -401,7 +422,8 @@ CASES = [
      [n < 15 for n in range(20)]), ["--higher"], REFUSED, "embinit judge r.csv --higher --of runs"),
     ("successes of seeds", "r.csv", rows("arm,seed,success", "{arm},0,{score}", [0] * 9, [1] * 9),
      [], REFUSED, "embinit judge r.csv --unpaired --of items"),
-    ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], REFUSED, "scores of new go from 1.98 to 1e+12"),
+    ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], REFUSED,
+     "scores of new go from 1.98 to 1e+12"),
     ("a seed without a partner", "r.csv", seeded(end="new,99,2.1\n"), [], KEEP,
      "paired t-test without runs that lack a partner"),
     # The noise alone, and beside a table.

@@ -231,14 +231,14 @@ MISTAKES = {
     "fixture": "test_fitted.py:34: a test with seeds is read before fixtures are there, and takes",
     "local": "test_fitted.py:40: 'mine' is a lambda, a method, or made inside of another function",
     "pair": "pair returned a dict; return one number, or name several by @training",
-    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
+    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1",
     "argument": "test_fitted.py:49: test_fitted:train can't be called for the arm 'train(tide=3)'",
     "nothing": "test_fitted.py:51: test_nothing asserts no comparison of arms",
     "same": "test_fitted.py:54: train() and train() are the same run, so no number can differ",
     "positional": "test_fitted.py:58: seeds takes one function, and its arguments by name, as in",
     # The noise that their margins come from can't be measured.
     "noise_fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=False', seeds 5000, 5001",
-    "noise_diverges": "diverges() has no score from seeds 5008, 5009 (score is nan), on which its",
+    "noise_diverges": "diverges() has no score from seeds 5008, 5009 (score is nan: return the",
     "indirect": "test_fitted.py:66: a test with seeds is read before fixtures are there: leave in",
     "exit": "test_fitted.py:71: the claim's body raised SystemExit: 0; it may skip, and else",
     "outcome": "test_fitted.py:74: the claim's body raised XFailed: known; it may skip, and else",
@@ -253,6 +253,8 @@ def test_each_mistake_is_its_tests_first_line_and_costs_no_other_test(claims_of)
     first = dict(re.findall(r"^_+ test_(\w+)\[\S* _+\n(.*)$", output, re.M))
     assert {name: line[: len(MISTAKES[name])] for name, line in first.items()} == MISTAKES
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
+    # An arm that fails alike in its first two runs isn't run with its other seeds.
+    assert "not run, since its arm's first 2 runs failed alike: arm 'bad=True', seeds 2, 3" in output
 
 
 SAME = """

@@ -140,7 +140,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     from embinit.scores.arms import Arms
     from embinit.scores.asking import Ask
     from embinit.scores.checks import require_one_unit
-    from embinit.scores.judging import NOISE, Plan, baseline_of, judge, noise_of
+    from embinit.scores.judging import Plan, baseline_of, judge, noise_of
     from embinit.scores.names import lower_is_better
     from embinit.stats.statements import Verdict
 

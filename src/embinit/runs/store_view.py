@@ -16,6 +16,9 @@ from embinit.specs import RunSpec
 
 TRACEBACK = "Traceback (most recent call last):\n"
 
+ALIKE = 2
+"""An arm whose first runs, so many, fail for the same reason is not run with other seeds."""
+
 SEEDS_NAMED = 3
 """How many seeds of an arm are named where more have failed for the same reason."""
 
@@ -40,6 +43,7 @@ class StoreView:
         self.details: dict[RunSpec, str] = {}
         self.is_unwritten = False
         self._failures: dict[RunSpec, str] = {}
+        self._tried: dict[RunSpec, list[str]] = {}  # by arm: why runs failed, "" where one didn't
         self._unmade: dict[Making, str] = {}
 
     def problem(self, run: RunSpec) -> str | None:
@@ -132,6 +136,7 @@ class StoreView:
         digest, result = kind_of(result.spec).sealed(result, self)
         name = f"{key}.{digest}" if digest else key
         self._stored[key] = name, self.store.put(name, result)
+        self._tried.setdefault(result.spec.without_seed(), []).append("")
         self.trained += 1
 
     def is_missing(self, run: RunSpec) -> bool:
@@ -145,8 +150,17 @@ class StoreView:
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self.is_unwritten |= isinstance(error, OutputError)
         self._failures[run] = failure_reason(error)
+        self._tried.setdefault(run.without_seed(), []).append(self._failures[run])
         details = getattr(error, "__notes__", None) or traceback.format_exception(error)
         self.details[run] = "".join(details).replace(TRACEBACK, "")
+
+    def _give_up(self, run: RunSpec) -> bool:
+        """Whether a run isn't tried, since its arm's first runs failed, all for one reason."""
+        first = self._tried.get(run.without_seed(), [])[:ALIKE]
+        if len(first) < ALIKE or not first[0] or len({*first}) > 1:
+            return False
+        self._failures[run] = f"not run, since its arm's first {ALIKE} runs failed alike"
+        return True
 
 
 def _named(arms: Mapping[str, Sequence[int]]) -> str:

@@ -103,7 +103,9 @@ class Arms:
                 raise InputError(f"{why}: a run that crashed, and {arm} has no other; {mend}")
             elif crashed not in ("worst", "drop"):
                 text = f"{why}: a run that crashed counts against its arm; give it the worst score"
-                ways = ("worst", "drop", "keep")[: 3 if all(math.isfinite(r.value) for r in lost) else 2]
+                ways = ("worst", "drop", "keep")[
+                    : 3 if all(math.isfinite(r.value) for r in lost) else 2
+                ]
                 choices = [{"crashed": way} for way in ways]
                 raise Ask(f"{text}, leave it out, or keep its score?", choices)
             else:

@@ -39,6 +39,8 @@ def columns_of(table: Table) -> list[str]:
     for name in shown:
         values = [*dict.fromkeys(table.columns[name])]
         more = ", …" if len(values) > 3 else ""
-        lines.append(f"  {name:{width}}  {', '.join(v[:30] or '(empty)' for v in values[:3])}{more}")
+        lines.append(
+            f"  {name:{width}}  {', '.join(v[:30] or '(empty)' for v in values[:3])}{more}"
+        )
     rest = len(table.columns) - len(shown)
     return [*lines, f"  and {rest} more"] if rest else lines

@@ -78,7 +78,9 @@ def require_no_steps(arms: Mapping[str, Sequence[Score]]) -> None:
     if sum(map(order, without)) / math.sqrt(len(without) or 1) < IN_ORDER and not by_score:
         place = next(iter(arms.values()))[0].place
         text = f"{place}: scores depend on their order, as those of a run's steps do"
-        raise Ask(f"{text}; name the steps' column by --step, or is each a run?", [{"unpaired": True}])
+        raise Ask(
+            f"{text}; name the steps' column by --step, or is each a run?", [{"unpaired": True}]
+        )
 
 
 def order(values: Sequence[float]) -> float:

@@ -47,7 +47,12 @@ def counted(
 
 
 def _independent(
-    arm: str, base: str, ours: tuple[float, int], theirs: tuple[float, int], plan: Plan, share: float
+    arm: str,
+    base: str,
+    ours: tuple[float, int],
+    theirs: tuple[float, int],
+    plan: Plan,
+    share: float,
 ) -> Judged:
     """Fisher's exact test of two counts, whose trials are taken to be independent."""
     from scipy import special, stats

@@ -46,7 +46,9 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         )
     files = {run.name for run in logs if run.is_file()}
     named = {
-        run: arm_and_seed((run.with_suffix("") if run.name in files else run).relative_to(root).as_posix())
+        run: arm_and_seed(
+            (run.with_suffix("") if run.name in files else run).relative_to(root).as_posix()
+        )
         for run in [*logs, *empty]
     }
     arms = {unnumbered(named[run][0]) for run in logs}
@@ -85,7 +87,9 @@ def _metric(table: Table, metric: str | None) -> str:
     logged = [name for name in logged if name[:8] != "hparams."]
     if len(logged) == 1:
         return logged[0]
-    likely = sorted(logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n))
+    likely = sorted(
+        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n)
+    )
     choices = [{"metric": name} for name in likely[:3]]
     raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)
 
@@ -117,7 +121,9 @@ def _settings(run: Path) -> dict[str, str]:
                     found[key] = entry[3].strip()
                 above.append((len(entry[1]), entry[2]))
     # Ultralytics names the folder that it saves to.
-    return {key: value for key, value in found.items() if key not in ("name", "save_dir", "project")}
+    return {
+        key: value for key, value in found.items() if key not in ("name", "save_dir", "project")
+    }
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
@@ -159,7 +165,9 @@ def _steps(logs: Sequence[Path]) -> list[Entry]:
     steps: dict[str, Entry] = {}
     for log in logs:
         tensorboard = log.match(TENSORBOARD)
-        reader = _of_tensorboard if tensorboard else _of_trainer if log.name == TRAINER else _of_table
+        reader = (
+            _of_tensorboard if tensorboard else _of_trainer if log.name == TRAINER else _of_table
+        )
         for place, entry in reader(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
             step = str(logged["step"])

@@ -16,7 +16,9 @@ LOWER = {
 }
 """Scores whose better side is known, by their whole names: loss_reduction is neither."""
 
-_SPLIT = re.compile(r"^(?:(?:final|best|val|valid|validation|test|eval|dev|train|macro|micro)[-_/ ])+")
+_SPLIT = re.compile(
+    r"^(?:(?:final|best|val|valid|validation|test|eval|dev|train|macro|micro)[-_/ ])+"
+)
 
 ROLES = {
     "status": "status state exitcode returncode error exception traceback crashed diverged failed "

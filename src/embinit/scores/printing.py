@@ -145,7 +145,9 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     share = plan.share(len(judged))
     trials = round(plan.alpha / share)
     levels = sorted({arm.outcome.level for arm in judged if arm.outcome is not None})
-    shown = [f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"] if levels else []
+    shown = (
+        [f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"] if levels else []
+    )
     several = f"; {trials} trials share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     rules = " or ".join(dict.fromkeys(arm.rule for arm in judged))
     counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
@@ -180,7 +182,13 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
 def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
     arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
-    made = {"schema_version": 3, "read": read, "plan": asdict(plan), "notes": [*notes], "arms": arms}
+    made = {
+        "schema_version": 3,
+        "read": read,
+        "plan": asdict(plan),
+        "notes": [*notes],
+        "arms": arms,
+    }
     return json.dumps(made, indent=1, default=bool)
 
 

@@ -100,7 +100,9 @@ def one_of(table: Table, option: str, name: str) -> str:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
     alike = alike or [
-        other for other in known if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
+        other
+        for other in known
+        if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
     ]
     if len(alike) != 1:
         text = f"{len(alike)} columns" if alike else "no column"
@@ -183,7 +185,9 @@ def _markdown(path: str, text: str) -> Rows:
     def cells(line: str) -> list[str]:
         inside = line.strip().removeprefix("|").removesuffix("|")
         parts = re.split(r"(?<!\\)\|", inside)
-        return [re.sub(r"\*\*|__|^\*|\*$|`", "", cell.replace("\\|", "|").strip()) for cell in parts]
+        return [
+            re.sub(r"\*\*|__|^\*|\*$|`", "", cell.replace("\\|", "|").strip()) for cell in parts
+        ]
 
     body = itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])
     return cells(lines[rules[0] - 1]), [*enumerate(map(cells, body), rules[0] + 2)], ()

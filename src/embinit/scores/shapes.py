@@ -1,4 +1,4 @@
-"""Shapes of tables: a column an arm, a column a run, ``mean ± sd`` cells; each becomes a row a run."""
+"""Shapes of tables: a column an arm, a column a run, ``mean ± sd``; each becomes a row a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from embinit.scores.names import called, is_seed, lower_is_better
 from embinit.scores.rows import VALUE, Table, table_of_entries
 
 A_RUN = re.compile(r"(?:(seed)|run|rep|replicate|trial|r|s)?[-_ ]?(\d+)", re.IGNORECASE)
-SPREAD = re.compile(r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\(([\d.]+)\)")
+SPREAD = re.compile(
+    r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\(([\d.]+)\)"
+)
 """A cell of a mean and its standard deviation, maybe with a number of runs."""
 
 

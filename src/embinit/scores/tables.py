@@ -58,7 +58,9 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
         _ask_of_labels(rows, mixed, bool(rows.seed))
     if points:
         named = _of_points(rows, points, 1 if given.last is None else given.last)
-        notes.append(f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged")
+        notes.append(
+            f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged"
+        )
     elif given.last is not None:
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
@@ -304,7 +306,11 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
 
     def numbers(column: str) -> dict[int, float]:
         texts = [table.columns[column][row] for row in filled]
-        of = _steps(texts, places, column) if column == rows.step else cells(texts, places, column)[0]
+        of = (
+            _steps(texts, places, column)
+            if column == rows.step
+            else cells(texts, places, column)[0]
+        )
         return dict(zip(filled, of, strict=True))
 
     steps, values = numbers(rows.step), numbers(name)
@@ -319,7 +325,9 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
         if 1 < len(parts) < len(at) and (seed or run or again):
             free = [n for n in rows.free if rows.varies(n)]
             choices = [{"id": n} for n in free]
-            text = f"{table.places[parts[1][0]]}: {rows.step} starts again: which column names runs?"
+            text = (
+                f"{table.places[parts[1][0]]}: {rows.step} starts again: which column names runs?"
+            )
             raise Ask(text, choices, table)
         for points in parts or [[]]:
             place = table.places[(points or logged)[0]]
@@ -331,7 +339,9 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
             elif not why and steps[points[-1]] < ENDED_EARLY * most[arm]:
-                why = f"it ended at step {steps[points[-1]]:g}, and others of {arm} at {most[arm]:g}"
+                why = (
+                    f"it ended at step {steps[points[-1]]:g}, and others of {arm} at {most[arm]:g}"
+                )
             ends = [values[row] for row in points[-last:]]
             value = statistics.fmean(ends) if ends else math.nan
             named.append((arm, Score(value, place, seed, why)))
@@ -400,7 +410,9 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
         choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
         choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
     if len({*rows.seeds}) == 1 and not rows.run and several:
-        choices.append({"unpaired": True, "seed": None})  # all have one seed, as where nobody set it
+        choices.append(
+            {"unpaired": True, "seed": None}
+        )  # all have one seed, as where nobody set it
         if given.unpaired:
             return
     choices.append({"id": column})
@@ -430,7 +442,9 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     if not of_rows:
         choices += [{"unpaired": True}] * several + [{"by": settings}]
     text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
-    raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table)
+    raise Ask(
+        f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
+    )
 
 
 def _over_cells(
@@ -443,7 +457,9 @@ def _over_cells(
     for (arm, seed, _), of in groups.items():
         if sorted(texts[at] for at in of) != wanted:
             place = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
-            raise InputError(f"{place} has not each {name} once ({listed(wanted, 5)}); add the rows")
+            raise InputError(
+                f"{place} has not each {name} once ({listed(wanted, 5)}); add the rows"
+            )
         lost = next(filter(None, (why[at] for at in of)), "")
         mean = statistics.fmean(values[at] for at in of)
         named.append((arm, Score(mean, places[of[0]], seed, lost)))
@@ -486,7 +502,9 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     made: dict[str, list[Score]] = {}
-    columns = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
+    columns = [
+        cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])
+    ]
     for place, arm, mean, spread_of, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         deviation = variance_root(sd[0], spread_of)
@@ -497,5 +515,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         # Evenly spaced numbers that have this mean and standard deviation.
         unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
         around = (unit * (i - (n - 1) / 2) for i in range(n))
-        made.setdefault(arm, []).extend(Score(away if alone else mean + away, place) for away in around)
+        made.setdefault(arm, []).extend(
+            Score(away if alone else mean + away, place) for away in around
+        )
     return [(arm, run) for arm, runs in made.items() for run in runs]
