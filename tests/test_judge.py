@@ -536,3 +536,36 @@ def test_judging_needs_no_torch(tmp_path):
         check=False,
     )
     assert ran.returncode == Status.RUN_AGAIN, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("score", "statuses"),
+    [("85 + noise / 2", {0}), ("85 + 0.01 + noise / 2 + other / 20", {0, 8}), ("84 + noise", {1})],
+)
+def test_the_gate_of_the_docs_compares_two_commits(tmp_path, score, statuses):
+    """The recipe is run as it is printed: a refactoring is green, and a worse score is red."""
+    page = (Path(__file__).parents[1] / "docs/ci.md").read_text("utf-8")
+    [recipe] = re.findall(r"```bash\n(git worktree .*?)```", page, re.S)
+    script = (
+        "import random, sys\nnoise, other = (random.Random(n + sys.argv[1]).gauss(0, 0.2) "
+        "for n in 'ab')\nprint(round({}, 4))\n"
+    )
+    home = tmp_path / "repository"
+    home.mkdir()
+    git = "git -c user.name=x -c user.email=x@x"
+    for text in ("85 + noise / 2", score + "  # again"):
+        (home / "train.py").write_text(script.format(text.replace("# again", "")))
+        (home / "note").write_text(text)
+        steps = f"git init -q; git add -A; {git} commit -qm x"
+        subprocess.run(["sh", "-ec", steps], cwd=home, check=True)
+    shell = f"embinit() {{ {sys.executable} -m embinit \"$@\"; }}\n"
+    shell += f"python() {{ {sys.executable} \"$@\"; }}\n"
+    ran = subprocess.run(
+        ["bash", "-c", shell + recipe],
+        cwd=home,
+        env=os.environ | {"PYTHONPATH": str(Path(embinit.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode in statuses, ran.stdout + ran.stderr

@@ -19,6 +19,8 @@ TRACEBACK = "Traceback (most recent call last):\n"
 ALIKE = 2
 """An arm whose first runs, so many, fail for the same reason is not run with other seeds."""
 
+GIVEN_UP = f"not run, since its arm's first {ALIKE} runs failed alike"
+
 SEEDS_NAMED = 3
 """How many seeds of an arm are named where more have failed for the same reason."""
 
@@ -88,7 +90,8 @@ class StoreView:
         for run in dict.fromkeys(runs):
             if (reason := self.failure(run)) is not None:
                 failed.setdefault(reason, {}).setdefault(run.recipe.arm, []).append(run.seed)
-        return sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
+        lines = sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
+        return sorted(lines, key=lambda line: line.startswith(GIVEN_UP))
 
     def key(self, run: RunSpec) -> str:
         """The run's key in the store; InputError where a file that it reads is missing."""
@@ -159,7 +162,7 @@ class StoreView:
         first = self._tried.get(run.without_seed(), [])[:ALIKE]
         if len(first) < ALIKE or not first[0] or len({*first}) > 1:
             return False
-        self._failures[run] = f"not run, since its arm's first {ALIKE} runs failed alike"
+        self._failures[run] = GIVEN_UP
         return True
 
 
