@@ -75,6 +75,8 @@ def _check(parsed: argparse.Namespace) -> int:
         print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
     if baseline is not None:
         since = compare(latest, baseline)
+        if since.setting:
+            print(printable(since.setting))
         for change in since.changes:
             if not fail_on.includes(change):
                 print(printable(str(change)))
