@@ -125,11 +125,12 @@ def _is_made(name: str, draw: int, directory: Path, made_with: Mapping[str, str]
 
 
 def described(table: TrainedTable, draw: int) -> str:
-    """A table's description: its sigma, and the share of words next to a synonym."""
-    groups = synonym_groups(draw)
+    """A table's description: its sigma, and the share of words next to a synonym, if any has one."""
+    groups, said = synonym_groups(draw), f"sigma {table.sigma:.4g}"
     members = torch.tensor([groups.get(word, -1) for word in table.words])
-    purity = neighbour_purity(table.values, members)
-    return f"sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}"
+    if not (members >= 0).any():
+        return said
+    return f"{said}, nearest neighbour is a synonym {neighbour_purity(table.values, members):.1%}"
 
 
 def make_table(name: str) -> None:
