@@ -41,7 +41,7 @@ def claim_entry(
         "control": claim.expects is not None,
         "expects": None if claim.expects is None else str(claim.expects),
         "as_expected": judgement.as_expected,
-        "statement": claim.says,
+        "statement": f"{claim.says} ({experiment.note})" if experiment.note else claim.says,
         "paper": claim.paper,
         "place": claim.where,
         "origin": str(claim.origin),

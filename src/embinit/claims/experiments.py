@@ -56,6 +56,11 @@ class Experiment:
         return ""
 
     @property
+    def note(self) -> str:
+        """What a reader must know of the setting, behind each statement; "" for nothing."""
+        return ""
+
+    @property
     def measures_noise(self) -> bool:
         """Whether a session measures the margins, with seeds that no claim uses."""
         return False

@@ -153,8 +153,8 @@ def compare(document: Document, baseline: Document) -> Since:
 def _same_numbers(old: Document, new: Document) -> Iterator[bool]:
     """Whether the scores are equal in every digit, for each comparison of the same seeds."""
     for was, now in zip(old["comparisons"], new["comparisons"], strict=False):
-        if was["seeds"] == now["seeds"]:
-            yield all(was[side] == now[side] for side in ("left_values", "right_values"))
+        if was.get("seeds") == now.get("seeds"):
+            yield all(was.get(side) == now.get(side) for side in ("left_values", "right_values"))
 
 
 def _vendors(document: Document) -> set[str]:
@@ -175,7 +175,7 @@ def _setting(document: Document, baseline: Document) -> str:
     # A baseline of an earlier version does not say what made it.
     pairs = [tuple(made_on)] if all(made_on) else []
     for name in COMPUTING:
-        known = [session["versions"].get(name) for session in sessions]
+        known = [session.get("versions", {}).get(name) for session in sessions]
         pairs += [tuple(f"{name} {version}" for version in known)] if all(known) else []
     differ = [f"{now} in place of {was}" for now, was in pairs if now != was]
     if not differ:

@@ -125,7 +125,7 @@ def _is_made(name: str, draw: int, directory: Path, made_with: Mapping[str, str]
 
 
 def described(table: TrainedTable, draw: int) -> str:
-    """A table's description: its sigma, and the share of words next to a synonym, if any has one."""
+    """A table's description: its sigma, and the share of words next to a synonym, if any."""
     groups, said = synonym_groups(draw), f"sigma {table.sigma:.4g}"
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     if not (members >= 0).any():
