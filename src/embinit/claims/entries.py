@@ -51,6 +51,7 @@ def claim_entry(
         "tier": experiment.tier,
         "task": experiment.task or None,
         "source": experiment.source or None,
+        "source_label": experiment.source_label,
         "experiment": experiment.name,
         "metric": experiment.metric.name,
         "family": claim.family.name,

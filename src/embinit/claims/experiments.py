@@ -35,6 +35,7 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     source: str = ""  # the name of what its arms read, such as vectors; "" for nothing
+    source_label: str = ""  # its name for people
 
     quantity: ClassVar[type[Quantity]] = Quantity
     """What its arms are."""

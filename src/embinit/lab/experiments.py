@@ -29,7 +29,6 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
-    source_label: str = ""  # its vectors' name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure

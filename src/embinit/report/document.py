@@ -93,5 +93,8 @@ def paper_entry(paper: Paper) -> dict[str, Any]:
         "citation": paper.citation,
         "short": paper.short,
         "made": [tier.name for tier in paper.tiers.values() if tier.made],
-        "findings": [{"says": row.says, "claims": list(row.claims)} for row in paper.findings],
+        "findings": [
+            {"says": row.says, "claims": list(row.claims), "published": row.published}
+            for row in paper.findings
+        ],
     }
