@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.comparisons import Lookup, Quantity
-from embinit.claims.definitions import Claim
-from embinit.claims.judging import read
+from embinit.claims.definitions import Claim, comparisons_of
 from embinit.errors import InputError
 from embinit.runs.modules import load_module, module_named
 from embinit.specs import RunSpec
@@ -82,7 +81,7 @@ def _comparisons(entry: Mapping[str, Any], root: Path) -> Sequence[Any]:
             continue
         for experiment in claim.experiments(entry["tier"]):
             if entry["id"] == f"{claim.id}[{experiment.name}]":
-                stated = read(test, experiment).comparisons
+                stated = comparisons_of(test, experiment)
                 labels = [(one.left.label, one.right.label) for one in stated]
                 if labels == [(*one["arms"].values(),) for one in entry["comparisons"]]:
                     return stated
