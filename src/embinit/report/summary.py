@@ -232,7 +232,7 @@ def _settings(claims: Iterable[Entry]) -> list[Entry]:
     """For each setting of some claims, an experiment, the claim whose verdict it has."""
     groups: dict[str, list[Entry]] = {}
     for entry in claims:
-        groups.setdefault(entry["experiment"] or entry["id"], []).append(entry)
+        groups.setdefault(entry.get("experiment") or entry["id"], []).append(entry)
     return [
         min(group, key=lambda entry: _AGAINST_FIRST.index(Verdict(entry["verdict"])))
         for group in groups.values()
