@@ -81,6 +81,20 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
     assert {audit["paper"] for audit in document["audits"]} == {"kim2024"}
 
 
+def test_an_installed_embinit_runs_the_clones_claims(wheel):
+    """``pip install ./embinit`` installs a second copy of the papers, which must not be in the way."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "test_finding_1.py::" in ran.stdout
+
+
 def test_every_extra_and_tool_is_pinned(project):
     """``constraints.txt`` has a version of each package that the project names."""
     extras = project["project"]["optional-dependencies"].values()
