@@ -45,7 +45,7 @@ def test_the_wheel_has_each_papers_folder(wheel):
         files = (path for path in (HOME / paper).iterdir() if path.is_file())
         ours = {path.name: path.read_bytes() for path in files}
         assert {path.name: path.read_bytes() for path in shipped.iterdir()} == ours
-        assert {"paper.py", "claims.lock", "README.md"} <= ours.keys()
+        assert {"paper.py", "claims.lock"} <= ours.keys()
         assert any(name.startswith("test_") for name in ours)
 
 
