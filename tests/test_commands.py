@@ -69,6 +69,17 @@ def test_a_new_project_passes_at_once(project):
     assert main(["new", str(project)]) == Status.UNUSABLE
 
 
+def test_git_ignores_what_a_session_writes(project):
+    """Without a line in the project's own .gitignore; the accepted baseline is committed."""
+    (project / ".gitignore").unlink()
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
+    asked = ["git", "status", "--porcelain", "--untracked-files=all"]
+    shown = subprocess.run(asked, cwd=project, capture_output=True, text=True, check=True).stdout
+    assert "claims/test_first.py" in shown
+    assert ".embinit/" not in shown
+    assert "reports/latest" not in shown
+
+
 def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch, capsys):
     """No index has embinit unless it was installed from one, which PEP 610's file says."""
     git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}

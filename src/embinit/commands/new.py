@@ -68,7 +68,7 @@ def _requirement() -> tuple[str, str]:
     from embinit import __file__ as package
     from embinit import __version__
 
-    origin = {"url": Path(package).parents[2].as_uri()}  # a clone that isn't installed
+    origin: Any = {"url": Path(package).parents[2].as_uri()}  # a clone that isn't installed
     with contextlib.suppress(metadata.PackageNotFoundError):
         origin = json.loads(metadata.distribution("embinit").read_text("direct_url.json") or "null")
     if origin is None:
