@@ -82,12 +82,13 @@ def test_git_ignores_what_a_session_writes(project):
 
 def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch, capsys):
     """No index has embinit unless it was installed from one, which PEP 610's file says."""
+    wheel = f"embinit-{embinit.__version__}-py3-none-any.whl"
     git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}
     known = {
         None: f"embinit>={embinit.__version__}",
         json.dumps(git): "embinit @ git+https://a.org/b@c0de",
         '{"url": "https://a.org/c.whl", "archive_info": {}}': "embinit @ https://a.org/c.whl",
-        '{"url": "file:///mine", "dir_info": {}}': f"./embinit-{embinit.__version__}-py3-none-any.whl",
+        '{"url": "file:///mine", "dir_info": {}}': f"./{wheel}",
     }
     for number, (origin, line) in enumerate(known.items()):
         installed = SimpleNamespace(read_text={"direct_url.json": origin}.get)
@@ -98,7 +99,7 @@ def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch
 
 
 def test_the_workflow_of_a_new_project_is_that_of_the_docs_and_runs(project):
-    """Green after ``embinit bless``, and red when the claim is lost: what a job's shell would run."""
+    """Green after ``embinit bless``, and red when the claim is lost, as in a job's shell."""
     text = (project / ".github/workflows/claims.yml").read_text()
     assert f"```yaml\n{text}```" in (ROOT / "docs/ci.md").read_text()
     steps = yaml.safe_load(text)["jobs"]["claims"]["steps"]

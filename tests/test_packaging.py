@@ -82,7 +82,7 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
 
 
 def test_an_installed_embinit_runs_the_clones_claims(wheel):
-    """``pip install ./embinit`` installs a second copy of the papers, which must not be in the way."""
+    """``pip install ./embinit`` brings a second copy of the papers, which is not in the way."""
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only"],
         cwd=ROOT,
