@@ -54,6 +54,7 @@ HEAD = """# Results
 
 `make results` writes this page from the blessed reports in `reports/reference`.
 `embinit report reports/reference/*/verdicts.json` makes a page with every claim.
+`embinit check reports/reference/micro/verdicts.json --retrain 20` trains 20 random runs again and compares each digit.
 
 "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
 and 1 is undecided ([rule](verdicts.md#findings)). The numbers are of the setting with the
