@@ -180,7 +180,9 @@ def _replication(before: Sequence[Document], now: Mapping[str, Document]) -> str
         if _has_interval(was) and is_now["difference"] is not None
     ]
     differ = len(turned) - undecided
-    said = [f"{undecided} {'is' if undecided == 1 else 'are'} not decided here"] if undecided else []
+    said = (
+        [f"{undecided} {'is' if undecided == 1 else 'are'} not decided here"] if undecided else []
+    )
     said += [f"{differ} {'differs' if differ == 1 else 'differ'}"] if differ else []
     hold = f"{len(decided) - len(turned)} of {counted(len(decided), 'decided verdict')} hold"
     return (
