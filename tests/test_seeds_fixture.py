@@ -373,7 +373,10 @@ LIB = """
 import os
 import time
 
+from numpy import exp, finfo, float32  # numpy's objects that are no arrays
+
 BEGAN = time.time()
+LIMITS = finfo(float32)
 K = float(os.environ.get("MY_K", 1))
 
 def helper():
