@@ -248,7 +248,7 @@ def earlier(documents: Sequence[Document]) -> str:
 
 
 def _verdicts(entry: Document, claims: Sequence[Document]) -> str:
-    """How many claims of a statement have each verdict, in words, in the experiments it is about."""
+    """How many claims of a statement have each verdict, in its experiments, in words."""
     about = re.compile(entry.get("only", ""))
     counts = Counter(
         one["verdict"]
