@@ -235,7 +235,7 @@ MISTAKES = {
     "nothing": "test_fitted.py:48: test_nothing asserts no comparison of arms",
     "same": "test_fitted.py:51: train() and train() are the same run, so no number can differ",
     "positional": "test_fitted.py:55: seeds takes one function, and its arguments by name, as in",
-    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, 2 and 3 more,",
+    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, 2 and 3 more, ",
     # A margin is chosen, and never guessed.
     "no_margin": "test_fitted.py:60: train(depth=2) ≥ train() has no margin, the largest",
     "alike_without_a_margin": "test_fitted.py:63: train(depth=2) ≈ train() has no margin, the",
@@ -373,7 +373,10 @@ LIB = """
 import os
 import time
 
+from numpy import exp, finfo, float32  # numpy's objects that are no arrays
+
 BEGAN = time.time()
+LIMITS = finfo(float32)
 K = float(os.environ.get("MY_K", 1))
 
 def helper():

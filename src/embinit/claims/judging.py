@@ -44,6 +44,7 @@ class Case:
     unequal: str | None
     unmeasured: str | None = None
     lock: Lock | None = None
+    replicated: Case | None = None  # the claim in the registered experiment, if this repeats it
 
     @functools.cached_property
     def too_coarse(self) -> str | None:
@@ -126,6 +127,7 @@ def read(
         if unmeasured
         else None,
         lock,
+        None if (known := experiment.replicated) is None else read(test, known, family, lock),
     )
 
 
