@@ -64,8 +64,8 @@ class Experiment:
         return ""
 
     @property
-    def measures_noise(self) -> bool:
-        """Whether a session measures the margins, with seeds that no claim uses."""
+    def pools_noise(self) -> bool:
+        """Whether the stored arms of its file show how far a new one's values may vary."""
         return False
 
     @property

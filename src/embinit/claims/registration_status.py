@@ -11,7 +11,7 @@ from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
 from embinit.claims.pilot import digest_of_content, without_code
 from embinit.stats.interim import Look
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
 REPLICATION = "replication"
@@ -154,7 +154,7 @@ def _moved(case: Case) -> list[str]:
     ]
 
 
-def _in_words(sd: RegisteredSd | None) -> str:
+def _in_words(sd: KnownSd | None) -> str:
     return "none" if sd is None else f"{sd.sd:g} over {sd.seeds} seeds"
 
 

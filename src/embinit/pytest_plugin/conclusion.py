@@ -21,8 +21,8 @@ from embinit.report.baseline import FailOn, compare, file_of
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
+from embinit.runs.kept_runs import open_store
 from embinit.runs.modules import load_modules
-from embinit.runs.store import Store
 
 
 class Conclusion:
@@ -142,7 +142,7 @@ class Conclusion:
         gc.freeze()
         try:
             # A disk that is full can be read.
-            store = Store(options.path("store"), write=False)
+            store = open_store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
         circumstances = Circumstances(

@@ -10,7 +10,7 @@ from pathlib import Path
 from embinit.errors import InputError, OutputError, counted
 from embinit.runs.kinds import Making, kind_of
 from embinit.runs.results import RunResult, failure_reason
-from embinit.runs.store import Store, key_of
+from embinit.runs.store import Store
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
 
@@ -103,7 +103,7 @@ class StoreView:
     def key(self, run: RunSpec) -> str:
         """The run's key in the store; InputError where a file that it reads is missing."""
         if run not in self._keys:
-            self._keys[run] = key_of(run, self.data_dir)
+            self._keys[run] = self.store.key(run, self.data_dir)
         return self._keys[run]
 
     def name_of(self, run: RunSpec) -> str:
