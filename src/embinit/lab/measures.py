@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
+from collections.abc import Callable, Sequence
 
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
@@ -32,6 +34,39 @@ def task_transfer(role: str) -> Measure:
     """The accuracy on a task's test in a language that it was not fine-tuned in."""
     words = f"{role} accuracy in the other language"
     return _of_task(f"{role}_test", words, f"{role}_test_accuracy")
+
+
+def over_languages(role: str) -> Measure:
+    """The mean of a task's accuracies in the language of fine-tuning and in the other language."""
+    names = (f"{role}_accuracy", f"{role}_test")
+
+    def read(result: RunResult) -> float | None:
+        scores = [result.measures[name] for name in names if name in result.measures]
+        return statistics.fmean(scores) if len(scores) == len(names) else None
+
+    words = f"{role} accuracy, mean over both languages"
+    return Measure(f"{role}_languages", "% accuracy", words, "up", read=read)
+
+
+def cost_of_removal(role: str, without: str) -> Measure:
+    """How far ``over_languages`` falls from the role's to that of the role ``without`` layers."""
+    whole, fewer = over_languages(role), over_languages(without)
+
+    def read(result: RunResult) -> float | None:
+        scores = whole.of(result), fewer.of(result)
+        return None if scores[0] is None or scores[1] is None else scores[0] - scores[1]
+
+    words = f"{role} accuracy lost without the last layers ({without})"
+    return Measure(f"{without}_cost", "% accuracy", words, "down", read=read)
+
+
+def _off_layers(
+    curve: str, read: Callable[[Sequence[float]], float]
+) -> Callable[[RunResult], float | None]:
+    """Reads a number off a curve over at least three layers, behind that of the embeddings."""
+    return lambda result: (
+        read(result.curves[curve]) if len(result.curves.get(curve, ())) > 3 else None
+    )
 
 
 def _of_task(name: str, words: str, curve: str) -> Measure:
@@ -69,6 +104,44 @@ PROBE_DROP = Measure(
 RETRIEVAL_LAST = Measure("retrieval_last", "% found", "translations found by the last layer", "up")
 RETRIEVAL_DROP = Measure(
     "retrieval_drop", "% found", "retrieval's drop from the best layer to the last", "down"
+)
+PROBE_MIX = Measure("probe_mix", "% right", "right by probes of a mix of all layers", "up")
+NEIGHBOURS_UPPER = Measure(
+    "neighbours_upper",
+    "% found",
+    "translations that the upper third of the layers finds",
+    "up",
+    read=_off_layers(
+        "neighbours_by_layer", lambda found: statistics.fmean(found[-(len(found) // 3) :])
+    ),
+)
+NEIGHBOURS_FALL = Measure(
+    "neighbours_fall",
+    "% found",
+    "the fall of translations found from the best of the upper layers to the one before last",
+    "down",
+    read=_off_layers(
+        "neighbours_by_layer", lambda found: max(found[len(found) // 2 : -1]) - found[-2]
+    ),
+)
+NEIGHBOURS_LAST_STEP = Measure(
+    "neighbours_last_step",
+    "% found",
+    "the fall of translations found from the layer before last to the last",
+    "down",
+    read=_off_layers("neighbours_by_layer", lambda found: found[-2] - found[-1]),
+)
+MASKED_ACCURACY = Measure(
+    "masked_accuracy", "% accuracy", "masked words predicted on held-out text", "up"
+)
+SIMILARITY_INPUT = Measure(
+    "similarity_input", "ρ x 100", "word similarity in the input table", "up"
+)
+SIMILARITY_OUTPUT = Measure(
+    "similarity_output", "ρ x 100", "word similarity in the output table", "up"
+)
+SIMILARITY_GAP = Measure(
+    "similarity_gap", "ρ x 100", "word similarity that the output table lacks of the input table's"
 )
 SIGMA = Measure("sigma", "", "the table's sigma", of_start=True)
 PE_SHARE = Measure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -90,6 +91,16 @@ def without_output(model: StackedTransformer) -> dict[str, Tensor]:
     """The parameters and buffers for ``carry``: all but the output layer's."""
     own = {f"output.{name}" for name in model.output.state_dict()}
     return {name: value for name, value in model.state_dict().items() if name not in own}
+
+
+def first_layers(carried: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
+    """What ``carry`` takes for an encoder with the first ``layers`` layers alone."""
+    left_out = re.compile(r"encoder_layers\.(\d+)\.")
+    return {
+        name: value
+        for name, value in carried.items()
+        if (layer := left_out.match(name)) is None or int(layer[1]) < layers
+    }
 
 
 def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from embinit.errors import InputError
 from embinit.lab.data.batching import in_order
 from embinit.lab.data.preparation import Split
+from embinit.lab.data.vocabulary import EOS, PAD, SEP
 from embinit.lab.models.transformer import StackedTransformer, mean_over_words
 
 RIDGE = 1.0
@@ -23,17 +24,21 @@ RIDGE = 1.0
 
 @torch.inference_mode()
 def sentence_vectors(
-    model: StackedTransformer, split: Split, batch: int
+    model: StackedTransformer, split: Split, batch: int, marks: bool = True
 ) -> Float[Tensor, "states R n D"]:
-    """Each state's vector of each sentence; ``batch`` sentences at once."""
+    """Each state's vector of each sentence; ``batch`` sentences at once.
+
+    Without ``marks`` the ends and separators of sentences are left out of the means.
+    """
     model.eval()
     layers, runs, dim = len(model.encoder_layers) + 1, model.runs, model.shape.spec.dim
     device = split.inputs.device
     vectors = torch.empty(layers, runs, len(split), dim, device=device)
     for chosen in in_order(split.lengths, batch):
         ids = split.inputs[chosen, : int(split.lengths[chosen].max())][None]
+        counted = ids if marks else ids.masked_fill((ids == EOS) | (ids == SEP), PAD)
         for layer, state in enumerate(model.states(ids)):
-            vectors[layer, :, chosen] = mean_over_words(state, ids)
+            vectors[layer, :, chosen] = mean_over_words(state, counted)
     return vectors
 
 
@@ -81,6 +86,67 @@ def retrieval_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, .
         (similar.argmax(dim=-1) == right).double().mean(dim=-1) for similar in (cosines, cosines.mT)
     )
     return 100 * (there + back) / 2
+
+
+def neighbour_accuracy(vectors: Float[Tensor, "... pairs D"]) -> Float[Tensor, ...]:
+    """Percent of sentences whose translation is the nearest by Euclidean distance.
+
+    As in the paper's A.9: the languages' mean difference is added to each sentence of the first
+    language, whose nearest neighbour in the second must be its translation. Halves are as for
+    ``retrieval_accuracy``.
+    """
+    first, second = vectors.double().chunk(2, dim=-2)
+    moved = first + (second - first).mean(dim=-2, keepdim=True)
+    nearest = torch.cdist(moved, second).argmin(dim=-1)
+    right = nearest == torch.arange(nearest.shape[-1], device=vectors.device)
+    accuracy: Tensor = 100 * right.double().mean(dim=-1)
+    return accuracy
+
+
+MIX_STEPS, MIX_RATE, MIX_WIDTH = 200, 1e-2, 64
+"""The steps, the learning rate and the hidden width of a probe on a mix of layers."""
+
+
+@torch.enable_grad()
+def mix_accuracy(
+    train: Float[Tensor, "states n D"],
+    labels: Int[Tensor, " n"],
+    test: Float[Tensor, "states m D"],
+    answers: Int[Tensor, " m"],
+    classes: int,
+    generator: torch.Generator,
+) -> float:
+    """The accuracy in percent of two dense layers on a mix of one run's states, all of them.
+
+    The mix has learnt weights that add up to 1 (Tenney et al. 2019). States are standardised; the
+    probe is trained by Adam on all examples at once, from weights that ``generator`` draws.
+    """
+    mean, sigma = train.mean(dim=-2, keepdim=True), train.std(dim=-2, keepdim=True)
+    sigma = sigma.where(sigma > 0, 1.0)
+    train, test = (train.clone() - mean) / sigma, (test.clone() - mean) / sigma
+    sizes = ((train.shape[-1], MIX_WIDTH), (MIX_WIDTH, classes))
+    inner, outer = (
+        (torch.randn(size, generator=generator) / size[0] ** 0.5).to(train) for size in sizes
+    )
+    zeros = [torch.zeros(size).to(train) for size in (len(train), MIX_WIDTH, classes)]
+    learnt = [inner, outer, *zeros]
+    for tensor in learnt:
+        tensor.requires_grad_()
+
+    def answer(states: Tensor) -> Tensor:
+        weights, inner_bias, outer_bias = zeros
+        mixed = torch.einsum("s,snd->nd", weights.softmax(dim=0), states)
+        hidden = torch.relu(mixed @ inner + inner_bias)
+        logits: Tensor = hidden @ outer + outer_bias
+        return logits
+
+    optimizer = torch.optim.Adam(learnt, lr=MIX_RATE)
+    for _ in range(MIX_STEPS):
+        optimizer.zero_grad()
+        F.cross_entropy(answer(train), labels).backward()
+        optimizer.step()
+    right = answer(test).argmax(dim=-1) == answers
+    return 100 * float(right.double().mean())
 
 
 def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:

@@ -5,11 +5,13 @@ A model with another package's attention or norm is built without values, and co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from embinit.errors import InputError
-from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec
+from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec, TransferSpec
+from embinit.specs import RunSpec
 
 _FINAL_NORMS = {"post": 0, "pre": 1}
 _ATTENTION = ("plain", "rotary")
@@ -88,11 +90,28 @@ def words_of(run: ModelRun) -> int:
     return run.recipe.data.most_words
 
 
-def parameters_of(run: ModelRun) -> Parameters:
-    """Parameter counts of the run's model at pre-training and at fine-tuning."""
-    recipe = run.recipe
+def model_after(recipe: ModelRecipe[TransferSpec], removed: int = 0) -> ModelSpec:
+    """The model after pre-training: without the layers that are dropped, and ``removed`` others.
+
+    InputError unless a layer is left.
+    """
+    model, dropped = recipe.architecture, recipe.training.dropped_layers
+    if min(dropped, removed) < 0 or dropped + removed >= model.layers:
+        raise InputError(
+            f"of {model.layers} layers {dropped} are dropped and {removed} removed: name numbers "
+            f"from 0 on, together {model.layers - 1} or fewer"
+        )
+    return replace(model, layers=model.layers - dropped - removed)
+
+
+def parameters_of(run: RunSpec[ModelRecipe[TransferSpec]], removed: int = 0) -> Parameters:
+    """Parameter counts of the run's model at pre-training, and with fewer layers at fine-tuning."""
+    recipe, words = run.recipe, words_of(run)
     positions = learned_positions(recipe, recipe.data)
-    return count_parameters(recipe.architecture, words_of(run), positions)
+    return Parameters(
+        count_parameters(recipe.architecture, words, positions).pretraining,
+        count_parameters(model_after(recipe, removed), words, positions).finetuning,
+    )
 
 
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
@@ -119,3 +138,53 @@ def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> M
     step = layers * (2 * model.dim + 1)
     wider = round((budget - cost(layers, model.feed_forward)) / step)
     return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)
+
+
+NEAREST = 0.06
+"""The largest relative difference of a whole model's parameters from its budget."""
+
+
+def deepened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
+    """``model`` with as many more layers as come nearest to ``budget`` parameters at fine-tuning.
+
+    InputError where the nearest is more than ``NEAREST`` away, or adds no layer.
+    """
+    return _nearest(
+        [replace(model, layers=layers) for layers in range(model.layers + 1, 10 * model.layers)],
+        [words, length],
+        budget,
+    )
+
+
+def widened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
+    """``model`` in as many more heads of its heads' width as come nearest to ``budget``.
+
+    Its input and output table keep their widths, and feed-forward layers their ratio to ``dim``.
+    InputError as for ``deepened``.
+    """
+    head, times = model.dim // model.heads, model.feed_forward // model.dim
+    fixed = replace(model, input_width=model.table_width, output_width=output_width(model))
+    return _nearest(
+        [
+            replace(fixed, heads=heads, dim=head * heads, feed_forward=times * head * heads)
+            for heads in range(model.heads + 1, 10 * model.heads)
+        ],
+        [words, length],
+        budget,
+    )
+
+
+def _nearest(models: Sequence[ModelSpec], sizes: Sequence[int], budget: int) -> ModelSpec:
+    """The model whose parameters at fine-tuning come nearest to a budget."""
+
+    def apart(model: ModelSpec) -> float:
+        return abs(count_parameters(model, *sizes).finetuning / budget - 1)
+
+    found = min(models, key=apart)
+    if apart(found) > NEAREST:
+        raise InputError(
+            f"no model that is larger by whole layers or heads comes within {NEAREST:.0%} of "
+            f"{budget:,} parameters: the nearest has "
+            f"{count_parameters(found, *sizes).finetuning:,}; choose other widths"
+        )
+    return found
