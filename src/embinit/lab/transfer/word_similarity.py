@@ -7,6 +7,7 @@ as they are preferred by, and prefer, the same classes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,7 +49,8 @@ def require_ratings(task: str) -> None:
 def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
     """Random pairs of the vocabulary's ``words`` of one part of speech, with their ratings.
 
-    A pair of one class has 1, others the cosine of what their classes occur with.
+    Half of the pairs are of one class and have 1. The others have the cosine of what their classes
+    occur with.
     """
     require_ratings(task)
     world = split_world(task)[1]
@@ -58,19 +60,22 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
         for group, synonyms in enumerate(groups)
         for word in synonyms
     }
-    of_part: dict[Part, list[tuple[int, int]]] = {part: [] for part in CLASSES}
-    for row, word in enumerate(words):
-        if (found := place.get(unspelled(word))) is not None:
-            of_part[found[0]].append((row, found[1]))
+    rows = {row: found for row, word in enumerate(words) if (found := place.get(unspelled(word)))}
+    of_part, of_class = defaultdict(list), defaultdict(list)
+    for row, (part, group) in rows.items():
+        of_part[part].append(row)
+        of_class[part, group].append(row)
     alike = {part: _alike(part, world) for part in CLASSES}
-    rows = [(part, row, group) for part, known in of_part.items() for row, group in known]
     draw = generator("rated pairs", world=world)
     pairs: list[tuple[int, int, float]] = []
+    first = list(rows)
     while len(pairs) < PAIRS:
-        part, row, group = rows[int(draw.random() * len(rows))]
-        other, its_group = of_part[part][int(draw.random() * len(of_part[part]))]
+        row = first[int(draw.random() * len(first))]
+        part, group = rows[row]
+        others = of_class[part, group] if len(pairs) % 2 else of_part[part]
+        other = others[int(draw.random() * len(others))]
         if other != row:
-            pairs.append((row, other, float(alike[part][group, its_group])))
+            pairs.append((row, other, float(alike[part][group, rows[other][1]])))
     return RatedPairs(*zip(*pairs, strict=True))
 
 
@@ -87,7 +92,8 @@ def _alike(part: Part, world: int) -> Float[np.ndarray, "groups groups"]:
     }[part]
     profile = np.hstack(profiles)
     profile = profile / np.linalg.norm(profile, axis=1, keepdims=True)
-    alike: Float[np.ndarray, "groups groups"] = profile @ profile.T
+    # Rounded, so that classes are like themselves alone, and no machine's last bits break ties.
+    alike: Float[np.ndarray, "groups groups"] = np.round(profile @ profile.T, 6)
     return alike
 
 
