@@ -6,12 +6,16 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 
 LARGEST_LOSS = math.log(sys.float_info.max)
 """The largest loss whose perplexity is a finite float."""
+
+
+Reduce = Callable[[Sequence[float]], float]
 
 
 def table_statistic(statistic: str) -> Measure:
@@ -38,11 +42,10 @@ def task_transfer(role: str) -> Measure:
 
 def over_languages(role: str) -> Measure:
     """The mean of a task's accuracies in the language of fine-tuning and in the other language."""
-    names = (f"{role}_accuracy", f"{role}_test")
 
     def read(result: RunResult) -> float | None:
-        scores = [result.measures[name] for name in names if name in result.measures]
-        return statistics.fmean(scores) if len(scores) == len(names) else None
+        here, there = (result.measures.get(f"{role}_{where}") for where in ("accuracy", "test"))
+        return None if here is None or there is None else (here + there) / 2
 
     words = f"{role} accuracy, mean over both languages"
     return Measure(f"{role}_languages", "% accuracy", words, "up", read=read)
@@ -50,22 +53,27 @@ def over_languages(role: str) -> Measure:
 
 def cost_of_removal(role: str, without: str) -> Measure:
     """How far ``over_languages`` falls from the role's to that of the role ``without`` layers."""
-    whole, fewer = over_languages(role), over_languages(without)
 
     def read(result: RunResult) -> float | None:
-        scores = whole.of(result), fewer.of(result)
-        return None if scores[0] is None or scores[1] is None else scores[0] - scores[1]
+        whole, fewer = (over_languages(name).of(result) for name in (role, without))
+        return None if whole is None or fewer is None else whole - fewer
 
     words = f"{role} accuracy lost without the last layers ({without})"
     return Measure(f"{without}_cost", "% accuracy", words, "down", read=read)
 
 
-def _off_layers(
-    curve: str, read: Callable[[Sequence[float]], float]
-) -> Callable[[RunResult], float | None]:
-    """Reads a number off a curve over at least three layers, behind that of the embeddings."""
-    return lambda result: (
-        read(result.curves[curve]) if len(result.curves.get(curve, ())) > 3 else None
+def _found(name: str, words: str, better: Literal["up", "down"], of: Reduce) -> Measure:
+    """A measure of the curve of translations found, from the embeddings' state to the last layer's.
+
+    Runs of fewer than three layers have none.
+    """
+
+    def read(result: RunResult) -> float | None:
+        found = result.curves.get("neighbours_by_layer", ())
+        return of(found) if len(found) > 3 else None
+
+    return Measure(
+        f"neighbours_{name}", "% found", f"translations found: {words}", better, read=read
     )
 
 
@@ -106,43 +114,25 @@ RETRIEVAL_DROP = Measure(
     "retrieval_drop", "% found", "retrieval's drop from the best layer to the last", "down"
 )
 PROBE_MIX = Measure("probe_mix", "% right", "right by probes of a mix of all layers", "up")
-NEIGHBOURS_UPPER = Measure(
-    "neighbours_upper",
-    "% found",
-    "translations that the upper third of the layers finds",
+NEIGHBOURS_UPPER = _found(
+    "upper",
+    "the upper third of the layers",
     "up",
-    read=_off_layers(
-        "neighbours_by_layer", lambda found: statistics.fmean(found[-(len(found) // 3) :])
-    ),
+    lambda found: statistics.fmean(found[-(len(found) // 3) :]),
 )
-NEIGHBOURS_FALL = Measure(
-    "neighbours_fall",
-    "% found",
-    "the fall of translations found from the best of the upper layers to the one before last",
+NEIGHBOURS_FALL = _found(
+    "fall",
+    "the fall from the best of the upper layers to the one before last",
     "down",
-    read=_off_layers(
-        "neighbours_by_layer", lambda found: max(found[len(found) // 2 : -1]) - found[-2]
-    ),
+    lambda found: max(found[len(found) // 2 : -1]) - found[-2],
 )
-NEIGHBOURS_LAST_STEP = Measure(
-    "neighbours_last_step",
-    "% found",
-    "the fall of translations found from the layer before last to the last",
-    "down",
-    read=_off_layers("neighbours_by_layer", lambda found: found[-2] - found[-1]),
+NEIGHBOURS_LAST_STEP = _found(
+    "last_step", "the fall of the last layer", "down", lambda found: found[-2] - found[-1]
 )
-MASKED_ACCURACY = Measure(
-    "masked_accuracy", "% accuracy", "masked words predicted on held-out text", "up"
-)
-SIMILARITY_INPUT = Measure(
-    "similarity_input", "ρ x 100", "word similarity in the input table", "up"
-)
-SIMILARITY_OUTPUT = Measure(
-    "similarity_output", "ρ x 100", "word similarity in the output table", "up"
-)
-SIMILARITY_GAP = Measure(
-    "similarity_gap", "ρ x 100", "word similarity that the output table lacks of the input table's"
-)
+MASKED_ACCURACY = Measure("masked_accuracy", "% accuracy", "masked words predicted", "up")
+SIMILARITY_INPUT = Measure("similarity_input", "ρ x 100", "word similarity, input table", "up")
+SIMILARITY_OUTPUT = Measure("similarity_output", "ρ x 100", "word similarity, output table", "up")
+SIMILARITY_GAP = Measure("similarity_gap", "ρ x 100", "word similarity, input above output table")
 SIGMA = Measure("sigma", "", "the table's sigma", of_start=True)
 PE_SHARE = Measure(
     "pe_share", "share of variance", "the positions' share of the variance", of_start=True

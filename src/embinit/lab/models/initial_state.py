@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -93,14 +92,10 @@ def without_output(model: StackedTransformer) -> dict[str, Tensor]:
     return {name: value for name, value in model.state_dict().items() if name not in own}
 
 
-def first_layers(carried: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """What ``carry`` takes for an encoder with the first ``layers`` layers alone."""
-    left_out = re.compile(r"encoder_layers\.(\d+)\.")
-    return {
-        name: value
-        for name, value in carried.items()
-        if (layer := left_out.match(name)) is None or int(layer[1]) < layers
-    }
+def without_layers(carried: Mapping[str, Tensor], layers: range) -> dict[str, Tensor]:
+    """What ``carry`` takes for an encoder that lacks ``layers``, the last ones."""
+    lacking = tuple(f"encoder_layers.{layer}." for layer in layers)
+    return {name: value for name, value in carried.items() if not name.startswith(lacking)}
 
 
 def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:

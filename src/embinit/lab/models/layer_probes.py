@@ -5,6 +5,7 @@ A sentence is the mean of a layer's states over its words; layer 0 is what the f
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -56,11 +57,7 @@ def probe_accuracy(
     """
     if len(labels.unique()) < 2:
         raise InputError("a probe needs at least two classes among its training examples")
-    train, test = train.double(), test.double()
-    mean, sigma = train.mean(dim=-2, keepdim=True), train.std(dim=-2, keepdim=True)
-    # A feature that never varies tells nothing.
-    sigma = sigma.where(sigma > 0, 1.0)
-    train, test = (train - mean) / sigma, (test - mean) / sigma
+    train, test = _standardised(train.double(), test.double())
     wanted = F.one_hot(labels, classes).to(train)
     offset = wanted.mean(dim=0)
     gram = train.mT @ train + RIDGE * torch.eye(train.shape[-1], dtype=train.dtype).to(train)
@@ -109,44 +106,54 @@ MIX_STEPS, MIX_RATE, MIX_WIDTH = 200, 1e-2, 64
 
 @torch.enable_grad()
 def mix_accuracy(
-    train: Float[Tensor, "states n D"],
+    train: Float[Tensor, "states R n D"],
     labels: Int[Tensor, " n"],
-    test: Float[Tensor, "states m D"],
+    test: Float[Tensor, "states R m D"],
     answers: Int[Tensor, " m"],
     classes: int,
-    generator: torch.Generator,
-) -> float:
-    """The accuracy in percent of two dense layers on a mix of one run's states, all of them.
+    generators: Sequence[torch.Generator],
+) -> Float[Tensor, " R"]:
+    """The accuracy in percent of two dense layers on a mix of all of a run's states.
 
-    The mix has learnt weights that add up to 1 (Tenney et al. 2019). States are standardised; the
-    probe is trained by Adam on all examples at once, from weights that ``generator`` draws.
+    The mix has learnt weights that add up to 1 (Tenney et al. 2019). States are standardised. Each
+    run's probe is trained alone, by Adam on all examples at once, from weights of its generator.
     """
+    widths, found = (train.shape[-1], MIX_WIDTH, classes), []
+    for run, generator in enumerate(generators):
+        seen, asked = _standardised(train[:, run].clone(), test[:, run].clone())
+        shapes = itertools.pairwise(widths)
+        drawn = [torch.randn(shape, generator=generator) / shape[0] ** 0.5 for shape in shapes]
+        drawn += [torch.zeros(size) for size in (len(train), *widths[1:])]
+        learnt = [tensor.to(seen).requires_grad_() for tensor in drawn]
+        optimizer = torch.optim.Adam(learnt, lr=MIX_RATE)
+        for _ in range(MIX_STEPS):
+            optimizer.zero_grad()
+            F.cross_entropy(_answer(seen, *learnt), labels).backward()
+            optimizer.step()
+        found.append((_answer(asked, *learnt).argmax(dim=-1) == answers).double().mean())
+    return 100 * torch.stack(found)
+
+
+def _answer(
+    states: Float[Tensor, "states n D"],
+    inner: Tensor,
+    outer: Tensor,
+    mix: Tensor,
+    inner_bias: Tensor,
+    outer_bias: Tensor,
+) -> Float[Tensor, "n classes"]:
+    mixed = torch.einsum("s,snd->nd", mix.softmax(dim=0), states)
+    return torch.addmm(outer_bias, torch.addmm(inner_bias, mixed, inner).relu(), outer)
+
+
+def _standardised(
+    train: Float[Tensor, "... n D"], test: Float[Tensor, "... m D"]
+) -> tuple[Float[Tensor, "... n D"], Float[Tensor, "... m D"]]:
+    """Both by the training examples' means and standard deviations."""
     mean, sigma = train.mean(dim=-2, keepdim=True), train.std(dim=-2, keepdim=True)
+    # A feature that never varies tells nothing.
     sigma = sigma.where(sigma > 0, 1.0)
-    train, test = (train.clone() - mean) / sigma, (test.clone() - mean) / sigma
-    sizes = ((train.shape[-1], MIX_WIDTH), (MIX_WIDTH, classes))
-    inner, outer = (
-        (torch.randn(size, generator=generator) / size[0] ** 0.5).to(train) for size in sizes
-    )
-    zeros = [torch.zeros(size).to(train) for size in (len(train), MIX_WIDTH, classes)]
-    learnt = [inner, outer, *zeros]
-    for tensor in learnt:
-        tensor.requires_grad_()
-
-    def answer(states: Tensor) -> Tensor:
-        weights, inner_bias, outer_bias = zeros
-        mixed = torch.einsum("s,snd->nd", weights.softmax(dim=0), states)
-        hidden = torch.relu(mixed @ inner + inner_bias)
-        logits: Tensor = hidden @ outer + outer_bias
-        return logits
-
-    optimizer = torch.optim.Adam(learnt, lr=MIX_RATE)
-    for _ in range(MIX_STEPS):
-        optimizer.zero_grad()
-        F.cross_entropy(answer(train), labels).backward()
-        optimizer.step()
-    right = answer(test).argmax(dim=-1) == answers
-    return 100 * float(right.double().mean())
+    return (train - mean) / sigma, (test - mean) / sigma
 
 
 def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:

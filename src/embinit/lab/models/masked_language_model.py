@@ -128,19 +128,12 @@ class MaskedLanguageModel(nn.Module):
     def right(self, masked: Masked) -> tuple[Float[Tensor, " R"], Int[Tensor, " S"]]:
         """Each run's number of masked words that it predicts, and the number of masked words."""
         labels = masked.labels.expand(self.encoder.runs, -1)
-        found = [
+        found: list[Tensor] = []
+        for head, read, layer in self(masked.seen, masked.positions):
+            parts = zip(read, layer.weight, layer.bias, head.own(labels), strict=True)
             # Run by run, since logits over a large vocabulary are large.
-            torch.stack(
-                [
-                    ((x @ weight + bias).argmax(dim=-1) == wanted).sum()
-                    for x, weight, bias, wanted in zip(
-                        read, layer.weight, layer.bias, head.own(labels), strict=True
-                    )
-                ]
-            )
-            for head, read, layer in self(masked.seen, masked.positions)
-        ]
-        return torch.cat(found)[self._place].float(), (masked.labels != NOTHING).sum(dim=1)
+            found += [((x @ w + bias).argmax(dim=-1) == true).sum() for x, w, bias, true in parts]
+        return torch.stack(found)[self._place].float(), (masked.labels != NOTHING).sum(dim=1)
 
     def tables(self, run: int) -> tuple[Float[Tensor, "N E"], Float[Tensor, "N O"]]:
         """A run's input and output table, which are one if it is coupled."""

@@ -5,7 +5,7 @@ A model with another package's attention or norm is built without values, and co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -141,50 +141,38 @@ def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> M
 
 
 NEAREST = 0.06
-"""The largest relative difference of a whole model's parameters from its budget."""
+"""The largest relative difference of a grown model's parameters from its budget."""
 
 
 def deepened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
     """``model`` with as many more layers as come nearest to ``budget`` parameters at fine-tuning.
 
-    InputError where the nearest is more than ``NEAREST`` away, or adds no layer.
+    InputError where the nearest is more than ``NEAREST`` away.
     """
-    return _nearest(
-        [replace(model, layers=layers) for layers in range(model.layers + 1, 10 * model.layers)],
-        [words, length],
-        budget,
-    )
+    more = range(model.layers + 1, 10 * model.layers)
+    return _nearest([replace(model, layers=layers) for layers in more], words, length, budget)
 
 
 def widened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
-    """``model`` in as many more heads of its heads' width as come nearest to ``budget``.
+    """The same in more heads of equal width, with a feed-forward width in proportion.
 
-    Its input and output table keep their widths, and feed-forward layers their ratio to ``dim``.
-    InputError as for ``deepened``.
+    Both tables keep their widths.
     """
     head, times = model.dim // model.heads, model.feed_forward // model.dim
     fixed = replace(model, input_width=model.table_width, output_width=output_width(model))
-    return _nearest(
-        [
-            replace(fixed, heads=heads, dim=head * heads, feed_forward=times * head * heads)
-            for heads in range(model.heads + 1, 10 * model.heads)
-        ],
-        [words, length],
-        budget,
-    )
+    wider = [
+        replace(fixed, heads=heads, dim=head * heads, feed_forward=times * head * heads)
+        for heads in range(model.heads + 1, 10 * model.heads)
+    ]
+    return _nearest(wider, words, length, budget)
 
 
-def _nearest(models: Sequence[ModelSpec], sizes: Sequence[int], budget: int) -> ModelSpec:
-    """The model whose parameters at fine-tuning come nearest to a budget."""
-
-    def apart(model: ModelSpec) -> float:
-        return abs(count_parameters(model, *sizes).finetuning / budget - 1)
-
-    found = min(models, key=apart)
-    if apart(found) > NEAREST:
+def _nearest(models: Iterable[ModelSpec], words: int, length: int, budget: int) -> ModelSpec:
+    counts = {model: count_parameters(model, words, length).finetuning for model in models}
+    found = min(counts, key=lambda model: abs(counts[model] - budget))
+    if abs(counts[found] / budget - 1) > NEAREST:
         raise InputError(
-            f"no model that is larger by whole layers or heads comes within {NEAREST:.0%} of "
-            f"{budget:,} parameters: the nearest has "
-            f"{count_parameters(found, *sizes).finetuning:,}; choose other widths"
+            f"no larger model has {budget:,} parameters, or {NEAREST:.0%} more or fewer: the "
+            f"nearest has {counts[found]:,}; choose other widths"
         )
     return found

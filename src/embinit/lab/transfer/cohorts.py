@@ -25,8 +25,8 @@ from embinit.lab.data.preparation import data_fingerprint, prepare
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.initial_state import (
     InitialState,
-    first_layers,
     table_measures,
+    without_layers,
     without_output,
 )
 from embinit.lab.models.layer_probes import last_and_drop
@@ -257,7 +257,8 @@ def _fine_tuned(
         for run in cohort.runs
     ]
     encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
-    kept = first_layers(carried, tuned[0].recipe.architecture.layers)
+    layers = [model_after(cohort.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
+    kept = without_layers(carried, range(*layers))
 
     def work(part: Cohort[TrainingRecipe], report: Progress) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)

@@ -56,13 +56,10 @@ def of_model(
     if SIMILARITY in further:
         words = pretraining.initial.data.vocabularies["encoder"].words
         pairs, model = rated_pairs(first.recipe.data.task, words), pretraining.model
-        rhos = [
-            [similarity(table, pairs) for table in model.tables(run)]
-            for run in range(pretraining.runs)
-        ]
-        of_input, of_output = torch.tensor(rhos).unbind(dim=1)
-        measures |= {"similarity_input": of_input, "similarity_output": of_output}
-        measures["similarity_gap"] = of_input - of_output
+        tables = map(model.tables, range(pretraining.runs))
+        rhos = torch.tensor([[similarity(table, pairs) for table in both] for both in tables])
+        measures |= {"similarity_input": rhos[:, 0], "similarity_output": rhos[:, 1]}
+        measures["similarity_gap"] = rhos[:, 0] - rhos[:, 1]
     return measures
 
 
@@ -90,21 +87,12 @@ def of_layers(
         )
         probes[f"probe-{probe.task}"] = probe_accuracy(train, labels, test, answers, classes)
         if MIX in further:
-            mixed += [
-                [
-                    # Run by run, so that no run's bits depend on the others.
-                    mix_accuracy(
-                        train[:, place], labels, test[:, place], answers, classes,
-                        stream(run.seed, f"probe/{probe.task}"),
-                    )
-                    for place, run in enumerate(cohort.runs)
-                ]
-            ]  # fmt: skip
+            drawn = [stream(run.seed, f"probe/{probe.task}") for run in cohort.runs]
+            mixed.append(mix_accuracy(train, labels, test, answers, classes, drawn))
     curves = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
-    pairs = prepare(recipe.data, data_dir).to(device).test
-    if len(pairs):
+    if len(pairs := prepare(recipe.data, data_dir).to(device).test):
         curves["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
-    if len(pairs) and NEIGHBOURS in further:
-        bare = sentence_vectors(encoder, pairs, batch, marks=False)
-        curves["neighbours"] = neighbour_accuracy(bare)
-    return curves, {"probe_mix": torch.tensor(mixed).mean(dim=0)} if mixed else {}
+        if NEIGHBOURS in further:
+            vectors = sentence_vectors(encoder, pairs, batch, marks=False)
+            curves["neighbours"] = neighbour_accuracy(vectors)
+    return curves, {"probe_mix": torch.stack(mixed).mean(dim=0)} if mixed else {}

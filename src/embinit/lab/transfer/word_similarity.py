@@ -2,14 +2,14 @@
 
 Chung et al. (2021; 6.1) correlate dot products of word embeddings with human ratings of word pairs.
 The synthetic language needs no raters: near-synonyms have one class, and classes are alike as far
-as they are preferred by, and prefer, the same classes.
+as they occur with the same classes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -27,8 +27,7 @@ PAIRS = 3_000
 """The word pairs that are rated, as many as MEN has."""
 
 
-@dataclass(frozen=True)
-class RatedPairs:
+class RatedPairs(NamedTuple):
     """Pairs of rows of a table, and how alike their words are in the language."""
 
     first: tuple[int, ...]
@@ -52,7 +51,6 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
     Half of the pairs are of one class and have 1. The others have the cosine of what their classes
     occur with.
     """
-    require_ratings(task)
     world = split_world(task)[1]
     place = {
         word: (part, group)
@@ -66,9 +64,8 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
         of_part[part].append(row)
         of_class[part, group].append(row)
     alike = {part: _alike(part, world) for part in CLASSES}
-    draw = generator("rated pairs", world=world)
+    draw, first = generator("rated pairs", world=world), list(rows)
     pairs: list[tuple[int, int, float]] = []
-    first = list(rows)
     while len(pairs) < PAIRS:
         row = first[int(draw.random() * len(first))]
         part, group = rows[row]
@@ -81,16 +78,14 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
 
 def _alike(part: Part, world: int) -> Float[np.ndarray, "groups groups"]:
     """How alike the classes of a part of speech are: the cosine of what they occur with."""
-    chosen = preferences(world)
-    rows = {name: np.array(getattr(chosen, name)) for name in vars(chosen)}
-    profiles = {
-        "noun": [rows["subject"].T, rows["object"].T, rows["speaker"].T, rows["adjective"]],
-        "verb": [rows["subject"], rows["object"], rows["adverb"]],
-        "report": [rows["speaker"]],
-        "adjective": [rows["adjective"].T],
-        "adverb": [rows["adverb"].T],
+    of = {name: np.array(table) for name, table in vars(preferences(world)).items()}
+    profile = {
+        "noun": np.hstack([of["subject"].T, of["object"].T, of["speaker"].T, of["adjective"]]),
+        "verb": np.hstack([of["subject"], of["object"], of["adverb"]]),
+        "report": of["speaker"],
+        "adjective": of["adjective"].T,
+        "adverb": of["adverb"].T,
     }[part]
-    profile = np.hstack(profiles)
     profile = profile / np.linalg.norm(profile, axis=1, keepdims=True)
     # Rounded, so that classes are like themselves alone, and no machine's last bits break ties.
     alike: Float[np.ndarray, "groups groups"] = np.round(profile @ profile.T, 6)
@@ -100,6 +95,5 @@ def _alike(part: Part, world: int) -> Float[np.ndarray, "groups groups"]:
 def similarity(table: Float[Tensor, "N E"], pairs: RatedPairs) -> float:
     """Spearman's rho of the pairs' dot products with their ratings, times 100 as in Table 8."""
     rows = table.detach().double().cpu()
-    first, second = rows[list(pairs.first)], rows[list(pairs.second)]
-    products = (first * second).sum(dim=-1)
+    products = (rows[list(pairs.first)] * rows[list(pairs.second)]).sum(dim=-1)
     return 100 * float(stats.spearmanr(products.numpy(), pairs.ratings).statistic)

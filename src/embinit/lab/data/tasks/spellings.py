@@ -1,25 +1,24 @@
 """Tasks of the synthetic language with a large vocabulary: each content word has spellings.
 
 The language has some 800 words. Where a model's embedding tables must outweigh its layers it needs
-thousands, so every content word is written in one of several ways, by a Zipf distribution. All else
-is the task's own: sentences, labels, and which text belongs to which share.
+thousands, so every content word is written in one of several ways, by a Zipf distribution.
 
-``micro-two-languages-x5`` is ``micro-two-languages`` with five spellings of each content word.
+``micro-two-languages-x5`` is like ``micro-two-languages``, with five spellings of each word.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
 
 from embinit.lab.data.microcosm import Writer, generator
 from embinit.lab.data.microcosm.lexicon import lexicon
-from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
+from embinit.lab.data.tasks.base import TASKS, Example, Splits
 from embinit.lab.data.tasks.microcosm import MICROCOSM_TASKS, MicrocosmTask
-from embinit.lab.draws import at_world, split_world
+from embinit.lab.draws import split_world
 from embinit.lab.specs import Cut
 
 SPELLED = {
@@ -33,61 +32,24 @@ SPELLED = {
 SPELLINGS = (5, 10)
 """The numbers of spellings that tasks have."""
 
-SAMPLED = Cut(100, 100, 100)
-"""The examples of each split that stand for the text in its digest."""
-
 
 @dataclass(frozen=True)
-class SpelledTask:
+class SpelledTask(MicrocosmTask):
     """A task whose content words have ``spellings`` each."""
 
-    name: str
-    task: MicrocosmTask
-    spellings: int
-
-    def in_world(self, world: int) -> SpelledTask:
-        """The same task on another data draw."""
-        name = at_world(split_world(self.name)[0], world)
-        return replace(self, name=name, task=self.task.in_world(world))
-
-    @property
-    def kind(self) -> TaskKind:
-        """The kind of the task that is spelled."""
-        return self.task.kind
-
-    @property
-    def languages(self) -> Mapping[Side, str]:
-        """The languages of the task that is spelled."""
-        return self.task.languages
-
-    @property
-    def classes(self) -> int:
-        """The number of labels."""
-        return self.task.classes
-
-    @property
-    def reports_test(self) -> bool:
-        """Whether test accuracy is reported."""
-        return self.task.reports_test
+    spellings: int = 1
 
     def fingerprint(self, data_dir: Path | None) -> str:
-        """A digest of the first examples of each split. ``data_dir`` is ignored.
-
-        All others follow from the same code, so that drawing them would tell nothing more.
-        """
-        sampled = self.load(None, SAMPLED)
-        content = (sampled.train, sampled.validation, sampled.test, self.task.sizes, self.spellings)
+        """A digest of the first examples of each split; all others follow from the same code."""
+        sampled = self.load(None, Cut(100, 100, 100))
+        content = (sampled.train, sampled.validation, sampled.test, self.sizes, self.spellings)
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     def load(self, data_dir: Path | None, cut: Cut) -> Splits:
         """The task's text, spelled. ``data_dir`` is ignored."""
-        splits = self.task.load(data_dir, cut)
-        return Splits(
-            **{
-                split: self._spelled(split, getattr(splits, split))
-                for split in ("train", "validation", "test")
-            }
-        )
+        splits = super().load(data_dir, cut)
+        names = (field.name for field in fields(splits))
+        return Splits(**{name: self._spelled(name, getattr(splits, name)) for name in names})
 
     def _spelled(self, split: str, examples: Sequence[Example]) -> list[Example]:
         name, world = split_world(self.name)
@@ -96,19 +58,14 @@ class SpelledTask:
         grammar = {*lexicon(world).source_function.values()}
 
         def spell(text: str) -> str:
-            words = (
-                word if word in grammar else spelled(word, writer.pick(weights))
-                for word in text.split()
-            )
-            return " ".join(words)
+            words = text.split()
+            return " ".join(w if w in grammar else spelled(w, writer.pick(weights)) for w in words)
 
         return [
-            example._replace(
-                text=spell(example.text),
-                pair=spell(example.pair),
-                target=example.target and spell(example.target),
+            one._replace(
+                text=spell(one.text), pair=spell(one.pair), target=one.target and spell(one.target)
             )
-            for example in examples
+            for one in examples
         ]
 
 
@@ -124,6 +81,6 @@ def unspelled(text: str) -> str:
 
 for _task in MICROCOSM_TASKS:
     for _spellings in SPELLINGS if _task.name in SPELLED else ():
-        _name = f"{_task.name}-x{_spellings}"
-        _sized = replace(_task, sizes=SPELLED[_task.name])
-        TASKS.register(_name, SpelledTask(_name, _sized, _spellings))
+        _more = {"name": f"{_task.name}-x{_spellings}", "sizes": SPELLED[_task.name]}
+        _spelled = SpelledTask(**(vars(_task) | _more), spellings=_spellings)
+        TASKS.register(_spelled.name, _spelled)
