@@ -31,6 +31,7 @@ class ModelExperiment(Experiment):
     sigma: float | None = None  # what every arm's table is standardised to
     table_rate: float = 1.0  # multiplies the learning rate for the tables
     data_draws: range | None = None  # one a seed; None where all share text and vectors
+    registering_draws: range = REGISTERING  # those of registration, where there are data draws
     claims_from: int = 0  # the first seed, behind those whose results are known
 
     quantity = InitQuantity
@@ -53,7 +54,7 @@ class ModelExperiment(Experiment):
         table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
         if self.data_draws is not None:
-            recipe = recipe.in_world(draw_of(index, role, self.data_draws))
+            recipe = recipe.in_world(draw_of(index, role, self.data_draws, self.registering_draws))
         first = 0 if Role.REGISTRATION in role else self.claims_from
         return RunSpec(recipe, first + role.seed(index))
 
@@ -106,14 +107,14 @@ class ModelExperiment(Experiment):
         return self.changed("frozen", trained=False)
 
 
-def draw_of(index: int, role: Role, claiming: range) -> int:
+def draw_of(index: int, role: Role, claiming: range, registering: range = REGISTERING) -> int:
     """The data draw of a replicate; InputError if there are fewer draws than replicates.
 
     The second half of an A/A control has the first half's draws: other weights, order and dropout
     on the same text.
     """
     registers = Role.REGISTRATION in role
-    draws = REGISTERING if registers else claiming
+    draws = registering if registers else claiming
     if index >= len(draws):
         raise InputError(
             f"there are {len(draws)} data draws for {'registering' if registers else 'claims'}, "
