@@ -140,17 +140,20 @@ def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> M
     return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)
 
 
-NEAREST = 0.06
-"""The largest relative difference of a grown model's parameters from its budget."""
+ABOVE, BELOW = 0.01, 0.07
+"""How far a grown model's parameters may be from its budget, relative to it.
+
+The paper's reinvested models are 1 % above and 5 % below, as it counts them.
+"""
 
 
 def deepened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
-    """``model`` with as many more layers as come nearest to ``budget`` parameters at fine-tuning.
+    """``model`` with as many more layers as ``budget`` parameters at fine-tuning have room for.
 
-    InputError where the nearest is more than ``NEAREST`` away.
+    InputError where that leaves more than ``BELOW`` of them unused.
     """
     more = range(model.layers + 1, 10 * model.layers)
-    return _nearest([replace(model, layers=layers) for layers in more], words, length, budget)
+    return _largest([replace(model, layers=layers) for layers in more], words, length, budget)
 
 
 def widened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
@@ -164,15 +167,16 @@ def widened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec
         replace(fixed, heads=heads, dim=head * heads, feed_forward=times * head * heads)
         for heads in range(model.heads + 1, 10 * model.heads)
     ]
-    return _nearest(wider, words, length, budget)
+    return _largest(wider, words, length, budget)
 
 
-def _nearest(models: Iterable[ModelSpec], words: int, length: int, budget: int) -> ModelSpec:
+def _largest(models: Iterable[ModelSpec], words: int, length: int, budget: int) -> ModelSpec:
     counts = {model: count_parameters(model, words, length).finetuning for model in models}
-    found = min(counts, key=lambda model: abs(counts[model] - budget))
-    if abs(counts[found] / budget - 1) > NEAREST:
+    within = [model for model in counts if counts[model] <= budget * (1 + ABOVE)]
+    found = max(within, key=lambda model: counts[model], default=next(iter(counts)))
+    if not budget * (1 - BELOW) <= counts[found] <= budget * (1 + ABOVE):
         raise InputError(
-            f"no larger model has {budget:,} parameters, or {NEAREST:.0%} more or fewer: the "
-            f"nearest has {counts[found]:,}; choose other widths"
+            f"no larger model has {budget:,} parameters, up to {ABOVE:.0%} more or {BELOW:.0%} "
+            f"fewer: the nearest has {counts[found]:,}; choose other widths"
         )
     return found
