@@ -53,6 +53,7 @@ from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.models.layers import FUSED
 from embinit.lab.specs import Cut
+from embinit.runs.instructions import restart_pinned
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.changes import blind, with_missing_at_xavier
 from embinit_papers.kim2024.experiments import FULL, experiments, without_vectors
@@ -468,4 +469,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    restart_pinned()
     main()

@@ -59,6 +59,12 @@ POSITIONS = Family(
     says="Positions: told twice, in attention alone, or scored apart",
     origin="ours",
 )
+SIDES = Family(
+    "studies/sides",
+    {"micro": 4},
+    says="Sides: what an experiment on the encoder alone says of one on both sides",
+    origin="ours",
+)
 FAMILIES = (
     READINGS,
     BEYOND,
@@ -68,4 +74,5 @@ FAMILIES = (
     INITS,
     REPAIRS,
     POSITIONS,
+    SIDES,
 )

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
+from embinit.files.writing import make_ignored
+from embinit.options import LATEST
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
@@ -159,7 +161,9 @@ class Conclusion:
             store=store, circumstances=circumstances, **self._entries()
         )
         self._print_verdicts(terminalreporter, document)
-        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
+        if (report := options.path("report-dir")) == options.config.rootpath / LATEST:
+            make_ignored(report)
+        page = write_report(document, results, report, blessed=options.blessed)
         failed = sum(result.failure is not None for result in results.values())
         failed += len({name for result in self._results.values() for name in result.lost})
         # Those that only measured a margin are of no comparison.
@@ -199,6 +203,8 @@ class Conclusion:
         if (blessed := self._options.blessed) is not None:
             terminalreporter.section("against the baseline")
             since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            if since.setting:
+                tell(since.setting)
             for change in since.changes:
                 for line in str(change).splitlines():
                     tell(line, red=fail_on.includes(change))

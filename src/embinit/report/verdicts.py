@@ -7,7 +7,14 @@ from typing import Any
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.judging import UNDERPOWERED
-from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
+from embinit.claims.registration_status import (
+    ABSENT,
+    AFTERWARDS,
+    BEFOREHAND,
+    CHANGED,
+    REPLICATION,
+    named,
+)
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
 from embinit.stats.statements import Relation, Verdict
@@ -221,5 +228,6 @@ WORDS_OF_STATE = {
     AFTERWARDS: "post hoc",
     CHANGED: "not as registered",
     ABSENT: "not registered",
+    REPLICATION: "replication",
 }
 """What is said of a claim by how it stands to its lock."""
