@@ -51,7 +51,6 @@ from typing import Any
 
 from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.models.layers import FUSED
 from embinit.lab.specs import Cut
 from embinit.runs.instructions import restart_pinned
 from embinit.specs import RunSpec
@@ -148,7 +147,6 @@ def parts() -> list[Part]:
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
         *(part(u, [setting], GLOVE, s) for u, s in units("10", 8, 4) for setting in both(multi30k)),
         *(part("10c", [setting], GLOVE, range(30)) for setting in both(sst2)),
-        part("10d", [multi30k.with_training("fused", precision=FUSED)], GLOVE, range(8)),
     ]
 
 

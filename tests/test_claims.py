@@ -251,37 +251,40 @@ def differing(*differences):
             (1, 2, 1, 2, 1),
             lambda raw, base: raw.within(3) >= base,
             r"GloVe ≥ Xavier: SUPPORTED, difference \+1\.4 BLEU "
-            r"\[.*\], p = \d\.\de-\d+, 5 seeds, margin 3",
+            r"\[.*\], 98 % interval, p = \d\.\de-\d+, 5 seeds, margin 3",
         ),
         (
             (8, 9, 8, 9, 8),
             lambda raw, base: raw.within(3) <= base,
-            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], p = 1, 5 seeds, margin 3",
+            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], 98 % interval, p = 1, "
+            r"5 seeds, margin 3",
         ),
         (
             (1, 5, -1, 3, 2),
             lambda raw, base: raw.within(0.5) > base,
             r"GloVe > Xavier: UNDECIDED, difference \+2 BLEU "
-            r"\[.*\], p = 0\.0074, 5 seeds, not robust: changes without seed 0, "
+            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, not robust: changes without seed 0, "
             r"about 14 seeds would decide",
         ),
         (
             (1, 5, -1, 3, 2),
             lambda raw, base: raw.within(12) > base,
             r"GloVe > Xavier: NO EFFECT, difference \+2 BLEU "
-            r"\[.*\], p = \d\.\de-\d+, 5 seeds, within the margin 12",
+            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, within the margin 12 \(p = .*\)",
         ),
         (
             (1, 3, 1, 3, 0.5),
             lambda raw, base: raw.within(1) > base,
-            r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], p = 0\.00\d+, 5 seeds, "
-            r"not robust: changes without seed 1, about \d+ seeds would decide",
+            r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], 98 % interval, "
+            r"p = 0\.00\d+, 5 seeds, not robust: changes without seed 1, "
+            r"about \d+ seeds would decide",
         ),
         (
             (1, -1, 1, -1, 0.1),
             lambda raw, base: raw.within(1e-3) >= base,
-            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], p = 0\.\d+, 5 seeds, "
-            r"margin 0\.001, over 1000 needed; the smallest margin that 5 resolve is \d\.\d+",
+            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], 98 % interval, "
+            r"p = 0\.\d+, 5 seeds, margin 0\.001, over 1000 needed; "
+            r"the smallest margin that 5 resolve is \d\.\d+",
         ),
         (
             (0.25,) * 5,
@@ -312,7 +315,7 @@ def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
     """Its part is smaller only as one of several."""
     comparison, record = arms["pretrained"] < arms["xavier"], differing(9.0, 9.2, 8.9, 9.1, 9.0)
     assert comparison.decide(record, 0.001).verdict is Verdict.REFUTED
-    assert comparison.decide(record, 0.001, of=100).verdict is Verdict.UNDECIDED
+    assert comparison.decide(record, 0.001, of=100_000).verdict is Verdict.UNDECIDED
 
 
 def test_a_missing_measure_is_not_run(arms):

@@ -521,13 +521,14 @@ class Decision:
         low, high = outcome.interval
         text = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
-            p = outcome.p_no_effect if outcome.verdict is Verdict.NO_EFFECT else outcome.p
-            varies = f" [{low:+.4g}, {high:+.4g}], p = {p:.2g}" if outcome.sd else ""
+            level = f"{100 * outcome.level:.4g} % interval"
+            varies = f" [{low:+.4g}, {high:+.4g}], {level}, p = {outcome.p:.2g}"
+            varies = varies if outcome.sd else ""
             text += f"{varies}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
             text += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
-            text += f", within the margin {outcome.margin:g}"
+            text += f", within the margin {outcome.margin:g} (p = {outcome.p_no_effect:.2g})"
         if outcome.known_sd is not None and outcome.known_sd.origin:
             text += f", noise: {outcome.known_sd.origin}"
         if self.hangs_on is not None:
