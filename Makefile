@@ -75,6 +75,9 @@ bless: $(VENV)/installed
 	@grep -q '"tier": *"$(TIER)"' reports/latest/verdicts.json || \
 	{ echo "reports/latest is not of tier $(TIER); name its own by TIER=" >&2; exit 4; }
 	$(BIN)/embinit bless reports/latest --to $(REFERENCE) $(ARGS)
+	@# The runs that ARGS=--keep leaves in the reference stay; without it the file is made anew.
+	$(if $(ARGS),,rm -f $(REFERENCE)/runs.jsonl.xz)
+	$(BIN)/embinit runs --of reports/latest/verdicts.json --to $(REFERENCE)/runs.jsonl.xz
 	$(BIN)/python benchmarks/results.py
 
 mutations: $(VENV)/installed

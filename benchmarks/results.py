@@ -10,6 +10,7 @@ README's table of findings is written too, and the first paper's statements with
 from __future__ import annotations
 
 import datetime
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -221,7 +222,7 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
             entry["where"],
             entry["says"],
             ", ".join(f"`{one.partition('/')[2]}`" for one in entry["claims"]),
-            *(_verdicts(entry["claims"], claims) for _, claims in known),
+            *(_verdicts(entry, claims) for _, claims in known),
             f"{entry['how']}: {entry['why']}" if entry.get("why") else entry["how"],
         )
         for entry in entries
@@ -230,8 +231,8 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
     return (
         "# The paper's statements\n\n"
         "`make results` writes this page from `statements.toml` and the blessed reports. "
-        f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of all experiments "
-        "that the named claims have on a tier; a dash says that none was judged there. "
+        f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of the named claims "
+        "in the experiments that the statement is about; a dash says that none was judged there. "
         f"{earlier(documents)}\n"
         + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
     )
@@ -246,9 +247,14 @@ def earlier(documents: Sequence[Document]) -> str:
     return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
 
 
-def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:
-    """How many claims of some ids have each verdict, in words."""
-    counts = Counter(one["verdict"] for one in claims if statement_of(one) in ids)
+def _verdicts(entry: Document, claims: Sequence[Document]) -> str:
+    """How many claims of a statement have each verdict, in its experiments, in words."""
+    about = re.compile(entry.get("only", ""))
+    counts = Counter(
+        one["verdict"]
+        for one in claims
+        if statement_of(one) in entry["claims"] and about.match(one["experiment"])
+    )
     return ", ".join(f"{counts[name]} {name}" for name in COLUMNS if counts[name]) or "–"
 
 

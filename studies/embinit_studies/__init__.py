@@ -65,6 +65,12 @@ SIDES = Family(
     says="Sides: what an experiment on the encoder alone says of one on both sides",
     origin="ours",
 )
+MEAN = Family(
+    "studies/mean",
+    {"micro": 3},
+    says="Mean: a mean far from zero costs, without a large standard deviation",
+    origin="ours",
+)
 FAMILIES = (
     READINGS,
     BEYOND,
@@ -75,4 +81,5 @@ FAMILIES = (
     REPAIRS,
     POSITIONS,
     SIDES,
+    MEAN,
 )

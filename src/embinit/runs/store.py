@@ -94,6 +94,10 @@ class Store:
         if not self._runs.is_dir():
             raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
 
+    def key(self, run: RunSpec, data_dir: Path | None) -> str:
+        """The key of a run's record here; InputError where a file that it reads is missing."""
+        return key_of(run, data_dir)
+
     def path(self, key: str) -> Path:
         """The path of the record of ``key``, whether it exists or not."""
         return self._runs / key[:2] / f"{key}.json"
