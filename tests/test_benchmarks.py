@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from embinit.lab.specs import Cut, ModelSpec
-from embinit.stats.rule import compare
-from embinit.stats.statements import RegisteredSd, Relation
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, KnownSd, Relation, Verdict, verdict_of
 from test_model import copy_layer, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -114,14 +114,16 @@ def test_a_step_is_taken_and_its_memory_told(steps, words, precision):
 
 
 def test_the_simulated_rule_is_the_one_that_decides():
-    """Calibration decides in numpy, for speed; its bounds are those of ``compare``."""
+    """Calibration decides in numpy, for speed; its bounds are those of ``decide``."""
     calibration, rng, level = load("calibration"), np.random.default_rng(3), 0.01
     seen = rng.lognormal(size=(60, 6)) - rng.uniform(-6, 9, (60, 1))
     for known in (np.full(60, 0.9), None):
         mean, found = calibration.bounds(seen, known, level)
         above, below = found["S"]
-        sd = None if known is None else RegisteredSd(0.9, 10)
-        outcomes = [compare(row, np.zeros(6), Relation.ABOVE, level, known_sd=sd) for row in seen]
+        sd = None if known is None else KnownSd(0.9, 10)
+        outcomes = [
+            decide(Evidence(row, np.zeros(6), Relation.ABOVE, level, known_sd=sd)) for row in seen
+        ]
         shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
         shown = np.where((mean <= -below).all(1), "REFUTED", shown)
         assert [*shown] == [outcome.verdict for outcome in outcomes]
@@ -144,6 +146,31 @@ def test_the_page_shows_what_was_simulated():
     page = (calibration.ROOT / "docs/verdicts.md").read_text("utf-8")
     assert [table for table in calibration.tables(results)[:2] if table not in page] == []
     assert f"{results['families']:,}" in page
+
+
+@pytest.mark.parametrize("tier", ["micro", "sample"])
+def test_the_pages_code_recomputes_every_verdict_of_the_references(tier):
+    """The rule's words suffice: the code is numpy and scipy, and knows nothing of embinit.
+
+    It comes to what the present rule does; ``sample`` was decided by an earlier one.
+    """
+    code = (BENCHMARKS / "recompute.py").read_text("utf-8")
+    assert "benchmarks/recompute.py" in (BENCHMARKS.parent / "docs/verdicts.md").read_text("utf-8")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    assert "embinit" not in code
+    recomputed = load("recompute").verdict
+    again, checked = load("redecide").again, 0
+    path = BENCHMARKS.parent / f"reports/reference/{tier}/verdicts.json"
+    for claim in json.loads(path.read_text("utf-8"))["claims"]:
+        pairs = claim["comparisons"]
+        found = [Verdict(recomputed(pair, len(pairs))) for pair in pairs]
+        if pairs:
+            whole = verdict_of(found)
+            assert whole == again(claim)
+            assert tier == "sample" or whole == claim["verdict"]
+            assert tier == "sample" or [*map(str, found)] == [one["verdict"] for one in pairs]
+            checked += 1
+    assert checked > 60
 
 
 def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():

@@ -8,12 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 REGISTER, WORLDS = "embinit_register", "embinit_worlds"
+INSTRUCTIONS = "embinit_instructions"
 STRICT = "embinit_strict"
+
+LATEST = "reports/latest"
+"""The folder of the report, from pytest's root directory."""
 
 SETTINGS = {
     REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
-    WORLDS: "judge claims with a data draw per seed on these data draws: FIRST or FIRST-LAST, such "
-    "as 9000-9019; missing embeddings are trained first",
+    WORLDS: "judge claims with a data draw per seed on these data draws: FIRST, FIRST-LAST, or "
+    "several such as 9000-9011,9100-9107; missing embeddings are trained first",
+    INSTRUCTIONS: "the instruction set of all training, avx2 or native (default: avx2 for the "
+    "papers' models, native for functions of yours)",
 }
 """The settings that are no options."""
 
@@ -78,7 +84,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "judge the stored runs and train nothing (default: train missing runs)",
     },
     "report-dir": {
-        "default": "reports/latest",
+        "default": LATEST,
         "help": "the folder for index.html and verdicts.json (default: reports/latest)",
     },
 }

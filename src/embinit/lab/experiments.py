@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -11,16 +12,27 @@ from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import REGISTERING
 from embinit.lab.quantities import InitQuantity
-from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, PositionSpec, Procedure, TableSpec
+from embinit.lab.specs import (
+    ALL,
+    DataSpec,
+    ModelRecipe,
+    ModelSpec,
+    PositionSpec,
+    Procedure,
+    TableSpec,
+    TrainingSpec,
+)
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
+
+MOST_DRAWS = 100_000
+"""The most data draws that one range of an option may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
-    source_label: str = ""  # its vectors' name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure
@@ -30,7 +42,9 @@ class ModelExperiment(Experiment):
     trained: bool = True
     sigma: float | None = None  # what every arm's table is standardised to
     table_rate: float = 1.0  # multiplies the learning rate for the tables
-    data_draws: range | None = None  # one a seed; None where all share text and vectors
+    one_sided: bool = False  # the source may lack the language of one side, which has Xavier then
+    data_draws: Sequence[int] | None = None  # one a seed; None where all share text and vectors
+    registering_draws: range = REGISTERING  # the draws that deviations are measured on
     claims_from: int = 0  # the first seed, behind those whose results are known
 
     quantity = InitQuantity
@@ -39,6 +53,16 @@ class ModelExperiment(Experiment):
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
+
+    @property
+    def _has_decoder(self) -> bool:
+        """Whether the model has two sides, each with its table."""
+        return isinstance(self.training, TrainingSpec) and len(self.data.tokenizers) > 1
+
+    @property
+    def note(self) -> str:
+        """That embeddings are on one side alone, where the model has two."""
+        return "embeddings on the encoder alone" if self.one_sided and self._has_decoder else ""
 
     @property
     def replicates(self) -> str:
@@ -50,10 +74,14 @@ class ModelExperiment(Experiment):
     def run(self, init: str, index: int, role: Role = Role.CLAIM) -> RunSpec[ModelRecipe]:
         """The run of a replicate of an arm, on its data draw; InputError for an unknown init."""
         source = self.source if INITS[init].needs_source else None
-        table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
+        every = source is not None and self._has_decoder and not self.one_sided
+        sides = {"sides": ALL} if every else {}
+        table = TableSpec(init, source, self.trained, self.sigma, self.table_rate, **sides)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
         if self.data_draws is not None:
-            recipe = recipe.in_world(draw_of(index, role, self.data_draws))
+            registers = Role.REGISTRATION in role
+            draws = self.registering_draws if registers else self.data_draws
+            recipe = recipe.in_world(draw_of(index, draws, registers))
         first = 0 if Role.REGISTRATION in role else self.claims_from
         return RunSpec(recipe, first + role.seed(index))
 
@@ -106,14 +134,12 @@ class ModelExperiment(Experiment):
         return self.changed("frozen", trained=False)
 
 
-def draw_of(index: int, role: Role, claiming: range) -> int:
+def draw_of(index: int, draws: Sequence[int], registers: bool) -> int:
     """The data draw of a replicate; InputError if there are fewer draws than replicates.
 
     The second half of an A/A control has the first half's draws: other weights, order and dropout
     on the same text.
     """
-    registers = Role.REGISTRATION in role
-    draws = REGISTERING if registers else claiming
     if index >= len(draws):
         raise InputError(
             f"there are {len(draws)} data draws for {'registering' if registers else 'claims'}, "
@@ -122,15 +148,23 @@ def draw_of(index: int, role: Role, claiming: range) -> int:
     return draws[index]
 
 
-def draws_named(text: str) -> range:
-    """The data draws that an option names, as 9003 or 9003-9009; InputError if it names none."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
-    draws = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
-    if not draws:
-        raise InputError(
-            f"{text!r} is no number of a data draw; write 9003, or 9003-9009 for several"
-        )
-    return draws
+def draws_named(text: str) -> tuple[int, ...]:
+    """The data draws that an option names, as 9003, 9003-9009 or 9003-9009,9100; else InputError.
+
+    Their order is that of the seeds, and none is named twice.
+    """
+    draws: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", part.strip())
+        named = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+        if not named or len(named) > MOST_DRAWS:
+            raise InputError(
+                f"{part!r} is no number of a data draw; write 9003, 9003-9009 or 9003-9009,9100"
+            )
+        if not set(named).isdisjoint(draws):
+            raise InputError(f"{text!r} names a data draw twice; name each once")
+        draws += named
+    return tuple(draws)
 
 
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:

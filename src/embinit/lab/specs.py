@@ -181,6 +181,7 @@ class DownstreamSpec:
     data: DataSpec
     training: TrainingSpec
     times: int = later(1)
+    removed_layers: int = later(0)  # the last ones, which this fine-tuning does without
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,8 @@ class TransferSpec(Procedure):
     pretraining: PretrainingSpec
     tasks: tuple[DownstreamSpec, ...]
     probes: tuple[DataSpec, ...] = ()  # classified by linear probes on each frozen layer
+    dropped_layers: int = later(0)  # the last ones, pre-trained and then dropped for good
+    further: tuple[str, ...] = later(())  # more measures of the pre-trained model, by name
 
     kind: ClassVar[str] = "transfer"
 
@@ -205,6 +208,10 @@ class TransferSpec(Procedure):
         return self.pretraining.precision
 
 
+ALL = "all"
+"""The sides of a table spec whose source must have vectors for each side."""
+
+
 @dataclass(frozen=True)
 class TableSpec:
     """The embedding tables: init, source, sigma, and whether they are trained."""
@@ -214,6 +221,8 @@ class TableSpec:
     trained: bool = True
     sigma: float | None = later(None)  # standardised to it with mean 0; None keeps the table
     rate: float = later(1.0)  # multiplies the learning rate for the tables
+    # "covered": a side whose language the source lacks starts from Xavier; "all": it is refused.
+    sides: str = later("covered")
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from embinit.errors import InputError
 from embinit.scores.arms import Arms
 from embinit.scores.asking import Ask
 from embinit.scores.judging import Judged, Plan
+from embinit.stats.counts import decide_counts
 from embinit.stats.interim import Look, schedule
-from embinit.stats.power import POWER_WANTED
-from embinit.stats.statements import Outcome, Verdict
+from embinit.stats.statements import Outcome, Relation, Verdict
 
 TIMES = (1, 2, 4)
 """Counts are analyzed at n, 2n and 4n trials. All have the level of the first, the lowest, since
@@ -55,29 +55,10 @@ def _independent(
     share: float,
 ) -> Judged:
     """Fisher's exact test of two counts, whose trials are taken to be independent."""
-    from scipy import special, stats
-
     (p, n), (q, m) = ours, theirs
     looks, level = _looks(min(n, m), plan, share)
-    hits = round(p * n), round(q * m)
-    table = [[hits[0], n - hits[0]], [hits[1], m - hits[1]]]
-    ways = ("less", "greater") if plan.lower else ("greater", "less")
-    shown, opposite = (float(stats.fisher_exact(table, way).pvalue) for way in ways)
-    # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
-    own, other = (
-        stats.binomtest(k, of).proportion_ci(1 - 2 * level, method="wilson")
-        for k, of in zip(hits, (n, m), strict=True)
-    )
-    low = p - q - math.hypot(p - own.low, other.high - q)
-    high = p - q + math.hypot(own.high - p, q - other.low)
-    variance, needed = p * (1 - p) + q * (1 - q), None
-    if p < q if plan.lower else p > q:
-        z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
-        needed = max(min(n, m) + 1, math.ceil((z / (p - q)) ** 2 * variance))
-    tested = Outcome(
-        Verdict.UNDECIDED, min(n, m), p - q, (low, high), 1 - 2 * level, plan.bound, shown, opposite,
-        seeds_needed=needed, sd=math.sqrt(variance) or 1.0,
-    )  # fmt: skip
+    better = Relation.BELOW if plan.lower else Relation.ABOVE
+    tested = decide_counts((round(p * n), round(q * m)), (n, m), better, level, plan.margin)
     return _judged(arm, base, ((p,) * n, (q,) * m), "Fisher's exact test", tested, looks, plan)
 
 

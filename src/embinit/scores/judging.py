@@ -21,8 +21,8 @@ from embinit.scores.asking import Ask
 from embinit.scores.names import baselines
 from embinit.stats.interim import Look, schedule
 from embinit.stats.pooling import BEFORE, Noise
-from embinit.stats.rule import chance_to_decide, chance_to_support, compare
-from embinit.stats.statements import Outcome, Pairing, RegisteredSd, Relation, Verdict
+from embinit.stats.rule import chance_to_support, decide
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
 FIRST, FIRST_KNOWN, LAST = 6, 2, 24
 """The runs of the first analysis, those where the noise is known from other runs, and the last."""
@@ -38,7 +38,6 @@ NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
 
 SAME = "the scores are the same, run by run"
-VARY = "don't vary: does the seed reach the training?"
 
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
@@ -94,7 +93,7 @@ class Plan:
             raise InputError(f"--most {self.most} can't be judged; give {FEWEST} runs or more")
         return self.alpha / trials
 
-    def looks(self, known: RegisteredSd | None, share: float) -> tuple[Look, ...]:
+    def looks(self, known: KnownSd | None, share: float) -> tuple[Look, ...]:
         """The interim analyses of an arm with their levels."""
         if self.most is not None:
             return (Look(self.most, share),)
@@ -238,69 +237,55 @@ def _printed(
     """An arm against a constant: a one-sample t of the arm that has runs."""
     n = max(len(values), len(against))
     left, right = (of * (n if len(of) == 1 else 1) for of in (values, against))
+    noise = f"{plan.printed} is a printed number, whose own noise is unknown"
     looks, rule = plan.looks(None, share), "one-sample t-test"
-    found = Judged(arm, base, left, right, rule, None, None, "", "", looks, True, True)
-    printed = plan.printed
-    found = replace(found, noise=f"{printed} is a printed number, whose own noise is unknown")
+    found = Judged(arm, base, left, right, rule, None, None, "", noise, looks, True, True)
     return _decided(found, plan, None)
 
 
-def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
-    """The arm with its verdict at the interim analysis that its runs reach, or with what it takes.
-
-    What lies inside of the margin has no effect, though it may differ from 0.
-    """
+def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
+    """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
     values, against, looks = judged.values, judged.of_baseline, judged.looks
-    of_noise = judged.baseline == NOISE
+    of_noise, gate, single = judged.baseline == NOISE, plan.no_worse is not None, plan.most
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
-    judged = replace(judged, more=following)
-    if len(values) + len(against) <= 2 and sd is None:
-        reason = "one number an arm shows nothing of the noise"
-        return replace(judged, reason=reason, more=following or FEWEST - n)
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
     if of_noise and sd is not None:
         pairing = Pairing.AGAINST_NOISE
-    level, single = level_of(looks, n), plan.most is not None
-    relation, bound = plan.relation, plan.bound
-    tested = functools.partial(compare, values, against, relation, level, bound, pairing=pairing)
-    found = tested(known_sd=sd, leave_one_out=sd is None and not single)
-    low, high = found.interval
-    if len(values) > 1 and values == against:
-        verdict = Verdict.UNDECIDED if plan.no_worse is None else Verdict.SUPPORTED
-        found = replace(found, verdict=verdict, interval=(0.0, 0.0), exact=True)
-        return replace(judged, outcome=found, more=None, reason=SAME)
-    arms = {judged.arm: values, judged.baseline: against}
-    constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
-    constant = [] if judged.printed and len({*values} | {*against}) > 2 else constant
-    first = values[0] - against[0]
-    alike = (judged.paired and n > 2) and all(
-        abs(a - b - first) <= 1e-12 * abs(first) for a, b in zip(values, against, strict=False)
+    evidence = Evidence(
+        values,
+        against,
+        plan.relation,
+        level_of(looks, n),
+        plan.bound,
+        known_sd=sd,
+        pairing=pairing,
+        leave_one_out=sd is None and single is None,
+        fewest=max(looks[0].seeds, 0 if sd else FEWEST),
+        names=(judged.arm, judged.baseline or "the noise"),
     )
-    if constant or alike or math.isinf(low):
-        what = f"scores of {' and '.join(constant)}" if constant else "differences"
-        return replace(judged, reason=f"the {what} {VARY}")
-    early = n < looks[0].seeds or (sd is None and n < FEWEST)
-    if early:
-        found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
+    found = decide(evidence)
+    if values == against and len(values) > 1:
+        verdict = Verdict.SUPPORTED if gate else Verdict.UNDECIDED
+        found = replace(found, verdict=verdict, interval=(0.0, 0.0))
+        return replace(judged, outcome=found, reason=SAME)
+    judged = replace(judged, outcome=found, more=following, reason=found.reason)
     if sd is None and n < FEWEST and following is None:
         reason = "two runs an arm need known noise, by --noise FILE, or a third run"
-        return replace(judged, outcome=found, more=FEWEST - n, reason=reason)
+        return replace(judged, more=FEWEST - n, reason=reason)
+    if found.reason:
+        return judged
     if found.verdict is not Verdict.UNDECIDED:
-        no_effect = plan.no_worse is None and max(-low, high) < plan.margin
-        verdict = Verdict.NO_EFFECT if no_effect else found.verdict
-        rests = sd is None and single and tested(leave_one_out=True).hangs_on is not None
+        alone = replace(evidence, leave_one_out=True)
+        rests = sd is None and single and decide(alone).hangs_on is not None
         reason = "it rests on one run, without which it would be undecided" if rests else ""
-        return replace(judged, outcome=replace(found, verdict=verdict), more=None, reason=reason)
+        return replace(judged, more=None, reason=reason)
+    reason = "" if found.hangs_on is None else "it changes without one of its runs"
+    if gate:
+        more = following or max(1, (found.seeds_needed or 2 * n) - n)
+        return replace(judged, more=more, reason=reason)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
     if pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(against))
-    if plan.no_worse is None:
-        hope = chance_to_support(found, relation, count, looks[-1].share, samples)
-    else:
-        hope = 1.0 if samples == 2 else chance_to_decide(found, relation, int(count), level)
-    more = following if hope >= HOPELESS or plan.no_worse is not None else None
-    if plan.no_worse is not None and more is None:
-        more = max(1, (found.seeds_needed or 2 * n) - n)
-    reason = "" if found.hangs_on is None else "it changes without one of its runs"
-    return replace(judged, outcome=found, more=more, reason=reason)
+    hope = chance_to_support(found, plan.relation, count, looks[-1].share, samples)
+    return replace(judged, more=following if hope >= HOPELESS else None, reason=reason)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from embinit.errors import InputError, counted, printable
+from embinit.files.writing import without_nan
 from embinit.report.numbers import number, plain, short
 from embinit.scores.arms import Arms
 from embinit.scores.judging import NOISE, SAME, Judged, Plan, level_of
@@ -189,7 +190,7 @@ def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str
         "notes": [*notes],
         "arms": arms,
     }
-    return json.dumps(made, indent=1, default=bool)
+    return json.dumps(without_nan(made), indent=1, default=bool)
 
 
 def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
@@ -206,7 +207,8 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     rows = [["arm", "mean", "sd", "difference", *(["verdict"] * several)]]
     rows += [[base.baseline or "the noise's runs", *score(base.of_baseline), *[""] * (1 + several)]]
     for arm in sorted(judged, key=lambda arm: arm.difference, reverse=not plan.lower):
-        ends = [number(end, places) for end in (arm.outcome.interval if arm.outcome else ())]
+        interval = arm.outcome.interval if arm.outcome else ()
+        ends = [number(end, places) for end in interval if math.isfinite(end)]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         row = [arm.arm, *score(arm.values), difference]
         rows.append([*row, *([_word(arm, plan)] * several)])

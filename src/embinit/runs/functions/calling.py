@@ -6,7 +6,6 @@ compared, is left out of the result, which says so.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import os
@@ -21,7 +20,7 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Kind, RunContext, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers
+from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers, of_this_node
 from embinit.runs.trainers.serving import Answer
 from embinit.specs import FunctionRecipe, RunSpec
 
@@ -34,12 +33,6 @@ ALIKE = 1e-9
 """The relative difference up to which two numbers are the same: sums may be taken in any order."""
 INPUTS = "inputs"
 """Where a run's provenance has what it was made from."""
-
-
-@functools.cache
-def _trainers() -> Trainers:
-    """Those of a process without a session, such as a node of a cluster."""
-    return Trainers()
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
@@ -61,7 +54,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
         else:
             called = called._replace(traced=second.traced)
     inputs = recorded(called.traced, known.home, known.inputs)
-    about = provenance(context.device, seconds, inputs["versions"]) | {INPUTS: inputs}
+    about = provenance(context.device, seconds, inputs["versions"], pinned=False) | {INPUTS: inputs}
     return RunResult(
         run,
         finite,
@@ -74,7 +67,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
 
 
 def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
-    trainers: Trainers = context.trainers or _trainers()
+    trainers: Trainers = context.trainers or of_this_node()
     trainer = trainers.of(known.home, context.device, alone=known.process)
     try:
         qualname = inspect.unwrap(known.function).__qualname__
