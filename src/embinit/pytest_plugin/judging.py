@@ -68,7 +68,7 @@ class Judging:
         case = item.stash[CASE]
         try:
             session = self._training.session
-            self._training.looks.wait(case)
+            self._training.analyses.wait(case)
             judgement = judge(case, session=session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
