@@ -17,7 +17,7 @@ from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import difference
+from embinit.runs.functions import changed_meanwhile, difference
 from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
 
@@ -76,7 +76,8 @@ class Judging:
             if lost := [run for run in runs if run in session.details]:
                 item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])
-            if (differs := difference(stored, self._training.globals)) is not None:
+            differs = changed_meanwhile([*runs, *case.noise_runs()], session)
+            if differs := differs or difference(stored, self._training.globals):
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)

@@ -36,6 +36,7 @@ class StoreView:
         self._keys: dict[RunSpec, str] = {}
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
+        self._held: set[object] = set()  # inputs, by function and digest, that are as they were
         self._checked: dict[object, str | None] = {}
         self.details: dict[RunSpec, str] = {}
         self.is_unwritten = False
@@ -121,7 +122,9 @@ class StoreView:
         kind = kind_of(run)
         for name in self.store.names(key) if kind.traced else [key]:
             if name not in self._stale and (stored := self.store.get(name, run)) is not None:
-                if kind.holds(stored, self):
+                inputs = kind.check_key(run), name.partition(".")[2]
+                if inputs in self._held or kind.holds(stored, self):
+                    self._held.add(inputs)
                     self._stored[key] = name, stored
                     return stored
                 self._stale.add(name)

@@ -5,7 +5,7 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, changed, make, untraced
+from embinit.runs.functions.calling import KIND, changed, changed_meanwhile, make, untraced
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -27,6 +27,7 @@ __all__ = [
     "Training",
     "all_globals",
     "changed",
+    "changed_meanwhile",
     "difference",
     "make",
     "other_versions",

@@ -12,14 +12,14 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.kinds import Cohort, Kind, RunContext, structured
+from embinit.runs.kinds import Cohort, Kind, RunContext, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers
@@ -188,23 +188,33 @@ class FunctionKind(Kind[FunctionRecipe]):
 
     def holds(self, result: RunResult, session: StoreView) -> bool:
         """Whether what a stored result was made from is as it was."""
-        known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
-        inputs = result.provenance.get(INPUTS)
-        if inputs is None or inputs.get("process") != known.process:
-            return False
-        if [*map(str, known.inputs)] != [
-            str(root_of(known.home) / path) for path in inputs["declared"]
-        ]:
-            return False
+        return next(_changes(result, session), None) is None
+
+
+def _changes(result: RunResult, session: StoreView) -> Iterator[str]:
+    """What a stored result was made from and is another now, in words."""
+    known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
+    inputs, root = result.provenance.get(INPUTS), root_of(known.home)
+    if inputs is None or inputs.get("process") != known.process:
+        yield "it was made in a process with others, or in one of its own"
+    elif {*map(str, known.inputs)} != {str(root / path) for path in inputs["declared"]}:
+        yield "other inputs are declared"
+    else:
         left = {n: v for n, v in inputs["versions"].items() if n not in known.any_version}
-        found = changes(
-            {**inputs, "versions": left},
-            root_of(known.home),
-            session.trainers.surroundings.environ,
-            session.name,
-            session.trainers.surroundings.directory,
-        )
-        return next(found, None) is None
+        there = session.trainers.surroundings
+        now = {**inputs, "versions": left}
+        yield from changes(now, root, there.environ, session.name, there.directory)
+
+
+def changed_meanwhile(runs: Iterable[RunSpec], session: StoreView) -> str | None:
+    """What changed since some stored runs were made or looked up; None where nothing did."""
+    distinct = {}
+    for run in runs:
+        if kind_of(run).traced and (result := session.result(run)) is not None:
+            distinct[run.recipe.task, session.name_of(run).partition(".")[2]] = result
+    found = (change for result in distinct.values() for change in _changes(result, session))
+    change = next(found, None)
+    return change and f"{change} while the session ran: run again"
 
 
 KIND = FunctionKind()

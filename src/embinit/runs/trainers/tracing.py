@@ -77,9 +77,9 @@ STARTERS = frozenset({
 
 DOCUMENTED = frozenset({
     "pydantic", "ply", "sly", "dspy", "docopt", "click", "typer", "fire", "pydoc",
-    "docstring_parser", "langchain_core", "openai", "marvin", "instructor",
+    "docstring_parser", "langchain_core", "marvin", "instructor",
 })  # fmt: skip
-"""Modules that read the docstrings of other code."""
+"""Libraries that read the docstrings of what imports them."""
 
 _TOOLS = ("/embinit/", "/_pytest/", "/pluggy/", "/hypothesis/")
 """Folders of code whose own questions decide no number."""
@@ -167,6 +167,7 @@ class Tracer:
             (os, "getcwd", self._ask_directory),
             (os, "getcwdb", self._ask_directory),
             (importlib.util, "find_spec", self._ask_module),
+            (importlib, "import_module", self._ask_module),
         ):
             self._note_calls(place, name, note)
         sys.addaudithook(hook)
@@ -353,15 +354,13 @@ class Tracer:
     # Modules
 
     def _import(self, name: str, *rest: Any) -> None:
-        caller = _caller()
+        self._ask_module(_caller(), name)
+
+    def _ask_module(self, caller: types.FrameType, name: str, *rest: Any, **named: Any) -> None:
         if is_own_file(caller.f_code.co_filename):
             self._names.add(name)
         elif name not in self._tried and _asker(caller):
             self._tried.add(name)
-
-    def _ask_module(self, caller: types.FrameType, name: str, *rest: Any, **named: Any) -> None:
-        if _asker(caller) and name[:1] != ".":
-            self._names.add(name)
 
     def _ask_distribution(self, caller: types.FrameType, name: str) -> None:
         if _asker(caller):
@@ -519,20 +518,23 @@ class Tracer:
             wanted = (libraries - self._tools) | (self._imports & sys.modules.keys() - tops)
             named = self._names | own.keys() | self._tried - sys.modules.keys()
             for name in {part for one in named for part in _packages(one)} - self._places.keys():
-                self._places[name] = place_of(name)
-            documented = bool({b"__doc__", b"getdoc"} & self._words)
-            documented |= not DOCUMENTED.isdisjoint(sys.modules)
+                if name[:2] != "__" and name[:1] not in ("", "."):
+                    self._places[name] = place_of(name)
+            written = {os.path.dirname(name) for name in self._products}
+            for folder in self._folders.keys() & written:
+                self._mark(f"lists {os.path.basename(folder)}, where it writes")
+            documented = bool({b"__doc__", b"getdoc"} & self._words or DOCUMENTED & self._imports)
             kept = self._modules.keys() - self._sources
             return {
                 "files": {n: digest for n, digest in self._files.items() if n not in kept},
                 "asked": dict(self._asked),
                 "times": dict(self._times),
                 "modes": dict(self._modes),
-                "lists": dict(self._folders),
+                "lists": {n: names for n, names in self._folders.items() if n not in written},
                 "directory": self._directory,
                 "documented": documented,
                 "modules": {path: self._code(path, documented) for path in self._modules},
-                "names": {n: place for n, place in self._places.items() if n[:2] != "__"},
+                "names": dict(self._places),
                 "variables": sorted(self._variables | {"PYTHONHASHSEED", "TZ"}),
                 "imports": sorted(wanted),
                 "loaded": sorted(libraries),
