@@ -8,6 +8,10 @@ import os
 import sys
 from collections.abc import Iterator
 
+from embinit.runs.instructions import variables
+
+os.environ |= variables()  # before torch is loaded: tests train in their own process
+
 import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch

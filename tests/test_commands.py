@@ -67,6 +67,25 @@ def test_a_new_project_passes_at_once(project):
     assert main(["new", str(project)]) == Status.UNUSABLE
 
 
+def test_runs_of_a_report_are_made_again(project, tmp_path):
+    """Who doubts a table can make its numbers again; one that does not come out is named."""
+    path = project / "reports/latest/verdicts.json"
+    again = python(project, "embinit", "check", str(path), "--retrain", "3", "--seed", "1")
+    assert again.returncode == Status.OK, again.stdout + again.stderr
+    assert re.search(r"3 of 3 runs made again, equal in every digit \(\d+ numbers", again.stdout)
+    other = json.loads(path.read_text())
+    for entry in other["claims"]:
+        for pair in entry["comparisons"]:
+            pair["left_values"] = [value + 1e-9 for value in pair["left_values"]]
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    every = python(project, "embinit", "check", str(tmp_path / "other.json"), "--retrain", "99")
+    assert every.returncode == Status.NOT_OK
+    assert "DIFFERS: my-first/first/better-above-plain[first]: " in every.stdout
+    elsewhere = python(tmp_path, "embinit", "check", str(path), "--retrain", "3")
+    assert elsewhere.returncode == Status.UNUSABLE
+    assert "in the folder where its session was started" in elsewhere.stderr
+
+
 def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch):
     """No index has embinit unless it was installed from one, which PEP 610's file says."""
     git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}

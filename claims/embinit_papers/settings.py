@@ -21,7 +21,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from embinit.lab.data.microcosm.worlds import CLAIMING
+from embinit.lab.data.microcosm.worlds import (
+    BILINGUAL_CLAIMING,
+    BILINGUAL_REGISTERING,
+    CLAIMING,
+    REGISTERING,
+)
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, ModelSpec, TrainingSpec
 from embinit.runs.measures import MEASURES
@@ -37,9 +42,16 @@ those of ``full`` as runs of ``paper``.
 """
 
 
-def replicates(tier: str) -> dict[str, Any]:
-    """The fields of an experiment that say what its seeds are."""
-    return {"data_draws": DATA_DRAWS.get(tier), "claims_from": CLAIMS_FROM.get(tier, 0)}
+def replicates(tier: str, bilingual: bool = False) -> dict[str, Any]:
+    """The fields of an experiment that say what its seeds are.
+
+    ``bilingual`` experiments have embeddings of both languages, and data draws of their own.
+    """
+    claiming, registering = DATA_DRAWS.get(tier), REGISTERING
+    if bilingual and claiming is not None:
+        claiming, registering = BILINGUAL_CLAIMING, BILINGUAL_REGISTERING
+    first = CLAIMS_FROM.get(tier, 0)
+    return {"data_draws": claiming, "registering_draws": registering, "claims_from": first}
 
 
 AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
@@ -56,6 +68,7 @@ class SourceSetting:
     heads: int
     tokenizer: str  # the encoder's
     decoder_tokenizer: str
+    one_sided: bool = False  # it has one of a translation's languages alone
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,7 @@ class TaskSetting:
             "margin": self.margin,
             "source_role": source.role,
             "most_seeds": self.most_seeds,
+            "one_sided": source.one_sided and self.sides > 1,
         }
         return kind(**fields | more)
 
@@ -207,15 +221,19 @@ SAMPLE_MULTI30K = TaskSetting(
 )
 
 SAMPLE_SOURCES = (
-    SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy"),
-    SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+    SourceSetting("glove", "glove", "GloVe", 300, 10, "spacy", "spacy", one_sided=True),
+    SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy", one_sided=True),
 )
 """The published vectors of ``sample``; MiniLM plays BERT's part."""
 
 
-def micro_source(role: str, label: str) -> SourceSetting:
-    """One of ``micro``'s own tables, which are 64 wide, in the part of the paper's source."""
-    return SourceSetting(role, f"micro-{role}", label, 64, 2, "whitespace", "whitespace")
+def micro_source(role: str, label: str, table: str = "", one_sided: bool = False) -> SourceSetting:
+    """One of ``micro``'s own tables, which are 64 wide, in the part of the paper's source.
+
+    ``table`` names another than that of its role.
+    """
+    source = f"micro-{table or role}"
+    return SourceSetting(role, source, label, 64, 2, "whitespace", "whitespace", one_sided)
 
 
 def sigma_at(ratio: float, dim: int) -> float:

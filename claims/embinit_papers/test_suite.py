@@ -24,7 +24,8 @@ def first(tier):
 def every_task(experiment):
     """The tier's experiments, one for each task of either paper."""
     other = chung2021.experiments(experiment.tier) if experiment.tier in chung2021.SETTINGS else ()
-    for setting in (*kim2024.table1("glove")(experiment.tier), *other):
+    glove = kim2024.on_the_encoder(kim2024.table1("glove"))
+    for setting in (*glove(experiment.tier), *other):
         yield replace(setting, seeds=experiment.seeds, claims_from=FIRST_SEED)
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 REGISTER, WORLDS = "embinit_register", "embinit_worlds"
+INSTRUCTIONS = "embinit_instructions"
 STRICT = "embinit_strict"
 
 SETTINGS = {
     REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
     WORLDS: "judge claims with a data draw per seed on these data draws: FIRST or FIRST-LAST, such "
     "as 9000-9019; missing embeddings are trained first",
+    INSTRUCTIONS: "the instruction set of all training, avx2 or native (default: avx2 for the "
+    "papers' models, native for functions of yours)",
 }
 """The settings that are no options."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
 from embinit_papers.chung2021.paper import PAPER as CHUNG
-from embinit_papers.kim2024.experiments import TIERS, experiments, probes
+from embinit_papers.kim2024.experiments import TIERS, encoder_alone, experiments, probes
 from embinit_studies import FAMILIES
 from embinit_studies import TIERS as STUDIED
 from embinit_studies.coupling import from_vectors
@@ -15,7 +15,7 @@ from embinit_studies.repairs import inputs, tables
 from embinit_studies.table_pretraining import pretrainings
 
 QUERIES: tuple[Callable[[str], list[ModelExperiment]], ...] = (
-    lambda tier: experiments(tier, ("glove",)),
+    lambda tier: [encoder_alone(one) for one in experiments(tier, ("glove",))],
     probes,
     pretrainings,
     from_vectors,

@@ -45,7 +45,7 @@ Query = Callable[[str], list[ModelExperiment]]
 
 
 def _experiments(prefix: str, roles: tuple[str, ...], **more: Any) -> Query:
-    source = micro_source("glove", "GloVe")
+    source = micro_source("glove", "GloVe", one_sided=True)
 
     def query(tier: str) -> list[ModelExperiment]:
         return [

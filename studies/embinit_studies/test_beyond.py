@@ -9,6 +9,7 @@ from __future__ import annotations
 from embinit.claims import claim
 from embinit_papers.kim2024 import (
     TRANSLATION,
+    on_the_encoder,
     only_on,
     scaled,
     table1,
@@ -25,7 +26,7 @@ from embinit_studies.changes import (
 
 SIGMAS = (0.01, 0.05, 0.25, 1.25, 6.25)
 PROBES = only_on(table4, *TIERS)
-GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
+GLOVE = only_on(on_the_encoder(table1("glove", tasks=TRANSLATION)), "micro")
 
 
 @claim(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import Verdict, claim
 from embinit_papers.chung2021 import USUAL, coupled, pretrained_for
-from embinit_papers.kim2024 import blind, only_on, table1
+from embinit_papers.kim2024 import blind, on_the_encoder, only_on, table1
 from embinit_studies import DECOUPLING, POSITIONS, PRETRAINED_SIGMA, READINGS, TIERS
 from embinit_studies.coupling import experiments, first_experiment
 from embinit_studies.repairs import inputs
@@ -16,7 +16,7 @@ from embinit_studies.table_pretraining import BERT_START, pretraining
     says="Control: a model that cannot distinguish words trains better than Xavier",
     where="control",
     family=READINGS,
-    experiments=only_on(table1("glove"), *TIERS),
+    experiments=only_on(on_the_encoder(table1("glove")), *TIERS),
     expects=Verdict.REFUTED,
 )
 def test_control_a_blind_model_does_not_fare_better(experiment):

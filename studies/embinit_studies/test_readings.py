@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import only_on, table1
+from embinit_papers.kim2024 import on_the_encoder, only_on, table1
 from embinit_studies import READINGS, TIERS
 
-GLOVE = only_on(table1("glove"), *TIERS)
+GLOVE = only_on(on_the_encoder(table1("glove")), *TIERS)
 OTHER_TASKS = only_on(table1("glove", tasks=("sst2", "mnli")), *TIERS)
 
 

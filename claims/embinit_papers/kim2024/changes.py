@@ -8,7 +8,7 @@ from typing import cast
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
-from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.experiments import encoder_alone, experiments, probes
 from embinit_papers.kim2024.numbers import stands_for
 
 
@@ -50,10 +50,23 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 
 
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the seeds and the draws that ``experiment`` has."""
+    """The tier's experiments, each with the seeds and the draws that ``experiment`` has.
+
+    Where it has embeddings on the encoder alone, so have they.
+    """
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier)]
-    return [replace(one, seeds=experiment.seeds, data_draws=experiment.data_draws) for one in every]
+    if experiment == encoder_alone(experiment):
+        every = [encoder_alone(one) for one in every]
+    return [
+        replace(
+            one,
+            seeds=experiment.seeds,
+            data_draws=experiment.data_draws,
+            registering_draws=experiment.registering_draws,
+        )
+        for one in every
+    ]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:

@@ -19,7 +19,7 @@ says how margins are chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
@@ -65,13 +65,23 @@ class Settings(Tier):
     without_vectors: tuple[tuple[TaskSetting, SourceSetting], ...] = ()  # need none of a source
 
 
+BOTH_SIDES = {"glove": micro_source("glove", "GloVe", "glove-pair")}
+"""The synthetic translation's sources of both languages: GloVe's table for each."""
+
+ENCODER_ALONE = {role: micro_source(role, LABELS[role], one_sided=True) for role in LABELS}
+"""The sources of the source language, which the encoder reads."""
+
+
+def _micro(role: str) -> Iterator[tuple[TaskSetting, SourceSetting]]:
+    """A role's experiments on the synthetic language."""
+    yield MICRO_TRANSLATION, BOTH_SIDES.get(role, ENCODER_ALONE[role])
+    yield MICRO_PLAIN_SENTIMENT, ENCODER_ALONE[role]
+    yield MICRO_INFERENCE, ENCODER_ALONE[role]
+
+
 MICRO = Settings(
     "micro",
-    settings=tuple(
-        (task, micro_source(role, LABELS[role]))
-        for role in (*SOURCES, *OTHER_SOURCES)
-        for task in (MICRO_TRANSLATION, MICRO_PLAIN_SENTIMENT, MICRO_INFERENCE)
-    ),
+    settings=tuple(setting for role in (*SOURCES, *OTHER_SOURCES) for setting in _micro(role)),
     says="a miniature: small models on a synthetic language. Each seed has a data draw: words, "
     "their preferences, all texts with their translations, and the tables trained on its text. "
     "The grammar, the sizes and the models are the same in all. The tables called GloVe, BERT, T5, "
@@ -86,9 +96,9 @@ SAMPLE = Settings(
         (task, source)
         for source in (
             *SAMPLE_SOURCES,
-            SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy"),
+            SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy", one_sided=True),
             *(
-                SourceSetting(role, role, LABELS[role], dim, heads, "spacy", "spacy")
+                SourceSetting(role, role, LABELS[role], dim, heads, "spacy", "spacy", True)
                 for role, dim, heads in (
                     ("word2vec", 300, 10),
                     ("fasttext", 300, 10),
@@ -219,7 +229,7 @@ FULL = Settings(
         ),
         (
             _multi30k("multi30k-en-de", 128, seeds=6),
-            SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "spacy"),
+            SAMPLE_SOURCES[1],
         ),
     ),
     without_vectors=(
@@ -260,10 +270,26 @@ def experiments(
 ) -> list[ModelExperiment]:
     """The tier's experiments: each of its tasks with each of some sources."""
     return [
-        task.experiment(ModelExperiment, name, source, **replicates(name))
+        task.experiment(
+            ModelExperiment, name, source, **replicates(name, source in BOTH_SIDES.values())
+        )
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
+
+
+def encoder_alone(experiment: ModelExperiment) -> ModelExperiment:
+    """The experiment without embeddings on the decoder, on the draws that such ones have."""
+    if not any(both.source == experiment.source for both in BOTH_SIDES.values()):
+        return experiment
+    source = ENCODER_ALONE[experiment.source_role]
+    return replace(
+        experiment,
+        source=source.source,
+        source_label=source.label,
+        one_sided=True,
+        **replicates(experiment.tier),
+    )
 
 
 def without_vectors(name: str) -> list[ModelExperiment]:
@@ -306,7 +332,7 @@ def probes(name: str) -> list[ModelExperiment]:
     known = settings(name)
     task, vocabulary = ("micro-neighbours", None) if known is MICRO else ("analogies", DECODER)
     positions = POSITIONS.get(name, POSITIONS["paper"])
-    setting = known.settings[0][1]
+    setting = ENCODER_ALONE["glove"] if known is MICRO else known.settings[0][1]
     return [
         ModelExperiment(
             name=f"{setting.role}-{task}",

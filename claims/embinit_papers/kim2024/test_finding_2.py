@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import FINDING_2, table1, table3
+from embinit_papers.kim2024 import FINDING_2, only_on, table1, table3
 
 
 @claim(
@@ -50,7 +50,8 @@ def test_frozen_without_positions_meaning_helps(experiment):
     says="With a large-sigma table positions are a smaller share of the input's variance",
     where="Table 6",
     family=FINDING_2,
-    experiments=table1("glove", "t5", full=("multi30k",)),
+    # On the synthetic language it would restate how embinit trained its own tables.
+    experiments=only_on(table1("glove", "t5", full=("multi30k",)), "sample", "paper", "full"),
 )
 def test_wide_tables_leave_positions_a_smaller_share(experiment):
     assert experiment["pretrained"].pe_share < experiment["xavier"].pe_share

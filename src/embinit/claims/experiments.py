@@ -35,6 +35,7 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     source: str = ""  # the name of what its arms read, such as vectors; "" for nothing
+    source_label: str = ""  # its name for people
 
     quantity: ClassVar[type[Quantity]] = Quantity
     """What its arms are."""
@@ -53,6 +54,11 @@ class Experiment:
     @property
     def replicates(self) -> str:
         """What differs between seeds besides random numbers, in words; "" for nothing."""
+        return ""
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of the setting, behind each statement; "" for nothing."""
         return ""
 
     @property

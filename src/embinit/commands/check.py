@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status, printable
+from embinit.errors import InputError, Status, counted, printable
 from embinit.files.reading import finite
 
 if TYPE_CHECKING:
@@ -31,6 +34,14 @@ def add_check(commands: Any) -> None:
         metavar="SECONDS",
         help="refuse a verdicts.json of a session that began before this time (date +%%s)",
     )
+    check.add_argument(
+        "--retrain",
+        type=int,
+        metavar="RUNS",
+        help="judge nothing: train about so many of its runs again, and compare each number",
+    )
+    check.add_argument("--seed", type=int, default=0, help="which runs are trained again")
+    check.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
     check.set_defaults(run=_check)
 
 
@@ -67,6 +78,8 @@ def _check(parsed: argparse.Namespace) -> int:
     from embinit.stats.statements import VERDICTS
 
     latest = read(parsed.verdicts)
+    if parsed.retrain is not None:
+        return _retrain(latest, parsed)
     if parsed.since is not None:
         _refuse_older(latest, parsed)
     baseline, fail_on = compared(parsed)
@@ -75,6 +88,8 @@ def _check(parsed: argparse.Namespace) -> int:
         print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
     if baseline is not None:
         since = compare(latest, baseline)
+        if since.setting:
+            print(printable(since.setting))
         for change in since.changes:
             if not fail_on.includes(change):
                 print(printable(str(change)))
@@ -91,6 +106,43 @@ def _check(parsed: argparse.Namespace) -> int:
         return Status.INTERRUPTED
     if errors:
         return Status.BROKEN
+    return Status.NOT_OK if wrong else Status.OK
+
+
+def _retrain(document: Document, parsed: argparse.Namespace) -> int:
+    """Trains some of a report's runs again, in a store of their own, and compares the numbers."""
+    from embinit.claims.retraining import chosen, numbers_of
+    from embinit.runs.engines import Processes
+    from embinit.runs.machine import training_devices
+    from embinit.runs.session import Session
+    from embinit.runs.store import Store
+
+    started = time.monotonic()
+    numbers = numbers_of(document, Path.cwd())
+    runs = chosen(numbers, parsed.retrain, parsed.seed)
+    if not runs:
+        raise InputError(f"{parsed.verdicts} has no number that a run decides")
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(Store(Path(folder)), parsed.data_dir, "cpu")
+        engine = Processes(training_devices("cpu"), session.trainers.surroundings)
+        with session.trained_by(engine):
+            for done, run in enumerate(runs):
+                session.want(runs)
+                session.ensure([run])
+                spent = time.monotonic() - started
+                left = f", about {spent / (done + 1) * (len(runs) - done - 1):.0f} s left"
+                print(f"{done + 1} of {counted(len(runs), 'run')} made{left}", flush=True)
+        if failed := session.failures(runs):
+            raise InputError(f"a run failed: {'; '.join(failed)}")
+        again = [number for number in numbers if {*runs}.issuperset(number.runs)]
+        wrong = {number: said for number in again if (said := number.differs(session.result))}
+    for said in wrong.values():
+        print(printable(f"DIFFERS: {said}"))
+    same = {*runs} - {run for number in wrong for run in number.runs}
+    print(
+        f"{len(same)} of {counted(len(runs), 'run')} made again, equal in every digit "
+        f"({counted(len(again), 'number')}, {time.monotonic() - started:.0f} s)"
+    )
     return Status.NOT_OK if wrong else Status.OK
 
 

@@ -56,10 +56,18 @@ def _list(store: Store) -> int:
 
 
 def _changed(entry: _Entry) -> str | None:
-    """What a function's run was made from and is another now; "" for nothing, None for others."""
+    """Why a run is not used any more; "" for one that is, None where that can't be said."""
     from embinit.runs.functions import changed
+    from embinit.runs.instructions import instructions
+    from embinit.runs.kinds import kind_of
 
-    return None if entry.result is None else changed(entry.result)
+    if (result := entry.result) is None:
+        return None
+    pinned = kind_of(result.spec).pinned
+    now, before = instructions(pinned), result.provenance.get("machine", {}).get("instructions")
+    if now and before != now:
+        return f"it was made with the instruction set {before or 'of its machine'}, not {now}"
+    return changed(result)
 
 
 @dataclass(frozen=True)

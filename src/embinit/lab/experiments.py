@@ -11,7 +11,16 @@ from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import REGISTERING
 from embinit.lab.quantities import InitQuantity
-from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, PositionSpec, Procedure, TableSpec
+from embinit.lab.specs import (
+    ALL,
+    DataSpec,
+    ModelRecipe,
+    ModelSpec,
+    PositionSpec,
+    Procedure,
+    TableSpec,
+    TrainingSpec,
+)
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
 
@@ -20,7 +29,6 @@ from embinit.specs import RunSpec
 class ModelExperiment(Experiment):
     """A task, a source and a model, in which inits are compared over ``seeds`` replicates."""
 
-    source_label: str = ""  # its vectors' name in the paper
     data: DataSpec
     model: ModelSpec | None  # None where nothing is trained
     training: Procedure
@@ -30,7 +38,9 @@ class ModelExperiment(Experiment):
     trained: bool = True
     sigma: float | None = None  # what every arm's table is standardised to
     table_rate: float = 1.0  # multiplies the learning rate for the tables
+    one_sided: bool = False  # the source may lack the language of one side, which has Xavier then
     data_draws: range | None = None  # one a seed; None where all share text and vectors
+    registering_draws: range = REGISTERING  # the draws that deviations are measured on
     claims_from: int = 0  # the first seed, behind those whose results are known
 
     quantity = InitQuantity
@@ -39,6 +49,16 @@ class ModelExperiment(Experiment):
     def task(self) -> str:
         """The data set's name."""
         return self.data.task
+
+    @property
+    def _has_decoder(self) -> bool:
+        """Whether the model has two sides, each with its table."""
+        return isinstance(self.training, TrainingSpec) and len(self.data.tokenizers) > 1
+
+    @property
+    def note(self) -> str:
+        """That embeddings are on one side alone, where the model has two."""
+        return "embeddings on the encoder alone" if self.one_sided and self._has_decoder else ""
 
     @property
     def replicates(self) -> str:
@@ -50,10 +70,14 @@ class ModelExperiment(Experiment):
     def run(self, init: str, index: int, role: Role = Role.CLAIM) -> RunSpec[ModelRecipe]:
         """The run of a replicate of an arm, on its data draw; InputError for an unknown init."""
         source = self.source if INITS[init].needs_source else None
-        table = TableSpec(init, source, self.trained, self.sigma, self.table_rate)
+        every = source is not None and self._has_decoder and not self.one_sided
+        sides = {"sides": ALL} if every else {}
+        table = TableSpec(init, source, self.trained, self.sigma, self.table_rate, **sides)
         recipe = ModelRecipe(self.data, self.model, self.training, table, self.positions)
         if self.data_draws is not None:
-            recipe = recipe.in_world(draw_of(index, role, self.data_draws))
+            registers = Role.REGISTRATION in role
+            draws = self.registering_draws if registers else self.data_draws
+            recipe = recipe.in_world(draw_of(index, draws, registers))
         first = 0 if Role.REGISTRATION in role else self.claims_from
         return RunSpec(recipe, first + role.seed(index))
 
@@ -106,14 +130,12 @@ class ModelExperiment(Experiment):
         return self.changed("frozen", trained=False)
 
 
-def draw_of(index: int, role: Role, claiming: range) -> int:
+def draw_of(index: int, draws: range, registers: bool) -> int:
     """The data draw of a replicate; InputError if there are fewer draws than replicates.
 
     The second half of an A/A control has the first half's draws: other weights, order and dropout
     on the same text.
     """
-    registers = Role.REGISTRATION in role
-    draws = REGISTERING if registers else claiming
     if index >= len(draws):
         raise InputError(
             f"there are {len(draws)} data draws for {'registering' if registers else 'claims'}, "

@@ -48,6 +48,7 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
     procedure: ClassVar[type[Procedure]]
     """The class of its runs' procedures."""
     distributions: ClassVar[tuple[str, ...]] = ("numpy", "torch")
+    pinned: ClassVar[bool] = True
 
     def recipe_of(self, layout: Mapping[str, Any]) -> ModelRecipe[P]:
         """The recipe of a record's layout, whose ``training`` is of this kind's procedure."""
@@ -94,10 +95,9 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         source = run.recipe.table.source
         if source is None or not split_world(source)[1]:
             return ()
-        from embinit.lab.data.sources.microcosm import lacking_table
+        from embinit.lab.data.sources.microcosm import lacking_tables
 
-        lacking = lacking_table(source)
-        return () if lacking is None else (lacking,)
+        return lacking_tables(source)
 
     def check(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> None:
         """Reads text and vectors."""

@@ -205,6 +205,10 @@ class TransferSpec(Procedure):
         return self.pretraining.precision
 
 
+ALL = "all"
+"""The sides of a table spec whose source must have vectors for each side."""
+
+
 @dataclass(frozen=True)
 class TableSpec:
     """The embedding tables: init, source, sigma, and whether they are trained."""
@@ -214,6 +218,8 @@ class TableSpec:
     trained: bool = True
     sigma: float | None = later(None)  # standardised to it with mean 0; None keeps the table
     rate: float = later(1.0)  # multiplies the learning rate for the tables
+    # "covered": a side whose language the source lacks starts from Xavier; "all": it is refused.
+    sides: str = later("covered")
 
 
 @dataclass(frozen=True)

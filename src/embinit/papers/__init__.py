@@ -29,10 +29,15 @@ class Tier:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of a paper: a row of the report, whose title states what its claims test."""
+    """A finding of a paper: a row of the report, whose title states what its claims test.
+
+    Only ``published`` embeddings, or data of the paper's size, can show some: other data then
+    neither replicates it nor fails to.
+    """
 
     says: str
     claims: tuple[str, ...]
+    published: bool = False
 
 
 @dataclass(frozen=True)

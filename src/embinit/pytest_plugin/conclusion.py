@@ -199,6 +199,8 @@ class Conclusion:
         if (blessed := self._options.blessed) is not None:
             terminalreporter.section("against the baseline")
             since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            if since.setting:
+                tell(since.setting)
             for change in since.changes:
                 for line in str(change).splitlines():
                     tell(line, red=fail_on.includes(change))

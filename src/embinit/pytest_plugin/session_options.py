@@ -14,12 +14,13 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, require_models
-from embinit.options import REGISTER, STRICT
+from embinit.options import INSTRUCTIONS, REGISTER, STRICT
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
+from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
 
@@ -160,6 +161,11 @@ class SessionOptions:
             raise InputError(
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
+        if named := self.config.getini(INSTRUCTIONS):
+            before = os.environ.get(VARIABLE)
+            os.environ[VARIABLE] = named
+            self.config.add_cleanup(lambda: _put_back(before))
+        asked()
         self.definitions()
         for name in ("store", "report-dir"):  # absolute, for workers of pytest-xdist too
             setattr(self.config.option, f"embinit_{name.replace('-', '_')}", str(self.path(name)))
@@ -167,6 +173,14 @@ class SessionOptions:
             _check_folder(self.path("report-dir"))
         if not self.on_ray and self.option("device") != "cpu":
             _check_device(self.option("device"))
+
+
+def _put_back(instructions: str | None) -> None:
+    """Puts the variable that names the instruction set back to what it was."""
+    if instructions is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = instructions
 
 
 def _check_folder(folder: Path) -> None:

@@ -10,16 +10,21 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from embinit.errors import InputError, counted
 from embinit.files.writing import without_nan
 from embinit.report.reading import Document
 from embinit.report.verdicts import difference
+from embinit.runs.instructions import TRIED
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
 """What a comparison states, by its field, and what each is called."""
+
+
+COMPUTING = ("torch", "numpy")
+"""The packages whose versions decide the last digits of the lab's runs."""
 
 
 class Kind(enum.StrEnum):
@@ -78,11 +83,18 @@ LOST_ALONE = FailOn()
 
 @dataclass(frozen=True)
 class Since:
-    """The changes since a baseline that has ``claims`` claims; ``left_out`` were not asked for."""
+    """The changes since a baseline that has ``claims`` claims; ``left_out`` were not asked for.
+
+    ``setting`` says with what else the runs were made, which moves numbers by itself; "" for
+    nothing. Of ``compared`` comparisons with the same seeds, ``renumbered`` have other numbers.
+    """
 
     changes: tuple[Change, ...]
     left_out: tuple[str, ...]
     claims: int
+    setting: str = ""
+    compared: int = 0
+    renumbered: int = 0
 
     @property
     def in_words(self) -> str:
@@ -90,6 +102,11 @@ class Since:
         left = len(self.left_out)
         where = "in what was compared" if left else "since the baseline"
         sentences = [] if self.changes else [f"No changes {where}."]
+        if self.renumbered:
+            sentences = [] if self.changes else [f"No verdict changed {where}."]
+            sentences.append(
+                f"The scores of {self.renumbered} of {counted(self.compared, 'comparison')} differ."
+            )
         if left:
             verb = "was" if left == 1 else "were"
             sentences.append(f"{left} of the baseline's {self.claims} claims {verb} not asked for.")
@@ -109,15 +126,67 @@ def compare(document: Document, baseline: Document) -> Since:
     now = {claim["id"]: without_nan(claim) for claim in document["claims"]}
     changes: list[Change] = []
     left_out: list[str] = []
+    known_vendor = _vendors(document) <= {*TRIED, *_vendors(baseline)}
+    alike: list[bool] = []
     for old in baseline["claims"]:
         if old["id"] in now:
-            changes += _changes(old, now[old["id"]])
+            found = _changes(old, now[old["id"]])
+            if not known_vendor and not _restated(old, now[old["id"]]):
+                found = [replace(change, kind=Kind.MOVED, margins=0.0) for change in found]
+            changes += found
+            alike += _same_numbers(old, now[old["id"]])
         elif (change := _absent(old, document)) is not None:
             changes.append(change)
         else:
             left_out.append(old["id"])
     changes.sort(key=lambda change: [*Kind].index(change.kind))
-    return Since(tuple(changes), tuple(left_out), len(baseline["claims"]))
+    return Since(
+        tuple(changes),
+        tuple(left_out),
+        len(baseline["claims"]),
+        _setting(document, baseline),
+        len(alike),
+        alike.count(False),
+    )
+
+
+def _same_numbers(old: Document, new: Document) -> Iterator[bool]:
+    """Whether the scores are equal in every digit, for each comparison of the same seeds."""
+    for was, now in zip(old["comparisons"], new["comparisons"], strict=False):
+        if was.get("seeds") == now.get("seeds"):
+            yield all(was.get(side) == now.get(side) for side in ("left_values", "right_values"))
+
+
+def _vendors(document: Document) -> set[str]:
+    """The vendors of the processors that made a document's runs."""
+    return {machine["vendor"] for machine in document["session"].get("machines", ())}
+
+
+def _setting(document: Document, baseline: Document) -> str:
+    """With what else than the baseline's the runs were made, in a sentence; "" for nothing."""
+    sessions = document["session"], baseline["session"]
+    made_on = [
+        " and ".join(
+            f"{one['architecture']} ({one['vendor']}, {one['instructions']})"
+            for one in session.get("machines", ())
+        )
+        for session in sessions
+    ]
+    # A baseline of an earlier version does not say what made it.
+    pairs = [tuple(made_on)] if all(made_on) else []
+    for name in COMPUTING:
+        known = [session.get("versions", {}).get(name) for session in sessions]
+        pairs += [tuple(f"{name} {version}" for version in known)] if all(known) else []
+    differ = [f"{now} in place of {was}" for now, was in pairs if now != was]
+    if not differ:
+        return ""
+    untried = _vendors(document) - {*TRIED, *_vendors(baseline)}
+    ends = (
+        f". No processor of {' or '.join(sorted(untried))} was tried, so no change is a fault."
+        if untried
+        else "; this alone moves scores."
+    )
+    return f"The runs were made with {', '.join(differ)}{ends}"
 
 
 def file_of(claim: Document) -> str:

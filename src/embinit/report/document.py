@@ -13,7 +13,7 @@ from embinit.report.reading import SCHEMA_VERSION
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, note_insensitive
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.results import RunResult, versions
+from embinit.runs.results import RunResult, machines_of, versions
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE
 
@@ -75,6 +75,7 @@ def make_document(
         "command": circumstances.command,
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
+        **({"machines": machines} if (machines := machines_of(made)) else {}),
         "data_dir_given": circumstances.data_dir_given,
         "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),
@@ -92,5 +93,8 @@ def paper_entry(paper: Paper) -> dict[str, Any]:
         "citation": paper.citation,
         "short": paper.short,
         "made": [tier.name for tier in paper.tiers.values() if tier.made],
-        "findings": [{"says": row.says, "claims": list(row.claims)} for row in paper.findings],
+        "findings": [
+            {"says": row.says, "claims": list(row.claims), "published": row.published}
+            for row in paper.findings
+        ],
     }

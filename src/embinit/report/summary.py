@@ -1,11 +1,13 @@
 """Count verdicts and findings, once for the report, Markdown, README and terminal.
 
-It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it,
-each in some settings. Of its claims those that could be run count. SUPPORTED, REFUTED and NO EFFECT
-are decisions. NO EFFECT speaks against the claim, but decides nothing about a finding where the
-margin is larger than the printed difference. A finding of which fewer than half are decided is
-*inconclusive*. Else it *replicates* where every decision supports it, *does not replicate* where
-none does, and is *mixed* otherwise.
+It is stored under ``summary``. A *finding* is a statement of a paper with the claims that test it.
+It is counted by *setting*, a task with one kind of embeddings: one of several claims can decide
+against it, and only all of them support it. Settings that could be run count. SUPPORTED, REFUTED
+and NO EFFECT are decisions. NO EFFECT speaks against the claim, but decides nothing about a finding
+where the margin is larger than the printed difference. A finding of which fewer than half of the
+settings are decided is *inconclusive*. Else it *replicates* where every decision supports it, *does
+not replicate* where none does, and is *mixed* otherwise. What only published embeddings can show is
+*as claimed here* or *opposite here* on a synthetic language.
 """
 
 from __future__ import annotations
@@ -34,10 +36,13 @@ SYNTHETIC, REAL = "synthetic language", "real text"
 
 REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
 INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
+HERE = {REPLICATES: "as claimed here", FAILS: "opposite here"}
+"""The words for what a synthetic language shows of a finding on published embeddings."""
 
 LISTS = {
     "Replicates": (REPLICATES,),
     "Does not replicate, or mixed": (FAILS, MIXED),
+    "Needs published embeddings": tuple(HERE.values()),
     "Inconclusive": (INCONCLUSIVE,),
     "Not run": (NOT_RUN,),
 }
@@ -69,7 +74,7 @@ def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outcome(verdicts: Mapping[str, int], allowed: int = 0) -> str:
-    """The outcome of a finding, in a word, from how many of its claims have each verdict.
+    """The outcome of a finding, in a word, from how many of its settings have each verdict.
 
     ``allowed`` of those with NO EFFECT have a margin larger than the printed difference.
     """
@@ -114,7 +119,9 @@ def in_words(finding: Entry | None) -> str:
     """A finding's outcome with its counts; a dash for one that was not tested."""
     if finding is None:
         return "–"
-    return ", ".join(filter(None, [finding["outcome"], tally(finding)]))
+    tried = ", ".join(finding.get("sources", ()))
+    counts = " ".join(filter(None, [tally(finding), tried and f"({tried})"]))
+    return ", ".join(filter(None, [finding["outcome"], counts]))
 
 
 def totals(summary: Entry) -> list[str]:
@@ -187,17 +194,45 @@ def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[
         for finding in paper.get("findings") or _by_statement(of_paper):
             counted = [entry for entry in of_paper if statement_of(entry) in finding["claims"]]
             if counted:
-                verdicts, middle = _verdicts(counted), _middle(counted)
+                settings, middle = _settings(counted), _middle(counted)
+                verdicts = _verdicts(settings)
+                data = _data(document["session"]["tier"], paper)
+                word = outcome(verdicts, sum(map(allows_print, settings)))
+                if finding.get("published") and data == SYNTHETIC:
+                    word = HERE.get(word, word)
+                tried = {entry.get("source_label") or "": None for entry in counted}
                 yield {
                     "paper": key,
                     "says": finding["says"],
                     "named": bool(paper.get("findings")),
-                    "data": _data(document["session"]["tier"], paper),
-                    "outcome": outcome(verdicts, sum(map(allows_print, counted))),
+                    "data": data,
+                    "outcome": word,
+                    "sources": [*filter(None, tried)],
                     "verdicts": verdicts,
                     "claims": [entry["id"] for entry in counted],
                     "middle": None if middle is None else middle["id"],
                 }
+
+
+_AGAINST_FIRST = (
+    Verdict.REFUTED,
+    Verdict.NO_EFFECT,
+    Verdict.UNDECIDED,
+    Verdict.NOT_RUN,
+    Verdict.SUPPORTED,
+)
+"""The order in which the verdict of one claim is that of its whole setting."""
+
+
+def _settings(claims: Iterable[Entry]) -> list[Entry]:
+    """For each setting of some claims, a task with a source, the claim whose verdict it has."""
+    groups: dict[tuple[Any, Any], list[Entry]] = {}
+    for entry in claims:
+        groups.setdefault((entry["task"], entry["source"]), []).append(entry)
+    return [
+        min(group, key=lambda entry: _AGAINST_FIRST.index(Verdict(entry["verdict"])))
+        for group in groups.values()
+    ]
 
 
 def statement_of(entry: Entry) -> str:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
+from embinit.runs.instructions import is_pinned
 from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
 from embinit.runs.machine import sharers
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import key_of
-from embinit.runs.trainers.processes import Surroundings, Trainers
+from embinit.runs.trainers.processes import Surroundings, Trainers, of_this_node
+from embinit.runs.trainers.processes import Trainer as Process
 
 Progress = Callable[[float], None]
 """Gets the share of a task that is done, 0 to 1."""
@@ -49,8 +51,18 @@ class Task:
         """The task as it is sent to another process: to unpickle it may need the modules."""
         return self.modules, pickle.dumps(self)
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether it calls a user's function, which has a process of its own."""
+        return isinstance(self.what, Cohort) and kind_of(self.what.runs[0]).traced
+
     def make(self, progress: Progress, trainers: Trainers | None = None) -> list[RunResult]:
-        """Makes it in this process; the results of a cohort's runs, in its order."""
+        """Makes it; the results of a cohort's runs, in its order.
+
+        A process that was not started with the lab's instruction set has another one make it.
+        """
+        if not (self.is_traced or is_pinned()):
+            return self.make_in((trainers or of_this_node()).of(None, self.device), progress)
         if isinstance(self.what, Making):
             self.what.maker(self.what.name)
             return []
@@ -64,6 +76,11 @@ class Task:
             self.data_dir, self.device, progress, sharing, self.twice, trainers, self.checked
         )
         return kind.make(self.what, context)
+
+    def make_in(self, process: Process, progress: Progress) -> list[RunResult]:
+        """Has another process make it."""
+        results: list[RunResult] = process.ask("a trainer", self.sent, progress)
+        return results
 
     def make_apart(self, progress: Progress) -> list[RunResult]:
         """Makes it in a process that knows nothing of its session, from the same data alone."""
@@ -103,10 +120,9 @@ class Processes:
         """What trainer ``number`` makes; its processes are started when they are first needed."""
         device, trainers = self._devices[number], self._trainers[number]
         task = replace(task, device=device, sharing=self._devices.count(device))
-        if isinstance(task.what, Cohort) and kind_of(task.what.runs[0]).traced:
+        if task.is_traced:
             return task.make(progress, trainers)
-        results: list[RunResult] = trainers.of(None, device).ask("a trainer", task.sent, progress)
-        return results
+        return task.make_in(trainers.of(None, device), progress)
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""

@@ -88,6 +88,8 @@ class Kind(Generic[R]):
     traced: ClassVar[bool] = False
     """Whether it calls a user's code: its records say what they were made from, and hold while that
     is as it was, and a run of each arm is made twice, as nothing else shows what decides it."""
+    pinned: ClassVar[bool] = False
+    """Whether its runs are made with one instruction set, unless another is asked for."""
     distributions: ClassVar[tuple[str, ...]] = ()
     """The distributions that compute its numbers, whose versions are in its runs' keys."""
 

@@ -15,6 +15,16 @@ Home = tuple[str, str]
 """A module's name and its file."""
 
 
+def module_named(file: Path) -> str:
+    """The name of a file's module, with those of the packages that it lies in."""
+    names = [file.stem]
+    for folder in file.absolute().parents:
+        if not (folder / "__init__.py").exists():
+            break
+        names.insert(0, folder.name)
+    return ".".join(names)
+
+
 def load_module(name: str, file: str) -> None:
     """Loads a module of claims, by its name where that leads to its file, else from the file."""
     if name in sys.modules and name != "__main__":

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from embinit.errors import InputError
 from embinit.runs.engines import Processes, Progress, Task, answer
+from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.kinds import Making
 from embinit.runs.machine import cores
 from embinit.runs.results import RunResult
@@ -128,7 +129,9 @@ class RayEngine(Processes):
     @property
     def needs(self) -> dict[str, Any]:
         """The resources that a task takes of its node, and how often it is begun again."""
-        places = {"num_cpus": 1, "num_gpus": self._gpus}
+        places: dict[str, Any] = {"num_cpus": 1, "num_gpus": self._gpus}
+        if named := asked():
+            places["runtime_env"] = {"env_vars": {VARIABLE: named}}
         return {**places, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
 
     @cached_property

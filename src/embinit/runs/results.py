@@ -16,6 +16,7 @@ from typing import Any
 
 from embinit.code import is_own_file
 from embinit.errors import InputError
+from embinit.runs.instructions import machine
 from embinit.specs import RunSpec
 
 RECORDED_PACKAGES = ("embinit", "torch", "numpy", "scipy", "sacrebleu", "spacy", "transformers")
@@ -121,14 +122,27 @@ def device_name(device: str) -> str:
     return f"cpu ({platform.machine()})"
 
 
-def provenance(device: str, seconds: float, more: Iterable[str] = ()) -> dict[str, Any]:
-    """Versions, device, time of the end, and seconds (the run's share of its cohort's)."""
+def provenance(
+    device: str, seconds: float, more: Iterable[str] = (), pinned: bool = True
+) -> dict[str, Any]:
+    """Versions, machine, time of the end, and seconds (the run's share of its cohort's)."""
     return {
         "versions": versions(more),
+        "machine": machine(pinned),
         "device": device_name(device),
         "seconds": round(seconds, 3),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def machines_of(results: Iterable[RunResult]) -> list[dict[str, str]]:
+    """The different machines that results were made on, as far as their records say."""
+    known: list[dict[str, str]] = []
+    for result in results:
+        made_on = dict(result.provenance.get("machine", {}))
+        if made_on and made_on not in known:
+            known.append(made_on)
+    return sorted(known, key=lambda one: sorted(one.items()))
 
 
 def failure_reason(error: Exception) -> str:

@@ -23,6 +23,7 @@ from embinit.distributions import versions_of
 from embinit.errors import InputError, OutputError, is_unwritable, lacking_models
 from embinit.files.reading import parse_json
 from embinit.files.writing import write_atomically
+from embinit.runs.instructions import instructions
 from embinit.runs.kinds import kind_of, own_code, result_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
@@ -47,9 +48,13 @@ class RecordError(InputError):
 def run_key(run: RunSpec, fingerprint: str, versions: Sequence[str] | None = None) -> str:
     """The key of a run, 40 hexadecimal digits: of its kind, spec, data (``fingerprint``), versions.
 
-    ``versions`` are those of what computes it, such as ``numpy 2.4.1``; by default those here.
+    ``versions`` are those of what computes it, such as ``numpy 2.4.1``; by default those here. The
+    instruction set is one of them.
     """
-    known = " ".join(versions_of(kind_of(run).distributions) if versions is None else versions)
+    kind = kind_of(run)
+    known = " ".join(versions_of(kind.distributions) if versions is None else versions)
+    if made_with := instructions(kind.pinned):
+        known += f" {made_with}"
     text = f"{RESULTS_VERSION}/{run.kind}/{run.digest()}/{fingerprint}/{known}"
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 

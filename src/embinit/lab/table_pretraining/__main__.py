@@ -10,6 +10,7 @@ from embinit.errors import InputError, Status
 from embinit.lab.data.sources.microcosm import PREFIX, TABLES, draws_directory, table_path
 from embinit.lab.experiments import draws_named
 from embinit.lab.table_pretraining.making import SENTENCES, make_assets
+from embinit.runs.instructions import restart_pinned
 
 
 def _draws(text: str) -> range:
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = vars(parser.parse_args(arguments))
     given["draws"] = [draw for draws in given.pop("worlds") for draw in draws]
     if given["directory"] is None:
-        shipped = table_path(PREFIX + TABLES[0]).parent
+        shipped = table_path(f"{PREFIX}glove").parent
         given["directory"] = draws_directory() if any(given["draws"]) else shipped
     try:
         make_assets(**given)
@@ -61,4 +62,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    restart_pinned()
     sys.exit(main())

@@ -13,10 +13,16 @@ import torch
 
 from embinit.errors import InputError
 from embinit.files.writing import held
-from embinit.lab.data.microcosm import language_digest, synonym_groups, unlabelled
+from embinit.lab.data.microcosm import (
+    TARGET_LANGUAGE,
+    language_digest,
+    synonym_groups,
+    unlabelled,
+)
 from embinit.lab.data.sources.assets import TrainedTable, save_table
 from embinit.lab.data.sources.microcosm import (
     PREFIX,
+    TABLES,
     draws_directory,
     load_table_of_draw,
     table_path,
@@ -38,6 +44,9 @@ SECONDS: Mapping[str, int] = {
     "word2vec": 27,
     "fasttext": 42,
     "elmo": 171,
+    "glove-target": 15,
+    "mbert": 360,
+    "mt5": 560,
 }
 """About how long a table takes on one core, from which the time that is left is estimated."""
 
@@ -64,14 +73,20 @@ def make_assets(
         "word2vec": partial(train_word2vec, epochs=max(1, round(50 * effort))),
         "fasttext": partial(train_fasttext, epochs=max(1, round(50 * effort))),
         "elmo": partial(train_two_way_language_model, epochs=5 * effort),
+        "glove-target": partial(train_glove, epochs=max(1, round(50 * effort))),
+        # As many steps a language as the tables of one language have.
+        "mbert": partial(train_masked_language_model, steps=max(2, round(16_000 * effort))),
+        "mt5": partial(train_span_corruption, steps=max(2, round(20_000 * effort))),
     }
     made_with = {"sentences": str(sentences), "effort": f"{effort:g}"}
     torch.set_num_threads(1)  # more would change the order of sums, and so the tables
     directory.mkdir(parents=True, exist_ok=True)
 
     @lru_cache(maxsize=1)
-    def corpus(draw: int) -> Corpus:
-        return Corpus.read(unlabelled(sentences, draw))
+    def corpus(draw: int, languages: tuple[str, ...]) -> Corpus:
+        targets = (language == TARGET_LANGUAGE for language in languages)
+        texts = (unlabelled(sentences, draw, target) for target in targets)
+        return Corpus.read([sentence for text in texts for sentence in text])
 
     names = [(name, draw) for draw in draws for name in only or trainers]
     wanted = [
@@ -83,7 +98,7 @@ def make_assets(
     print(f"tables to make: {len(wanted)}{kept}", flush=True)
     started, done, whole = time.monotonic(), 0, sum(SECONDS[name] for name, _ in wanted)
     for number, (name, draw) in enumerate(wanted, 1):
-        table = trainers[name](corpus(draw), seed=seed + draw)
+        table = trainers[name](corpus(draw, TABLES[name]), seed=seed + draw)
         path = directory / f"{at_world(PREFIX + name, draw)}.safetensors"
         if draw:
             of = {"world": str(draw), "language": language_digest(draw)}
@@ -111,11 +126,12 @@ def _is_made(name: str, draw: int, directory: Path, made_with: Mapping[str, str]
 
 
 def described(table: TrainedTable, draw: int) -> str:
-    """A table's description: its sigma, and the share of words next to a synonym."""
-    groups = synonym_groups(draw)
+    """A table's description: its sigma, and the share of words next to a synonym, if any."""
+    groups, said = synonym_groups(draw), f"sigma {table.sigma:.4g}"
     members = torch.tensor([groups.get(word, -1) for word in table.words])
-    purity = neighbour_purity(table.values, members)
-    return f"sigma {table.sigma:.4g}, nearest neighbour is a synonym {purity:.1%}"
+    if not (members >= 0).any():
+        return said
+    return f"{said}, nearest neighbour is a synonym {neighbour_purity(table.values, members):.1%}"
 
 
 def make_table(name: str) -> None:

@@ -16,7 +16,7 @@ from embinit.lab.data.sources import Coverage, Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.specs import DataSpec, ModelRun
+from embinit.lab.specs import ALL, DataSpec, ModelRun
 from embinit.lab.tables.inits import INITS, complete
 from embinit.randomness import stream
 
@@ -41,7 +41,7 @@ class Table:
 def make_initial_tables(
     run: ModelRun, data: PreparedData, data_dir: Path | None
 ) -> dict[Side, Table]:
-    """Makes each side's initial table, Xavier for a language that the source does not cover.
+    """Makes each side's initial table; for a language that the source lacks see ``TableSpec``.
 
     InputError if the source is missing, broken, or not of the table's width.
     """
@@ -63,6 +63,8 @@ def make_initial_table(
     """Makes one side's table from the side's own stream; InputError if the source misfits."""
     given, name = run.recipe.table.source, run.recipe.table.init
     if given is not None and not covers(given, data.task, side, data_dir):
+        if run.recipe.table.sides == ALL:
+            raise _uncovered(given, data.task, side)
         given, name = None, "xavier"
     init = INITS[name]
     shape, special = (len(vocabulary.words), dim), vocabulary.special
@@ -79,6 +81,14 @@ def make_initial_table(
     if run.recipe.table.sigma is not None:
         values = init.at_sigma(values, special, run.recipe.table.sigma)
     return Table(values, special, coverage)
+
+
+def _uncovered(name: str, task: Task, side: Side) -> InputError:
+    return InputError(
+        f"source {name!r} has no vectors for {task.name}'s {side}, whose language is "
+        f"{task.languages[side]}: name a source of both languages, or let the experiment and what "
+        "it claims say that embeddings are on one side alone (one_sided=True)"
+    )
 
 
 def _check_width(name: str, width: int, dim: int) -> None:
@@ -113,8 +123,15 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
         )
     if run.recipe.model is not None:
         _check_width(name, source(name, data_dir).dim, run.recipe.model.table_width)
-    for side in covered:
-        look_up(name, run.recipe.data, side, data_dir)
+    for side, vocabulary in data.vocabularies.items():
+        if side not in covered and run.recipe.table.sides == ALL:
+            raise _uncovered(name, data.task, side)
+        if side in covered and not look_up(name, run.recipe.data, side, data_dir).found.any():
+            raise InputError(
+                f"source {name!r} has none of the {len(vocabulary.words)} words of "
+                f"{data.task.name}'s {side} ({data.task.languages[side]}); name vectors of that "
+                "language, split into words as the task is"
+            )
 
 
 def look_up(name: str, spec: DataSpec, side: Side, data_dir: Path | None) -> Vectors:

@@ -6,7 +6,6 @@ compared, is left out of the result, which says so.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import math
@@ -22,7 +21,7 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Kind, RunContext, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers
+from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers, of_this_node
 from embinit.runs.trainers.serving import Answer
 from embinit.specs import FunctionRecipe, RunSpec
 
@@ -35,12 +34,6 @@ ALIKE = 1e-9
 """The relative difference up to which two numbers are the same: sums may be taken in any order."""
 INPUTS = "inputs"
 """Where a run's provenance has what it was made from."""
-
-
-@functools.cache
-def _trainers() -> Trainers:
-    """Those of a process without a session, such as a node of a cluster."""
-    return Trainers()
 
 
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
@@ -65,7 +58,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
             k: values for k, values in called.curves.items() if all(map(math.isfinite, values))
         },
         failure="; ".join(wrong) or None,
-        provenance=provenance(context.device, seconds, inputs["versions"])
+        provenance=provenance(context.device, seconds, inputs["versions"], pinned=False)
         | {INPUTS: inputs, **about},
     )
 
@@ -81,7 +74,7 @@ def _call(
 
     With a ``hash_seed`` it is made in a new process.
     """
-    trainers, alone = context.trainers or _trainers(), known.process or bool(hash_seed)
+    trainers, alone = context.trainers or of_this_node(), known.process or bool(hash_seed)
     trainer = trainers.of(known.home, context.device, alone, hash_seed or "0")
     before = [*trainer.calls]
     trainer.calls.append((_arm(run), _in_words(known, run)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import signal
@@ -18,6 +19,7 @@ from multiprocessing import Pipe
 from typing import Any
 
 from embinit.errors import InputError
+from embinit.runs.instructions import variables
 from embinit.runs.modules import Home
 
 CODE = """
@@ -69,6 +71,7 @@ class Trainer:
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process
         hashes = {} if home is None else {"PYTHONHASHSEED": hash_seed}  # unless the user sets one
+        fixed = {**threads, **variables(pinned=home is None)}
         try:
             with theirs:
                 self.process = subprocess.Popen(
@@ -76,7 +79,7 @@ class Trainer:
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=subprocess.STDOUT,
-                    env={**hashes, **surroundings.environ, **threads},
+                    env={**hashes, **surroundings.environ, **fixed},
                     cwd=surroundings.directory,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
@@ -191,6 +194,12 @@ class Trainers:
         with self._lock:
             self._ended = True
             _end(self._running)
+
+
+@functools.cache
+def of_this_node() -> Trainers:
+    """The processes of one without a session, such as a node of a cluster."""
+    return Trainers()
 
 
 def _end(running: dict[object, Trainer]) -> None:

@@ -1,4 +1,4 @@
-"""The sets of worlds: three that never meet, and all other worlds.
+"""The sets of worlds, which never meet, and all other worlds.
 
 A setting is chosen, a margin is registered and a claim is tested on worlds of different sets. So no
 choice was made on what a claim is tested on.
@@ -17,10 +17,20 @@ REGISTERING = range(1000, 1010)
 CLAIMING = range(3001, 3021)
 """The worlds that claims are tested on."""
 
+BILINGUAL_REGISTERING, BILINGUAL_CLAIMING = range(4101, 4111), range(4001, 4021)
+"""The same for claims on models whose tables are of both languages."""
+
+PRETRAINING_REGISTERING, PRETRAINING_CLAIMING = range(5101, 5111), range(5001, 5021)
+"""The same for claims on models that are pre-trained and then fine-tuned."""
+
 SETS: Mapping[str, range] = {
     "choosing": CHOOSING,
     "registering": REGISTERING,
     "claiming": CLAIMING,
+    "bilingual registering": BILINGUAL_REGISTERING,
+    "bilingual claiming": BILINGUAL_CLAIMING,
+    "pre-training registering": PRETRAINING_REGISTERING,
+    "pre-training claiming": PRETRAINING_CLAIMING,
 }
 """The sets by name. A world in none of them is ``free``."""
 

@@ -24,6 +24,7 @@ from embinit.lab.data.microcosm.grammar import (
     Report,
     Sentence,
     in_source,
+    in_target,
 )
 from embinit.lab.data.microcosm.lexicon import (
     CLASSES,
@@ -228,20 +229,24 @@ def share(text: str) -> Share:
     return _SHARES[zlib.crc32(text.encode()) % len(_SHARES)]
 
 
-def unlabelled(count: int, world: int = 0) -> list[str]:
+def unlabelled(count: int, world: int = 0, target: bool = False) -> list[str]:
     """Draws ``count`` sentences of a world's source language, none of which is in a labelled task.
 
-    The first sentences are the same for every count.
+    The first sentences are the same for every count. With ``target`` they are other sentences, in
+    the target language.
 
     Args:
         count: How many.
         world: The world's number.
+        target: Whether they are in the target language.
 
     Raises:
         InputError: ``count`` is negative.
     """
     if count < 0:
         raise InputError(f"unlabelled({count}): ask for 0 sentences or more")
-    writer = Writer(generator("unlabelled", world=world), world)
-    texts = (in_source(writer.sentence(), world) for _ in iter(int, 1))
-    return list(islice((text for text in texts if share(text) == "unlabelled"), count))
+    writer = Writer(generator("unlabelled", *["target"] * target, world=world), world)
+    drawn = (writer.sentence() for _ in iter(int, 1))
+    kept = (one for one in drawn if share(in_source(one, world)) == "unlabelled")
+    language = in_target if target else in_source
+    return [language(sentence, world) for sentence in islice(kept, count)]

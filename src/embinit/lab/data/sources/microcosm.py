@@ -17,9 +17,9 @@ from importlib import resources
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE, language_digest
+from embinit.lab.data.microcosm import SOURCE_LANGUAGE, TARGET_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
-from embinit.lab.data.sources.base import SOURCES, SourceEntry, Vectors
+from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry, Vectors
 from embinit.lab.draws import at_world, split_world
 from embinit.runs.kinds import SECOND, Making
 
@@ -42,8 +42,9 @@ class MicrocosmSource:
 
     @property
     def languages(self) -> frozenset[str]:
-        """The source language alone. A side in the target language starts from Xavier."""
-        return _languages(split_world(self.name)[1])
+        """The languages of the text that it was trained on."""
+        base, draw = split_world(self.name)
+        return _languages(base.removeprefix(PREFIX), draw)
 
     @property
     def table(self) -> TrainedTable:
@@ -85,13 +86,23 @@ _maker: Callable[[str], None] | None = None
 _seconds: dict[str, int] = {}
 
 
-def lacking_table(name: str) -> Making | None:
-    """A source's table that must be made first; None where it is there, or nobody makes it."""
+def lacking_tables(name: str) -> tuple[Making, ...]:
+    """A source's tables that must be made first, as far as somebody makes them."""
     base, draw = split_world(name)
-    table = base.removeprefix(PREFIX)
-    if _maker is None or not draw or table not in _seconds or table_path(name).exists():
-        return None
-    return Making(name, _maker, _seconds[table] * SECOND)
+    if _maker is None or not draw:
+        return ()
+    tables = parts_of(base.removeprefix(PREFIX))
+    names = {at_world(PREFIX + table, draw): table for table in tables if table in _seconds}
+    return tuple(
+        Making(lacking, _maker, _seconds[table] * SECOND)
+        for lacking, table in names.items()
+        if not table_path(lacking).exists()
+    )
+
+
+def parts_of(source: str) -> tuple[str, ...]:
+    """The tables of a source, both named without ``PREFIX``."""
+    return PAIRS.get(source, (source,))
 
 
 def load_table_of_draw(name: str, path: Path) -> TrainedTable:
@@ -120,20 +131,35 @@ def _fingerprint(name: str, path: Path) -> str:
     return digest.hexdigest()
 
 
-def _languages(draw: int) -> frozenset[str]:
-    return frozenset({at_world(SOURCE_LANGUAGE, draw)})
+def _languages(table: str, draw: int) -> frozenset[str]:
+    return frozenset(at_world(language, draw) for language in TABLES[table])
 
 
 def _entry(name: str, draw: int = 0) -> SourceEntry:
-    def make(data_dir: Path | None) -> MicrocosmSource:
-        return MicrocosmSource(at_world(name, draw))
+    tables = {table: at_world(PREFIX + table, draw) for table in parts_of(name)}
+    languages = {table: _languages(table, draw) for table in tables}
 
-    return SourceEntry(make, _languages(draw), partial(_entry, name))
+    def make(data_dir: Path | None) -> Source:
+        parts = {table: MicrocosmSource(named) for table, named in tables.items()}
+        if name in parts:
+            return parts[name]
+        by_language = {one: parts[table] for table in parts for one in languages[table]}
+        return ByLanguage(at_world(PREFIX + name, draw), by_language)
+
+    return SourceEntry(make, frozenset().union(*languages.values()), partial(_entry, name))
 
 
 PREFIX = "micro-"
-TABLES = ("glove", "bert", "t5", "word2vec", "fasttext", "elmo")
-"""The tables, whose sources' names begin with ``PREFIX``."""
+_BOTH = (SOURCE_LANGUAGE, TARGET_LANGUAGE)
+TABLES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("glove", "bert", "t5", "word2vec", "fasttext", "elmo"), (SOURCE_LANGUAGE,)),
+    "glove-target": (TARGET_LANGUAGE,),
+    **dict.fromkeys(("mbert", "mt5"), _BOTH),
+}
+"""The tables with the languages of their text; their sources' names begin with ``PREFIX``."""
 
-for _name in TABLES:
-    SOURCES.register(PREFIX + _name, _entry(PREFIX + _name))
+PAIRS: Mapping[str, tuple[str, ...]] = {"glove-pair": ("glove", "glove-target")}
+"""Sources that have a table for each language."""
+
+for _name in (*TABLES, *PAIRS):
+    SOURCES.register(PREFIX + _name, _entry(_name))
