@@ -21,7 +21,7 @@ SEEDS_NAMED = 3
 
 
 class StoreView:
-    """A process's view of a store; ``trained`` counts what it kept there.
+    """A process's view of a store; ``trained`` counts what it kept there, ``made`` has its names.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
     ``details`` has where runs raised, and what they printed last; ``is_unwritten`` whether a run
@@ -32,7 +32,7 @@ class StoreView:
         self.store, self.data_dir, self.may_train = store, data_dir, may_train
         self.name = uuid.uuid4().hex
         self.trainers = Trainers()
-        self.trained = 0
+        self.trained, self.made = 0, set[str]()
         self._keys: dict[RunSpec, str] = {}
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
@@ -136,6 +136,7 @@ class StoreView:
         name = f"{key}.{digest}" if digest else key
         self._stored[key] = name, self.store.put(name, result)
         self.trained += 1
+        self.made.add(name)
 
     def is_missing(self, run: RunSpec) -> bool:
         """Whether the run is neither stored nor has failed."""

@@ -21,7 +21,7 @@ from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Cohort, Kind, RunContext, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers, of_this_node
+from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
 from embinit.runs.trainers.serving import Answer
 from embinit.specs import FunctionRecipe, RunSpec
 

@@ -60,7 +60,9 @@ _READS, _WRITES = os.O_RDONLY, os.O_WRONLY | os.O_TRUNC
 COMPILED: dict[str, tuple[tuple[str, int, int], ...]] = {
     "safetensors": (("safe_open", 0, _READS), ("serialize_file", 1, _WRITES)),
     "torch": (
-        ("from_file", 0, _READS), ("UntypedStorage.from_file", 0, _READS), ("save", 1, _WRITES),
+        ("from_file", 0, _READS),
+        ("UntypedStorage.from_file", 0, _READS),
+        ("save", 1, _WRITES),
     ),
     "torch.package.package_importer": (("PackageImporter.__init__", 1, _READS),),
     "torch.jit._serialization": (("load", 0, _READS),),
