@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from embinit.code import digest_of
 from embinit.errors import InputError
@@ -95,5 +96,5 @@ def _required(name: str) -> frozenset[str]:
 @functools.cache
 def entry_points_of(group: str) -> str:
     """A digest of the entry points of a group, or of all for an empty one."""
-    known = metadata.entry_points(group=group) if group else metadata.entry_points()
+    known: Any = metadata.entry_points(group=group) if group else metadata.entry_points()
     return digest_of("\n".join(sorted(f"{one.group} {one.name} {one.value}" for one in known)))

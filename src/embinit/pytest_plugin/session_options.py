@@ -128,11 +128,7 @@ class SessionOptions:
             argument
             for before, argument in zip(["", *given], given, strict=False)
             if argument.partition("=")[0] in ours
-            or (
-                before in ours
-                and argument[:1] != "-"
-                and OPTIONS[_name(before)].get("action") != "store_true"
-            )
+            or (before in ours and before not in alone and argument[:1] != "-")
             or argument in self.config.args
         ]
         return shlex.join(["pytest", *kept])
