@@ -24,6 +24,7 @@ import argparse
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -388,13 +389,13 @@ def few(edits: Sequence[Edit]) -> list[Edit]:
 def main() -> int:
     """Makes the edits, and prints what went wrong and what came of each kind."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="edits whose kind and name have this text")
+    parser.add_argument("--only", default="", help="edits whose kind and name match this pattern")
     parser.add_argument("--few", action="store_true", help="two of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="sessions at a time")
     parser.add_argument("--json", type=Path, help="a file for the counts")
     parser.add_argument("--keep", type=Path, help="a folder in which the projects stay")
     arguments = parser.parse_args()
-    edits = [edit for edit in all_edits() if arguments.only in f"{edit.kind}: {edit.name}"]
+    edits = [edit for edit in all_edits() if re.search(arguments.only, f"{edit.kind}: {edit.name}")]
     edits = few(edits) if arguments.few else edits
     start = time.time()
     with tempfile.TemporaryDirectory() as folder:

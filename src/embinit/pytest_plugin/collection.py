@@ -34,14 +34,15 @@ from embinit.pytest_plugin.items import (
     id_of,
     read_item,
 )
+from embinit.pytest_plugin.project_globals import all_globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import Surroundings, all_globals
+from embinit.runs.functions import Surroundings
 from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (
-    f"it is marked {SHORT_CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, and "
-    "assert what must be found"
+    f"it is marked {SHORT_CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
+    "and assert what must be found"
 )
 
 

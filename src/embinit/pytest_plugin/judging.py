@@ -15,9 +15,10 @@ from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
+from embinit.pytest_plugin.project_globals import difference
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import changed_meanwhile, difference
+from embinit.runs.functions import changed_meanwhile
 from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.code import digest_of, is_own_file, is_shipped
-from embinit.runs.functions.calling import INPUTS
-from embinit.runs.functions.definition import training_named
+from embinit.runs.functions import INPUTS, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
 
