@@ -1,4 +1,5 @@
-# `make claims` tests the papers' findings, `make test` tests embinit. CONTRIBUTING.md lists the others.
+# `make install` installs what claims need, `make claims` tests the papers' findings, `make test` tests
+# embinit. CONTRIBUTING.md lists the others.
 # Each makes its own virtual environment first, from the tested versions in constraints.txt.
 
 PYTHON ?= python3
@@ -25,7 +26,10 @@ REFERENCE = $(if $(filter studies%,$(CLAIMS)),studies,reports)/reference/$(TIER)
 # A reference that an earlier rule decided, about other statements, is no baseline.
 BASELINE = $(patsubst %,--baseline %,$(shell grep -ls '"rule":' $(REFERENCE)/verdicts.json))
 
-.PHONY: claims test test-nightly lint docs build results bless mutations clean
+# How many of the reference's runs `make retrain` makes again.
+RUNS ?= 20
+
+.PHONY: install claims retrain test test-nightly lint docs build results bless mutations clean
 
 claims: $(VENV)/installed$(if $(filter micro,$(TIER)),-claims)
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -33,6 +37,12 @@ claims: $(VENV)/installed$(if $(filter micro,$(TIER)),-claims)
 	since=$$(date +%s) && \
 	{ $(BIN)/python -m pytest $(CLAIMS) -n auto --tier $(TIER) $(addprefix --budget ,$(BUDGET)) $(ARGS) $(BASELINE) --report-dir reports/latest || [ $$? -eq 1 ]; } && \
 	$(BIN)/embinit check reports/latest/verdicts.json $(BASELINE) --since $$since
+
+# Installs only; then, for example: .venv/bin/pytest claims/ -k finding_1
+install: $(VENV)/installed-claims
+
+retrain: $(VENV)/installed$(if $(filter micro,$(TIER)),-claims)
+	$(BIN)/embinit check $(REFERENCE)/verdicts.json --retrain $(RUNS)
 
 # A file's tests share what one of them trained. Each process has half of the files, and takes over half
 # of the other's rest when it is done, so that they mostly stay together and both end at once.
@@ -65,6 +75,9 @@ bless: $(VENV)/installed
 	@grep -q '"tier": *"$(TIER)"' reports/latest/verdicts.json || \
 	{ echo "reports/latest is not of tier $(TIER); name its own by TIER=" >&2; exit 4; }
 	$(BIN)/embinit bless reports/latest --to $(REFERENCE) $(ARGS)
+	@# The runs that ARGS=--keep leaves in the reference stay; without it the file is made anew.
+	$(if $(ARGS),,rm -f $(REFERENCE)/runs.jsonl.xz)
+	$(BIN)/embinit runs --of reports/latest/verdicts.json --to $(REFERENCE)/runs.jsonl.xz
 	$(BIN)/python benchmarks/results.py
 
 mutations: $(VENV)/installed

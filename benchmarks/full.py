@@ -51,8 +51,8 @@ from typing import Any
 
 from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.models.layers import FUSED
 from embinit.lab.specs import Cut
+from embinit.runs.instructions import restart_pinned
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.changes import blind, with_missing_at_xavier
 from embinit_papers.kim2024.experiments import FULL, experiments, without_vectors
@@ -147,7 +147,6 @@ def parts() -> list[Part]:
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
         *(part(u, [setting], GLOVE, s) for u, s in units("10", 8, 4) for setting in both(multi30k)),
         *(part("10c", [setting], GLOVE, range(30)) for setting in both(sst2)),
-        part("10d", [multi30k.with_training("fused", precision=FUSED)], GLOVE, range(8)),
     ]
 
 
@@ -468,4 +467,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    restart_pinned()
     main()

@@ -22,7 +22,6 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -35,8 +34,8 @@ from embinit.scores.rows import Table
 from embinit.scores.tables import read
 from embinit.stats.interim import schedule
 from embinit.stats.pooling import Noise, unless_odd
-from embinit.stats.rule import compare
-from embinit.stats.statements import Relation, Verdict
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, Relation, Verdict
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 """Draws (arms, runs) of mean 0."""
@@ -70,8 +69,8 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
     for look in schedule(SEEDS if known_sd is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
         new, old = (values[n, : look.seeds] for n in (-1, 0))
         level = look.share * ALPHA / arms
-        known = known_sd and unless_odd(replace(known_sd, of="arms"), [*new], [*old])
-        found = compare(new - effect, old, Relation.BELOW, level, known_sd=known)
+        known = known_sd and unless_odd(known_sd, [*new], [*old])
+        found = decide(Evidence(new - effect, old, Relation.BELOW, level, known_sd=known))
         yield found.verdict is Verdict.SUPPORTED
 
 

@@ -12,13 +12,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from embinit.claims.comparisons import Decision, verdict_of
 from embinit.report.reading import read
-from embinit.stats.rule import compare
-from embinit.stats.statements import RegisteredSd, Relation
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, KnownSd, Relation, Verdict, verdict_of
 
 
 def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -30,19 +28,23 @@ def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 def again(entry: Mapping[str, Any]) -> str:
     """The verdict of a claim's entry by the present rule."""
-    return str(
-        verdict_of([_decision(pair, len(entry["comparisons"])) for pair in entry["comparisons"]])
+    return verdict_of([_decided(pair, len(entry["comparisons"])) for pair in entry["comparisons"]])
+
+
+def _decided(entry: Mapping[str, Any], of: int) -> Verdict:
+    spread, alpha = entry["spread"], entry["alpha"]
+    known = spread and KnownSd(spread["sd"], spread["seeds"], spread.get("of", ""))
+    evidence = Evidence(
+        entry["left_values"],
+        entry["right_values"],
+        Relation(entry["relation"]),
+        alpha,
+        entry["margin"],
+        not entry["exact"],
+        alpha / of,
+        known,
     )
-
-
-def _decision(entry: Mapping[str, Any], of: int) -> Decision:
-    relation, known_sd = Relation(entry["relation"]), entry["spread"]
-    left, right, alpha = entry["left_values"], entry["right_values"], entry["alpha"]
-    known = None if known_sd is None else RegisteredSd(**known_sd)
-    random = not entry["exact"]
-    outcome = compare(left, right, relation, alpha, entry["margin"], random, alpha / of, known)
-    stated: Any = SimpleNamespace(relation=relation)
-    return Decision(stated, outcome, tuple(left), tuple(right), "", alpha)
+    return decide(evidence).verdict
 
 
 def main() -> None:

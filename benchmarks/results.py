@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
+from embinit.papers import PAPERS
+from embinit.report.document import paper_entry
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.numbers import duration
 from embinit.report.reading import read
-from embinit.report.summary import controls_in_words, statement_of
+from embinit.report.summary import controls_in_words, statement_of, summarise
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -54,6 +56,7 @@ HEAD = """# Results
 
 `make results` writes this page from the blessed reports in `reports/reference`.
 `embinit report reports/reference/*/verdicts.json` makes a page with every claim.
+`make retrain` trains 20 random runs of the synthetic language again and compares each digit.
 
 "Replicates, 3 of 4, 1 undecided" means that of 4 settings that could be run 3 support the finding
 and 1 is undecided ([rule](verdicts.md#findings)). The numbers are of the setting with the
@@ -219,7 +222,7 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
             entry["where"],
             entry["says"],
             ", ".join(f"`{one.partition('/')[2]}`" for one in entry["claims"]),
-            *(_verdicts(entry["claims"], claims) for _, claims in known),
+            *(_verdicts(entry, claims) for _, claims in known),
             f"{entry['how']}: {entry['why']}" if entry.get("why") else entry["how"],
         )
         for entry in entries
@@ -228,8 +231,8 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
     return (
         "# The paper's statements\n\n"
         "`make results` writes this page from `statements.toml` and the blessed reports. "
-        f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of all experiments "
-        "that the named claims have on a tier; a dash says that none was judged there. "
+        f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of the named claims "
+        "in the experiments that the statement is about; a dash says that none was judged there. "
         f"{earlier(documents)}\n"
         + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
     )
@@ -244,9 +247,14 @@ def earlier(documents: Sequence[Document]) -> str:
     return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
 
 
-def _verdicts(ids: Sequence[str], claims: Sequence[Document]) -> str:
-    """How many claims of some ids have each verdict, in words."""
-    counts = Counter(one["verdict"] for one in claims if statement_of(one) in ids)
+def _verdicts(entry: Document, claims: Sequence[Document]) -> str:
+    """How many claims of a statement have each verdict, in its experiments, in words."""
+    about = re.compile(entry.get("only", ""))
+    counts = Counter(
+        one["verdict"]
+        for one in claims
+        if statement_of(one) in entry["claims"] and about.match(one["experiment"])
+    )
     return ", ".join(f"{counts[name]} {name}" for name in COLUMNS if counts[name]) or "–"
 
 
@@ -260,15 +268,16 @@ def documents_of() -> list[Document]:
             if document["session"]["tier"] != tier:
                 own = document["session"]["tier"]
                 raise InputError(f"{path} has verdicts of tier {own}; bless them with TIER={own}")
-            found.append(document)
+            found.append(with_todays_rows(document))
     return found
 
 
-def _decided(counts: re.Match[str]) -> str:
-    """Of the settings that are decided, those that support a finding, such as ``, 3/4``."""
-    undecided = re.search(r"(\d+) undecided", counts[4])
-    decided = int(counts[3]) - (int(undecided[1]) if undecided else 0)
-    return counts[1] or f", {counts[2]}/{decided}"
+def with_todays_rows(document: Document) -> Document:
+    """A document whose findings are counted anew, by the rows that its papers have today."""
+    known = document["session"].get("papers", ())
+    papers = [paper_entry(PAPERS[paper["key"]]) for paper in known]
+    document = {**document, "session": {**document["session"], "papers": papers}}
+    return document | {"summary": summarise(document)}
 
 
 def readme(documents: Sequence[Document], text: str) -> str:
@@ -276,7 +285,6 @@ def readme(documents: Sequence[Document], text: str) -> str:
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = findings_as_markdown(documents, short=True)
-    table = re.sub(r"(inconclusive)?, (\d+) of (\d+)((?:, \d+ [a-z ]*[a-z])*)", _decided, table)
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

@@ -39,16 +39,16 @@ class Spectrum(Kind):
         return f"spectrum/{SOURCES['micro-glove'](data_dir).fingerprint()}"
 
     def check(self, run, data_dir):
-        """Reads everything once, so that bad input is told before anything runs."""
+        """Reads everything once, so that bad input is reported before anything runs."""
         self._table(run, data_dir)
 
     def cost(self, run):
         """Beside other kinds of runs: next to nothing."""
         return 1.0
 
-    def make(self, cohort, context):
-        """The results of a cohort's runs, in its order."""
-        return [self._run(run, context.data_dir) for run in cohort.runs]
+    def make(self, stack, context):
+        """The results of a stack's runs, in its order."""
+        return [self._run(run, context.data_dir) for run in stack.runs]
 
     def _run(self, run, data_dir):
         values = torch.linalg.svdvals(self._table(run, data_dir)).square()

@@ -108,6 +108,25 @@ def changes(verdict, baseline, **changed):
     return compare(made(now), made(was)).changes
 
 
+def test_a_replication_is_counted_against_its_reference():
+    """Other draws give other numbers: what counts is which verdicts hold, not that none moved."""
+    replicated = {"registration": {"state": "replication"}}
+
+    def claims(*verdicts, **more):
+        return [
+            a_claim(verdict, difference=number) | {"id": f"c{place}"} | more
+            for place, (verdict, number) in enumerate(verdicts)
+        ]
+
+    was = made(*claims(("SUPPORTED", 8.0), ("SUPPORTED", 8.0), ("REFUTED", 8.0), ("UNDECIDED", 8)))
+    now = claims(("SUPPORTED", 8.5), ("UNDECIDED", 2.0), ("SUPPORTED", 7.5), ("UNDECIDED", 8.0))
+    assert compare(made(*[{**one, **replicated} for one in now]), was).in_words == (
+        "Replication: 1 of 3 decided verdicts hold, 1 is not decided here, 1 differs; 3 of 4 mean "
+        "differences lie in the baseline's intervals."
+    )
+    assert "Replication" not in compare(made(*now), was).in_words
+
+
 OPEN = {"interval": [None, None]}
 INFINITE = (-math.inf, math.inf)
 """The same before it is written."""

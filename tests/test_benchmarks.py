@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from embinit.lab.specs import Cut, ModelSpec
-from embinit.stats.rule import compare
-from embinit.stats.statements import RegisteredSd, Relation
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, KnownSd, Relation
 from test_model import copy_layer, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -114,14 +114,16 @@ def test_a_step_is_taken_and_its_memory_told(steps, words, precision):
 
 
 def test_the_simulated_rule_is_the_one_that_decides():
-    """Calibration decides in numpy, for speed; its bounds are those of ``compare``."""
+    """Calibration decides in numpy, for speed; its bounds are those of ``decide``."""
     calibration, rng, level = load("calibration"), np.random.default_rng(3), 0.01
     seen = rng.lognormal(size=(60, 6)) - rng.uniform(-6, 9, (60, 1))
     for known in (np.full(60, 0.9), None):
         mean, found = calibration.bounds(seen, known, level)
         above, below = found["S"]
-        sd = None if known is None else RegisteredSd(0.9, 10)
-        outcomes = [compare(row, np.zeros(6), Relation.ABOVE, level, known_sd=sd) for row in seen]
+        sd = None if known is None else KnownSd(0.9, 10)
+        outcomes = [
+            decide(Evidence(row, np.zeros(6), Relation.ABOVE, level, known_sd=sd)) for row in seen
+        ]
         shown = np.where((mean >= above).all(1), "SUPPORTED", "UNDECIDED")
         shown = np.where((mean <= -below).all(1), "REFUTED", shown)
         assert [*shown] == [outcome.verdict for outcome in outcomes]

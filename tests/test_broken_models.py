@@ -52,6 +52,12 @@ def adapter(directory):
     (directory / "adapter_config.json").write_text("{}")
 
 
+def empty_adapter(directory):
+    adapter(directory)
+    table = {"base_model.model.embed_tokens.weight": torch.zeros(0)}
+    save_file(table, directory / "adapter_model.safetensors")
+
+
 def without_shards(directory):
     for path in sharded(directory).glob("model-*.safetensors"):
         path.unlink()
@@ -77,6 +83,7 @@ def unknown(directory):
         (half, "not fully covered.*fetch it again"),
         (written("tokenizer.json", b'{"model": {}}'), "no vocabulary"),
         (adapter, r"LoRA.*merge"),
+        (empty_adapter, r"embed_tokens.weight' has shape \[0\], .* not saved.*gathered weights"),
         (without_shards, r"no model-0000\d-of-00003.safetensors"),
         (quantised, "quantised or no plain table; name the checkpoint"),
         (unknown, r"no tensor is named like an input table.*--tensor"),

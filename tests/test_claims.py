@@ -23,7 +23,6 @@ from embinit.claims.comparisons import (
     Decider,
     read_by,
     trend,
-    verdict_of,
 )
 from embinit.claims.definitions import (
     Claim,
@@ -44,7 +43,7 @@ from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import PositionSpec
 from embinit.papers import PAPERS
 from embinit.runs.measures import MEASURES
-from embinit.stats.statements import RegisteredSd, Verdict
+from embinit.stats.statements import KnownSd, Verdict, verdict_of
 from embinit_papers.kim2024 import (
     changes,
     everywhere,
@@ -225,14 +224,14 @@ def test_decisions_are_met_in_the_claims_order(arms):
     holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
 
     def record(run):
-        return make_result(run, bleu=(run.recipe.table.init == "xavier") * (1 + run.seed / 9))
+        return make_result(run, bleu=(run.recipe.table.init == "xavier") * (10 + run.seed / 9))
 
     decisions = [one.decide(record, 0.05) for one in (holds, falls)]
     with read_by(Decider(decisions=decisions)) as decider:
         assert [bool(holds), bool(falls)] == [True, False]
     assert decider.met == [holds, falls]
-    assert verdict_of(decisions) is Verdict.REFUTED
-    assert verdict_of(decisions[:1]) is Verdict.SUPPORTED
+    assert verdict_of([one.verdict for one in decisions]) is Verdict.REFUTED
+    assert decisions[0].verdict is Verdict.SUPPORTED
 
 
 def differing(*differences):
@@ -252,37 +251,40 @@ def differing(*differences):
             (1, 2, 1, 2, 1),
             lambda raw, base: raw.within(3) >= base,
             r"GloVe ≥ Xavier: SUPPORTED, difference \+1\.4 BLEU "
-            r"\[.*\], p = \d\.\de-\d+, 5 seeds, margin 3",
+            r"\[.*\], 98 % interval, p = \d\.\de-\d+, 5 seeds, margin 3",
         ),
         (
             (8, 9, 8, 9, 8),
             lambda raw, base: raw.within(3) <= base,
-            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], p = 1, 5 seeds, margin 3",
+            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], 98 % interval, p = 1, "
+            r"5 seeds, margin 3",
         ),
         (
             (1, 5, -1, 3, 2),
             lambda raw, base: raw.within(0.5) > base,
             r"GloVe > Xavier: UNDECIDED, difference \+2 BLEU "
-            r"\[.*\], p = 0\.0074, 5 seeds, not robust: changes without seed 0, "
+            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, not robust: changes without seed 0, "
             r"about 14 seeds would decide",
         ),
         (
             (1, 5, -1, 3, 2),
             lambda raw, base: raw.within(12) > base,
             r"GloVe > Xavier: NO EFFECT, difference \+2 BLEU "
-            r"\[.*\], p = \d\.\de-\d+, 5 seeds, within the margin 12",
+            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, within the margin 12 \(p = .*\)",
         ),
         (
             (1, 3, 1, 3, 0.5),
             lambda raw, base: raw.within(1) > base,
-            r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], p = 0\.00\d+, 5 seeds, "
-            r"not robust: changes without seed 1, about \d+ seeds would decide",
+            r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], 98 % interval, "
+            r"p = 0\.00\d+, 5 seeds, not robust: changes without seed 1, "
+            r"about \d+ seeds would decide",
         ),
         (
             (1, -1, 1, -1, 0.1),
             lambda raw, base: raw.within(1e-3) >= base,
-            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], p = 0\.\d+, 5 seeds, "
-            r"margin 0\.001, over 1000 needed; the smallest margin that 5 resolve is \d\.\d+",
+            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], 98 % interval, "
+            r"p = 0\.\d+, 5 seeds, margin 0\.001, over 1000 needed; "
+            r"the smallest margin that 5 resolve is \d\.\d+",
         ),
         (
             (0.25,) * 5,
@@ -293,7 +295,7 @@ def differing(*differences):
 )
 def test_a_decision_is_one_line(arms, differences, stated, line):
     comparison = stated(arms["pretrained"], arms["xavier"])
-    comparison = replace(comparison, known_sd=RegisteredSd(1.2, 10))
+    comparison = replace(comparison, known_sd=KnownSd(1.2, 10))
     text = str(comparison.decide(differing(*differences), 0.01))
     assert re.fullmatch(line, text), text
 
@@ -311,9 +313,9 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
 
 def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
     """Its part is smaller only as one of several."""
-    comparison, record = arms["pretrained"] < arms["xavier"], differing(1.0, 1.2, 0.9, 1.1, 1.0)
+    comparison, record = arms["pretrained"] < arms["xavier"], differing(9.0, 9.2, 8.9, 9.1, 9.0)
     assert comparison.decide(record, 0.001).verdict is Verdict.REFUTED
-    assert comparison.decide(record, 0.001, of=100).verdict is Verdict.UNDECIDED
+    assert comparison.decide(record, 0.001, of=100_000).verdict is Verdict.UNDECIDED
 
 
 def test_a_missing_measure_is_not_run(arms):
@@ -334,8 +336,7 @@ def test_a_missing_measure_is_not_run(arms):
     )
     assert not decision.failed  # nobody made those runs, as in a session that may not train
     assert (decision.left, decision.right, decision.alpha) == ((), (), 0.01)
-    assert verdict_of([decision]) is Verdict.NOT_RUN
-    assert verdict_of([]) is Verdict.NOT_RUN
+    assert decision.verdict is Verdict.NOT_RUN
 
 
 @pytest.mark.parametrize(

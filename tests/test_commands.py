@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 import embinit
 from builders import make_function_run, make_result
@@ -24,6 +25,7 @@ from embinit.runs.store import Store
 from embinit.runs.trainers.inputs import digest_of_file
 from test_exit_codes import CLAIMS
 
+ROOT = Path(__file__).parents[1]
 SOURCE = str(Path(embinit.__file__).parents[1])
 QUIET = ("-p", "no:playwright", "-p", "no:randomly", "-p", "no:cacheprovider")
 
@@ -86,19 +88,51 @@ def test_runs_of_a_report_are_made_again(project, tmp_path):
     assert "in the folder where its session was started" in elsewhere.stderr
 
 
-def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch):
+def test_git_ignores_what_a_session_writes(project):
+    """Without a line in the project's own .gitignore; the accepted baseline is committed."""
+    (project / ".gitignore").unlink()
+    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
+    asked = ["git", "status", "--porcelain", "--untracked-files=all"]
+    shown = subprocess.run(asked, cwd=project, capture_output=True, text=True, check=True).stdout
+    assert "claims/test_first.py" in shown
+    assert ".embinit/" not in shown
+    assert "reports/latest" not in shown
+
+
+def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch, capsys):
     """No index has embinit unless it was installed from one, which PEP 610's file says."""
+    wheel = f"embinit-{embinit.__version__}-py3-none-any.whl"
     git = {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "c0de"}}
     known = {
         None: f"embinit>={embinit.__version__}",
         json.dumps(git): "embinit @ git+https://a.org/b@c0de",
-        '{"url": "file:///mine.whl", "archive_info": {}}': f"embinit @ {new.PLACEHOLDER}",
+        '{"url": "https://a.org/c.whl", "archive_info": {}}': "embinit @ https://a.org/c.whl",
+        '{"url": "file:///mine", "dir_info": {}}': f"./{wheel}",
     }
     for number, (origin, line) in enumerate(known.items()):
         installed = SimpleNamespace(read_text={"direct_url.json": origin}.get)
         monkeypatch.setattr(new.metadata, "distribution", lambda name, it=installed: it)
         assert main(["new", str(tmp_path / str(number))]) == 0
         assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
+    assert "pip wheel --no-deps file:///mine\n" in capsys.readouterr().out
+
+
+def test_the_workflow_of_a_new_project_is_that_of_the_docs_and_runs(project):
+    """Green after ``embinit bless``, and red when the claim is lost, as in a job's shell."""
+    text = (project / ".github/workflows/claims.yml").read_text()
+    assert f"```yaml\n{text}```" in (ROOT / "docs/ci.md").read_text()
+    steps = yaml.safe_load(text)["jobs"]["claims"]["steps"]
+    [asked] = [line.split() for step in steps if (line := step.get("run", "")).startswith("pytest")]
+    assert python(project, "embinit", "bless").returncode == 0
+    assert python(project, *asked, *QUIET).returncode == 0
+    test = project / "claims/test_first.py"
+    kept = test.read_text()
+    test.write_text(kept.replace('"better": 0.85', '"better": 0.55'))
+    lost = python(project, *asked, *QUIET)
+    test.write_text(kept)
+    assert lost.returncode == 1
+    assert "LOST" in lost.stdout
+    assert python(project, *asked, *QUIET).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["dangling/in", "file", "file/in"])

@@ -480,7 +480,7 @@ def test_runs_that_cannot_be_kept_are_told_once_and_are_no_refutation(pytester):
         command(), capture_output=True, text=True, preexec_fn=lambda: small_files(9), timeout=240
     )
     assert done.returncode == Status.UNWRITABLE, done.stdout + done.stderr
-    said = [line for line in done.stdout.splitlines() if line.startswith("ERROR mine/f/good")]
+    said = [line for line in done.stdout.splitlines() if line.startswith("NOT RUN (")]
     assert len(said) == 1
     assert said[0].count("a run could not be kept in") == 1
     assert "make room, or name another directory with --embinit-store: arm 'high'" in said[0]

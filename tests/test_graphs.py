@@ -17,8 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
-from embinit.lab.models.layers import ACTIVATIONS, FUSED, PRECISIONS, activated, normed_sum
-from embinit.lab.models.losses import loss_of_logits
+from embinit.lab.models.layers import PRECISIONS
 from embinit.lab.specs import Cut, ModelSpec
 from embinit.lab.training import cohorts as training
 from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
@@ -187,7 +186,7 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no
 
 
 @on_a_gpu
-@pytest.mark.parametrize("precision", ["float32", "tf32", FUSED])
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
 def test_graphs_train_as_eager_steps_do(precision):
     """Functions that are compiled are so in a shape's first step, which is not recorded."""
     runs = three(precision=precision)
@@ -223,23 +222,6 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high
-
-
-@on_a_gpu
-def test_on_a_gpu_compiled_functions_are_as_written():
-    x, product, masks = torch.randn(3, 4, 90, 300, device="cuda")
-    bias, gain, shift = torch.randn(3, 4, 1, 300, device="cuda")
-    of_run = torch.tensor([0, 1, 0, 1], device="cuda")
-    arguments = x, product, bias, masks[:2], of_run, gain, shift
-    normed, written = normed_sum(*arguments), normed_sum.function(*arguments)
-    torch.testing.assert_close(normed, written, rtol=1e-4, atol=1e-4)
-    for activation in ACTIVATIONS.values():
-        inner, written = (f(x, bias, activation) for f in (activated, activated.function))
-        torch.testing.assert_close(inner, written, rtol=1e-5, atol=1e-6)
-    logits, labels = x.bfloat16() * 9, torch.randint(0, 300, (4, 90), device="cuda")
-    made, wanted = (f(logits, bias, labels) for f in (loss_of_logits, loss_of_logits.function))
-    for one, other in zip(made, wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
 
 
 @on_a_gpu

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,7 +202,7 @@ def test_copies_are_brought_together_whatever_their_number(seed, copies, noise):
         row += count
     every = np.ones(200, dtype=bool)
     measures, by_row = measure(MemoryTensor("t", table), every)
-    groups = alike(by_row, every, measures.mean_cosine)
+    groups = alike(by_row, every, measures.mean_cosine, 0.999)
     assert sorted(planted) == sorted(sorted(map(int, group)) for group in groups)
 
 
@@ -256,11 +258,11 @@ def test_the_advice_on_the_ratio_gives_the_ratio(sigma, tmp_path):
     table = sigma * NORMALS[:120, :24] + 0.1 * sigma  # the mean row says nothing
     before = inspect(write(tmp_path / "v.txt", ENTRIES, table)).finding("positions-drowned")
     factor, due = map(
-        float, re.search(r"by ([\d.]+), to R = 0.3 and sigma ([\d.]+)", before.mend).groups()
+        float, re.search(r"by ([\d.]+), to R = 0.3 and sigma ([\d.]+\d)", before.fix).groups()
     )
     after = inspect(write(tmp_path / "v.txt", ENTRIES, table * factor))
     assert names(after) == set()
-    ratio = after.facts["meaning to positions, as a Transformer's table"]
+    ratio = after.facts["R (tokens to positions), as a Transformer's table"]
     assert ratio == pytest.approx(0.3, rel=0.1)  # of two digits
     assert after.tables[0].measures.sigma == pytest.approx(due, rel=0.1)
 
@@ -302,12 +304,12 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
     edit = ROW_FAULTS[fault][1] if fault else put(291, 293, lambda rows: rows[:1])
     change(directory, **{name: edit})
     [found] = inspect(directory).findings
-    assert "embinit inspect MODEL --repair DIR" in found.mend
+    assert "embinit inspect MODEL --repair DIR" in found.fix
     arguments = ["inspect", str(directory), "--repair", str(mended), "--fail-on", "note"]
     assert main(arguments) == 0
     rows = sorted(set(found.rows) - {291}) if fault is None else list(found.rows)
     plural = "row" if len(rows) == 1 else "rows"
-    assert f"{len(rows)} {plural} of the {side} table made anew" in capsys.readouterr().out
+    assert f"{len(rows)} {plural} of the {side} table replaced" in capsys.readouterr().out
     old, new = (load_file(folder / "model.safetensors") for folder in (directory, mended))
     [table] = [key for key in old if key.replace(".", "_").endswith(name)]
     assert all(torch.equal(old[key], new[key]) for key in old if key != table)
@@ -321,6 +323,63 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
     assert "exists already" in capsys.readouterr().err
     assert main(["inspect", str(mended), "--repair", str(tmp_path / "again")]) == 4
     assert "no row to repair" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cosine", [0.997, 0.97])
+def test_a_group_of_collapsed_rows_is_reported_whole(cosine, tmp_path, capsys):
+    """Rows may be nearly copies at no single limit: groups are counted over a range of them."""
+    count = 30
+    apart = torch.nn.functional.normalize(NORMALS[500 : 500 + count], dim=1)
+    along_one = torch.nn.functional.normalize(NORMALS[600], dim=0)
+    group = cosine**0.5 * along_one + (1 - cosine) ** 0.5 * apart
+    planted = set(range(100, 100 + count))
+
+    def collapse(table):
+        table[100 : 100 + count] = group * table.norm(dim=1).median()
+        return table
+
+    directory = change(model_directory("llama", tmp_path), **{TABLES["llama"]: collapse})
+    inspection = inspect(directory)
+    shown = inspection.facts["rows in the largest group, by cosine"]
+    assert f"{count} above 0.95" in shown
+    assert inspection.finding("rows-alike") is None
+    close = inspection.finding("rows-close")
+    assert (close and set(close.rows)) == (planted if cosine > 0.99 else None)
+    mended = tmp_path / "mended"
+    arguments = ["inspect", str(directory), "--alike", "0.95", "--repair", str(mended)]
+    assert main([*arguments, "--repair-at-most", "0.05"]) == 4
+    error = capsys.readouterr().err
+    assert f"{count - 1} rows to replace of the {ROWS}" in error
+    assert not mended.exists()
+    allowed = re.search(r"--repair-at-most [\d.]+$", error)[0].split()
+    assert main([*arguments, *allowed]) == 0
+    assert "rows in the largest group, by cosine" not in inspect(mended).facts
+
+
+def test_the_repair_of_the_docs_prints_what_they_show(tmp_path, monkeypatch, capsys):
+    """The layout and the fault of a published model, at a small size."""
+    rows, folder = 4096, tmp_path / "my-model"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    table, head = (0.02 * torch.randn(rows, DIM, generator=generator) for _ in range(2))
+    table[[*range(3, 9), *range(4060, 4090)]] *= 1e-16
+    tensors = {"backbone.embeddings.weight": table, "lm_head.weight": head}
+    stored = {name: tensor.bfloat16() for name, tensor in tensors.items()}
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    sizes = {"vocab_size": rows, "hidden_size": DIM, "tie_word_embeddings": False}
+    model = {"model_type": "nemotron_h", "architectures": ["NemotronHForCausalLM"]}
+    (folder / "config.json").write_text(json.dumps(model | sizes))
+    ids = {f"token{row}": row for row in (*range(3), *range(7, rows))}
+    chat = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
+    ids |= {token: row for row, token in enumerate(chat, 3)}
+    (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": ids}}))
+    page = (Path(__file__).parents[1] / "docs/inspect.md").read_text("utf-8")
+    [command] = re.findall(r"^embinit (inspect my-model .*)$", page, flags=re.MULTILINE)
+    assert main(command.split()) == 0
+    printed = capsys.readouterr().out
+    [shown] = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
+    assert [part for part in shown.split("...\n") if part not in printed] == []
 
 
 def test_new_rows_have_the_moments_of_the_sound_ones():

@@ -377,6 +377,31 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
     assert difference(locked(), other).endswith("its arms have other settings")
 
 
+def test_a_new_arm_next_to_a_stored_baseline_is_preregistered(embinit, project):
+    """The baseline's runs tell nothing of it; once both sides were trained, it is post hoc."""
+    change(project, 'margin="noise-floor"', "margin=1.0")
+    change(project, '"poor": 65.0}', '"poor": 65.0, "new": 72.0}')
+    assert judged(embinit, project)[0].returncode == 0
+    change(project, '"better", "poor"]', '"better", "poor", "new"]')
+    more = """
+@claim("mine/fits/{0}", says="New", family=MINE, on=each)
+def test_{0}(arms):
+    assert arms["new"] > arms["plain"]
+"""
+    with (project / "claims/test_fits.py").open("a") as file:
+        file.write(more.format("first"))
+    assert embinit("register", "--seeds", "0").returncode == 0
+    lines = lock_of(project)["claims"]
+    assert "afterwards" not in lines["mine/fits/first[fits] on micro"]
+    assert "afterwards" in lines["mine/fits/above[fits] on micro"]
+    _, _, claims = judged(embinit, project)
+    assert claims["first"]["registration"]["state"] == "beforehand"
+    with (project / "claims/test_fits.py").open("a") as file:
+        file.write(more.format("again"))
+    embinit("register", "--seeds", "0")
+    assert "afterwards" in lock_of(project)["claims"]["mine/fits/again[fits] on micro"]
+
+
 @pytest.mark.usefixtures("data_draws")
 @pytest.mark.parametrize("paper", ["kim2024", "chung2021", "studies"])
 def test_the_papers_claims_stand_as_they_are_registered(paper):

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from builders import make_experiment, make_result
-from embinit.claims.comparisons import verdict_of
 from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
 from embinit.claims.looks import look
@@ -28,7 +27,7 @@ from embinit.runs.kinds import SECOND, Making
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.stats.interim import Look, boundaries, pocock_spending, schedule
-from embinit.stats.statements import RegisteredSd, Verdict
+from embinit.stats.statements import KnownSd, Verdict, verdict_of
 
 ONE = make_experiment()
 
@@ -104,7 +103,7 @@ class Made:
 
 
 def decided(made, comparisons, in_time=True):
-    comparisons = [replace(pair, known_sd=RegisteredSd(5.7, 10)) for pair in comparisons]
+    comparisons = [replace(pair, known_sd=KnownSd(5.7, 10)) for pair in comparisons]
     made.ask(run for pair in comparisons for run in pair.runs())
 
     def may_go_on(runs):
@@ -140,11 +139,11 @@ def test_a_later_look_takes_only_what_is_open():
     made = Made({"pretrained": -40})
     first, second = decided(made, [clear, close])
     assert (first.outcome.n, second.outcome.n) == (5, 20)
-    assert verdict_of([first, second]) is Verdict.UNDECIDED
+    assert verdict_of([first.verdict, second.verdict]) is Verdict.UNDECIDED
     assert all("pretrained" not in {init for init, _ in runs} for runs in made.asked[1:])
     fallen = ONE["pretrained"] > ONE["xavier"]
     made = Made({"pretrained": -40})
-    assert verdict_of(decided(made, [fallen, close])) is Verdict.REFUTED
+    assert verdict_of([one.verdict for one in decided(made, [fallen, close])]) is Verdict.REFUTED
     assert len(made.asked) == 1
 
 
@@ -174,7 +173,7 @@ def test_a_missing_number_ends_the_looks():
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
     made, alpha = Made({"pretrained": -9.8}, sd=0.01), 0.03
-    known_sd = RegisteredSd(7.6, 1000)
+    known_sd = KnownSd(7.6, 1000)
 
     def verdicts(comparisons):
         found, _ = look(comparisons, schedule(5), alpha, made.record, made.ask)

@@ -45,7 +45,7 @@ def test_the_wheel_has_each_papers_folder(wheel):
         files = (path for path in (HOME / paper).iterdir() if path.is_file())
         ours = {path.name: path.read_bytes() for path in files}
         assert {path.name: path.read_bytes() for path in shipped.iterdir()} == ours
-        assert {"paper.py", "claims.lock", "README.md"} <= ours.keys()
+        assert {"paper.py", "claims.lock"} <= ours.keys()
         assert any(name.startswith("test_") for name in ours)
 
 
@@ -79,6 +79,20 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     document = json.loads((tmp_path / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
     assert {audit["paper"] for audit in document["audits"]} == {"kim2024"}
+
+
+def test_an_installed_embinit_runs_the_clones_claims(wheel):
+    """``pip install ./embinit`` brings a second copy of the papers, which is not in the way."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "test_finding_1.py::" in ran.stdout
 
 
 def test_every_extra_and_tool_is_pinned(project):

@@ -31,7 +31,7 @@ from embinit.claims.pilot import (
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role
 from embinit.errors import InputError
 from embinit.lab.quantities import rank_correlation
-from embinit.stats.statements import RegisteredSd, Verdict
+from embinit.stats.statements import KnownSd, Verdict
 
 ONE = make_experiment()
 LEFT, RIGHT = ONE["pretrained"], ONE["xavier"]
@@ -81,7 +81,7 @@ def test_an_sd_is_numpys_over_seeds_that_no_claim_uses():
         for index in range(6)
     ]
     known_sd = measure_sd(comparison, 6, score)
-    assert known_sd == RegisteredSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
+    assert known_sd == KnownSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
     assert known_sd.degrees == 5
 
 
@@ -118,7 +118,7 @@ def test_a_claim_that_is_read_has_its_locks_sds(tmp_path: Path):
     assert read(test_claim, ONE, lock=lock).comparisons[0].known_sd is None
     lock.write({"differences": {difference_key(LEFT < RIGHT): {"sd": 1.0, "seeds": 30}}})
     [comparison] = read(test_claim, ONE, lock=lock).comparisons
-    assert comparison.known_sd == RegisteredSd(1.0, 30)
+    assert comparison.known_sd == KnownSd(1.0, 30)
     noisy = {0: 0.0, 1: 2.0, 2: 0.5, 3: 1.0, 4: 0.0}
     lookup = lambda run: make_result(  # noqa: E731
         run, accuracy=50 if run.recipe.table.init == "xavier" else 46.0 + noisy[run.seed]

@@ -125,7 +125,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
 def test_preparing_again_writes_nothing_new(ready):
     """Files are named by their content; only the index is told again."""
     before = {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")}
-    assert len(before) == 2
+    assert len(before) == 3  # a text, and each side's vectors
     one = small()
     preparation.write(one.data, [one.source], None, Writer(ready))
     assert {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")} == before
@@ -190,7 +190,7 @@ def test_what_was_not_prepared_is_asked_for(ready):
     longer = replace(one, data=replace(one.data, max_length=8))
     with pytest.raises(InputError, match="has no such micro-translation text"):
         initial_tables.check(longer.run("xavier", 0), ready)
-    with pytest.raises(InputError, match="has no such vectors of 'micro-glove'"):
+    with pytest.raises(InputError, match="has no such vectors of 'micro-glove-pair'"):
         preparation.source(one.source, ready).lookup(["house"], "src")
 
 
@@ -201,7 +201,7 @@ def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, m
         patch.setattr("embinit.papers.with_tier", lambda tier: [paper])
         assert main(["prepare", "--tier", "micro", "--to", str(tmp_path / "micro")]) == 0
     output = capsys.readouterr().out
-    assert "[2/2] micro-translation with micro-glove: ready" in output
+    assert "[2/2] micro-translation with micro-glove-pair: ready" in output
     assert f"train with --embinit-data-dir {tmp_path / 'micro'}" in output
     (tmp_path / "nothing").mkdir()
     empty = ("--data-dir", str(tmp_path / "nothing"), "--to", str(tmp_path / "some"))

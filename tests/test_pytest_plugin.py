@@ -22,7 +22,7 @@ from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
 from embinit.stats.interim import Look, schedule
 from embinit.stats.power import smallest_effect
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
@@ -141,10 +141,10 @@ def test_each_verdict_has_its_outcome(suite):
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     """Their looks, and the smallest differences that those show; the document has the same."""
-    monkeypatch.setattr(Lock, "registered_sd", lambda self, comparison: RegisteredSd(2.0, 10))
+    monkeypatch.setattr(Lock, "registered_sd", lambda self, comparison: KnownSd(2.0, 10))
     argued = ("claims", "--embinit-max-seeds", "20")
     effects = [
-        smallest_effect(0.01 * look.share, look.seeds, RegisteredSd(2.0, 10))
+        smallest_effect(0.01 * look.share, look.seeds, KnownSd(2.0, 10))
         for look in schedule(6, 20, 0.01)
     ]
     first, second, last = (f"{effect:.3g}" for effect in effects)

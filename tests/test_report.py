@@ -31,7 +31,7 @@ from embinit.report.numbers import (
 )
 from embinit.report.reading import read
 from embinit.report.summary import summarise
-from embinit.report.verdicts import qualified, wanted
+from embinit.report.verdicts import failed_seeds, qualified, wanted
 from embinit.runs.results import RunResult
 from embinit_papers.kim2024.experiments import experiments
 
@@ -253,8 +253,21 @@ def test_made_document_follows_the_schema():
     document, _ = make_full()
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
     for broken in ({"verdict": "MAYBE"}, {"extra": 1}, {"alpha": 2}):
+        document = make_document([make_claim("x")])
+        document["claims"][0] |= broken
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(make_document([make_claim("x") | broken]), schema)
+            jsonschema.validate(document, schema)
+
+
+def test_the_draws_on_which_an_arm_fails_are_named():
+    """One failure in twenty moves a mean, and no number of the claim shows it."""
+    left = [20.0, 20.1, 19.9, 20.2, 19.8, 20.0, 3.0]
+    one = make_comparison(7, left_values=left)
+    assert failed_seeds(one) == ["GloVe, seed 6: 3.00, median 20.0"]
+    assert failed_seeds(make_comparison(7)) == []
+    assert failed_seeds(make_comparison(7, left_values=[20.0] * 6 + [3.0])) == []  # no deviation
+    text = check(render(make_document([make_claim("x", comparisons=[one])]), {})).text
+    assert "GloVe, seed 6: 3.00, median 20.0" in text
 
 
 def test_every_claim_appears_with_its_numbers_and_its_anchor():

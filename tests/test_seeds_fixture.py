@@ -47,7 +47,7 @@ def claims_of(pytester, monkeypatch):
     return run
 
 
-def test_five_lines_are_a_claim_with_a_margin_and_more_a_control(claims_of):
+def test_five_lines_are_a_claim_and_more_a_control(claims_of):
     """A marker makes a test a control, which takes no share of alpha."""
     status, output, known = claims_of(FIVE_LINES + CONTROL, "--strict-markers")
     assert (status, "2 passed" in output) == (0, True), output
@@ -58,8 +58,7 @@ def test_five_lines_are_a_claim_with_a_margin_and_more_a_control(claims_of):
     assert (helps["task"], helps["source"]) == (None, None)
     (comparison,) = helps["comparisons"]
     assert comparison["arms"] == {"left": "train(tied=False)", "right": "train(tied=True)"}
-    # The margin is twice the noise of the arm on the right, on ten seeds that no claim uses.
-    assert 0.1 < comparison["margin"] < 0.4
+    assert comparison["margin"] == 0.0  # nobody chose one
     assert "runs: 18 trained" in output
     # Judged again by two workers, from the store.
     status, output, _ = claims_of(FIVE_LINES + CONTROL, "-n", "2")
@@ -113,7 +112,7 @@ import pytest
 @pytest.mark.parametrize("depth", [2, 6])
 def test_depth_does_little(seeds, depth):
     '''Another depth is alike.'''
-    assert seeds(train, depth=depth).alike(seeds(train, depth=3))
+    assert seeds(train, depth=depth).within(0.3).alike(seeds(train, depth=3))
 
 class TestOuter:
     class TestTied:
@@ -122,7 +121,7 @@ class TestOuter:
             assert seeds(train) > 3.2
 
 def test_depth_helps(seeds):
-    assert seeds(train, depth=4) < seeds(train, depth=5)
+    assert seeds(train, depth=4).within(0.3) < seeds(train, depth=5)
 
 def noisy(seed, more=0.0, salt=1):
     return random.Random(seed * 9 + salt).gauss(0, 1) + more
@@ -175,9 +174,6 @@ def boom(seed, bad=False):
 def fails(seed, bad=False):
     raise ValueError("bad data")
 
-def diverges(seed, depth=1):
-    return float("nan") if seed > 5007 else 1.0
-
 @pytest.fixture
 def depth(request):
     return request.param * 1000
@@ -211,11 +207,14 @@ def test_same(seeds):
 def test_positional(seeds):
     assert seeds(train, 3) < 3
 
-def test_noise_fails(seeds):
+def test_fails(seeds):
     assert seeds(fails, bad=True) > seeds(fails)
 
-def test_noise_diverges(seeds):
-    assert seeds(diverges, depth=2) < seeds(diverges)
+def test_no_margin(seeds):
+    assert seeds(train, depth=2) >= seeds(train)
+
+def test_alike_without_a_margin(seeds):
+    assert seeds(train, depth=2).alike(seeds(train))
 
 @pytest.mark.parametrize("depth", [1, 2], indirect=True)
 def test_indirect(seeds, depth):
@@ -228,17 +227,18 @@ def test_outcome(seeds):
     pytest.xfail("known")
 """
 MISTAKES = {
-    "fixture": "test_fitted.py:34: a test with seeds is read before fixtures are there, and takes",
-    "local": "test_fitted.py:40: 'mine' is a lambda, a method, or made inside of another function",
+    "fixture": "test_fitted.py:31: a test with seeds is read before fixtures are there, and takes",
+    "local": "test_fitted.py:37: 'mine' is a lambda, a method, or made inside of another function",
     "pair": "pair returned a dict; return one number, or name several by @training",
     "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
-    "argument": "test_fitted.py:49: test_fitted:train can't be called for the arm 'train(tide=3)'",
-    "nothing": "test_fitted.py:51: test_nothing asserts no comparison of arms",
-    "same": "test_fitted.py:54: train() and train() are the same run, so no number can differ",
-    "positional": "test_fitted.py:58: seeds takes one function, and its arguments by name, as in",
-    # The noise that their margins come from can't be measured.
-    "noise_fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=False', seeds 5000, 5001",
-    "noise_diverges": "diverges() has no score from seeds 5008, 5009 (score is nan), on which its",
+    "argument": "test_fitted.py:46: test_fitted:train can't be called for the arm 'train(tide=3)'",
+    "nothing": "test_fitted.py:48: test_nothing asserts no comparison of arms",
+    "same": "test_fitted.py:51: train() and train() are the same run, so no number can differ",
+    "positional": "test_fitted.py:55: seeds takes one function, and its arguments by name, as in",
+    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, 2 and 3 more, ",
+    # A margin is chosen, and never guessed.
+    "no_margin": "test_fitted.py:60: train(depth=2) ≥ train() has no margin, the largest",
+    "alike_without_a_margin": "test_fitted.py:63: train(depth=2) ≈ train() has no margin, the",
     "indirect": "test_fitted.py:66: a test with seeds is read before fixtures are there: leave in",
     "exit": "test_fitted.py:71: the claim's body raised SystemExit: 0; it may skip, and else",
     "outcome": "test_fitted.py:74: the claim's body raised XFailed: known; it may skip, and else",
@@ -271,13 +271,13 @@ def test_above(seeds):
     assert seeds(train, dropout=0.1) > seeds(train, dropout=0.0)
 
 def test_not_worse(seeds):
-    assert seeds(train, dropout=0.1) >= seeds(train, dropout=0.0)
+    assert seeds(train, dropout=0.1).within(0.1) >= seeds(train, dropout=0.0)
 
 def test_gain(seeds):
     assert seeds(train, dropout=0.1) - seeds(train, dropout=0.0) < 0.1
 
 def test_alike(seeds):
-    assert seeds(train, dropout=0.1).alike(seeds(train, dropout=0.0))
+    assert seeds(train, dropout=0.1).within(0.1).alike(seeds(train, dropout=0.0))
 
 def test_score(seeds):
     assert seeds(coarse, width=3).within(0.1) >= seeds(coarse)
@@ -373,7 +373,10 @@ LIB = """
 import os
 import time
 
+from numpy import exp, finfo, float32  # numpy's objects that are no arrays
+
 BEGAN = time.time()
+LIMITS = finfo(float32)
 K = float(os.environ.get("MY_K", 1))
 
 def helper():

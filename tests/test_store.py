@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import hashlib
 import json
+import lzma
 import math
 import os
 import signal
@@ -22,6 +23,7 @@ from builders import make_experiment, make_result
 from embinit.commands.report import take_all
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
+from embinit.runs.kept_runs import TEXTS, KeptRuns, keep_runs
 from embinit.runs.results import RunResult
 from embinit.runs.store import DamagedWarning, RecordError, Store
 
@@ -266,3 +268,31 @@ def test_stores_are_merged_and_compared(tmp_path):
     with pytest.warns(DamagedWarning):
         take_all(third, [there])
     assert [*third] == ["aa1", "ab2", "ab3"]
+
+
+def test_kept_runs_are_a_store_of_their_own(tmp_path):
+    """A clone has a report's runs, less their texts, and needs neither data nor training."""
+    runs = [make_experiment().run("xavier", seed) for seed in range(3)]
+    results = [make_result(run, outputs=("said",)) for run in runs]
+    file = tmp_path / "runs.jsonl.xz"
+    assert keep_runs(results[:2], file) == 2
+    assert keep_runs(results[1:], file) == 3
+    assert b"said" not in lzma.decompress(file.read_bytes())
+    kept = KeptRuns(file)
+    for result in results:
+        name = kept.key(result.spec, tmp_path / "no data")
+        without = dataclasses.replace(result, **dict.fromkeys(TEXTS, ()))
+        assert kept.get(name, result.spec) == without
+    assert kept.get("0" * 40) is None
+    assert len([*kept]) == len(results)
+
+
+@pytest.mark.parametrize("content", [b"", b"no xz", lzma.compress(b"{}"), lzma.compress(b"\xff")])
+def test_a_damaged_file_of_kept_runs_is_refused(tmp_path, content):
+    """It can't be made again by training, so it is named and nothing is overwritten."""
+    file = tmp_path / "runs.jsonl.xz"
+    file.write_bytes(content)
+    for ask in (KeptRuns, lambda path: keep_runs([make_result(RUN)], path)):
+        with pytest.raises(InputError, match="is no file of kept runs"):
+            ask(file)
+    assert file.read_bytes() == content

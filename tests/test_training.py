@@ -10,6 +10,7 @@ import torch
 from sacrebleu.metrics.bleu import BLEU
 
 from builders import small_experiment
+from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.vocabulary import MASK
 from embinit.lab.models import initial_state
@@ -47,13 +48,45 @@ def test_the_init_leaves_weights_and_order_alone(init):
         for name, value in first.model.named_parameters()
         if not torch.equal(value, others[name])
     ]
-    # The decoder's language has no source, so an init that needs one leaves its table at Xavier.
-    sides = ["encoder"] if INITS[init].needs_source else ["encoder", "decoder"]
-    assert differing == [f"{side}_embedding.table" for side in sides]
+    assert differing == [f"{side}_embedding.table" for side in ("encoder", "decoder")]
     orders = [run.buckets.shuffle(run.orders[0]) for run in (first, second)]
     assert all(torch.equal(a, b) for a, b in zip(*orders, strict=True))
     ones = torch.ones(1, 30, 64)
     assert torch.equal(first.dropout(ones), second.dropout(ones))
+
+
+def test_a_side_without_vectors_needs_the_experiment_s_word():
+    """A decoder that starts from Xavier unsaid makes another experiment of the paper's."""
+    one = replace(small("translation"), source="micro-glove")
+    run = one.run("pretrained", 0)
+    for ask in (initial_tables.check, lambda run, data_dir: train(Cohort((run,)))):
+        with pytest.raises(InputError, match=r"no vectors for .+'s decoder, .+ micro-target: name"):
+            ask(run, None)
+    said = replace(one, one_sided=True)
+    assert said.note == "embeddings on the encoder alone"
+    tables = {
+        init: initial_tables.make_initial_tables(said.run(init, 0), prepare(one.data, None), None)
+        for init in ("xavier", "pretrained")
+    }
+    same = {
+        side: torch.equal(tables["xavier"][side].values, tables["pretrained"][side].values)
+        for side in ("encoder", "decoder")
+    }
+    assert same == {"encoder": False, "decoder": True}
+
+
+def test_vectors_without_a_word_of_the_text_are_refused(monkeypatch):
+    """Else a file of another language would train as Xavier under the name of its vectors."""
+    one = small("sentiment")
+    real = initial_tables.look_up
+
+    def none_found(*given):
+        vectors = real(*given)
+        return replace(vectors, found=torch.zeros_like(vectors.found))
+
+    monkeypatch.setattr(initial_tables, "look_up", none_found)
+    with pytest.raises(InputError, match=r"has none of the \d+ words of micro-sentiment-plain's"):
+        initial_tables.check(one.run("pretrained", 0), None)
 
 
 def test_a_run_that_breaks_ends_alone(monkeypatch):

@@ -20,7 +20,7 @@ def comparison(verdict="SUPPORTED", difference=-12.14, unit="BLEU", p=0.004, exa
         "verdict": verdict, "difference": difference, "unit": unit, "p": p, "exact": exact,
         "relation": "<", "margin": 2.0, "left_values": [18.9], "right_values": [31.04],
         "metric": "bleu", "hangs_on": None,
-        "interval": [None, None], "p_no_effect": None, "printed": [],
+        "interval": [None, None], "level": 0.99, "p_no_effect": None, "printed": [],
     }  # fmt: skip
 
 
@@ -119,9 +119,10 @@ def test_the_comparison_that_decides_is_told():
     ]
 
 
-def test_no_effect_has_its_own_p_and_a_seed_that_all_hangs_on_is_named():
-    """The p of the statement says nothing about a difference that is too small to matter."""
+def test_p_is_the_statements_in_each_row_and_a_seed_that_all_hangs_on_is_named():
+    """A column of two meanings can't be read."""
     small = {**comparison("NO EFFECT", 0.3, p=0.4), "p_no_effect": 0.003, "margin": 2.0}
+    small |= {"level": 0.95}
     equal = comparison("NO EFFECT", 0.0, unit="", p=0.5, exact=True)
     open_ = {**comparison("UNDECIDED", 3.0, p=0.01), "hangs_on": 4}
     claims = [
@@ -131,7 +132,8 @@ def test_no_effect_has_its_own_p_and_a_seed_that_all_hangs_on_is_named():
     ]
     lines = verdict_lines(claims, [], None, True)
     plain = [COLOUR.sub("", line).split() for line in lines]
-    assert ["1", "NO", "EFFECT", *MEANS, "0.300", "BLEU", "0.0030", "within", "2", "BLEU"] in plain
+    assert " ".join(plain[0]) == "claim verdict means difference [95 to 99 % interval] p"
+    assert ["1", "NO", "EFFECT", *MEANS, "0.300", "BLEU", "0.40", "within", "2", "BLEU"] in plain
     assert ["2", "NO", "EFFECT", *MEANS, "0.00", "exact"] in plain
     [third] = [line for line in plain if line[:2] == ["3", "UNDECIDED"]]
     assert third[2:] == [*MEANS, "3.00", "BLEU", "0.010", *CHANGES]

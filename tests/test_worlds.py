@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from hypothesis import strategies as st
 from builders import make_experiment, set_apart
 from embinit.claims import Family, claim
 from embinit.claims.judging import read as read_claim
+from embinit.claims.lock import Lock
 from embinit.claims.pilot import difference_key
-from embinit.claims.registration_status import difference, frozen
+from embinit.claims.registration_status import difference, frozen, registration_status
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status
 from embinit.lab.data.microcosm import (
     CLAIMING,
     REGISTERING,
     SETS,
+    SOURCE_LANGUAGE,
+    TARGET_LANGUAGE,
     language_digest,
     lexicon,
     synonym_groups,
@@ -34,6 +38,7 @@ from embinit.lab.data.microcosm import (
 from embinit.lab.data.sources import SOURCES, microcosm, use_source
 from embinit.lab.data.sources.assets import load_table, save_table
 from embinit.lab.data.sources.microcosm import (
+    TABLES,
     MicrocosmSource,
     table_path,
 )
@@ -42,7 +47,7 @@ from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_world, split_world
 from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
 from embinit.lab.evaluation.analogies import check as check_evaluation
-from embinit.lab.experiments import ModelExperiment
+from embinit.lab.experiments import ModelExperiment, draws_named
 from embinit.lab.pytest_hooks import pytest_embinit_experiment
 from embinit.lab.specs import Cut, recipe_of
 from embinit.lab.table_pretraining import runs as table_runs
@@ -246,12 +251,12 @@ def test_shipped_tables_are_of_their_draws():
     folder = table_path("micro-glove").parent / "worlds"
     for path in sorted(folder.iterdir()):
         name, draw = split_world(path.stem)
-        assert world_set(draw) in ("registering", "claiming"), path
-        table = source(path.stem).table
-        assert set(table.words) == {
-            *synonym_groups(draw),
-            *lexicon(draw).source_function.values(),
-        }
+        assert world_set(draw).endswith(("registering", "claiming")), path
+        table, words = source(path.stem).table, lexicon(draw)
+        of_source = {*synonym_groups(draw), *words.source_function.values()}
+        of_target = {*chain(*words.target.values()), *words.target_function.values()}
+        known = {SOURCE_LANGUAGE: of_source, TARGET_LANGUAGE: of_target}
+        assert {*table.words} == set().union(*(known[one] for one in TABLES[name[6:]]))
         made_with = {"sentences": "60000", "effort": "1", "seed": f"{draw}"}
         assert table.record.items() >= made_with.items()
         here = source(name).table
@@ -353,12 +358,49 @@ def test_the_option_chooses_the_draws(pytester):
     config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_draws(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
-    assert (changed.data_draws, changed.seeds, changed.most_seeds) == (range(9100, 9105), 3, 5)
+    assert (changed.data_draws, changed.seeds, changed.most_seeds) == (
+        tuple(range(9100, 9105)),
+        3,
+        5,
+    )
     assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
     config = pytester.parseconfig("-o", "embinit_worlds=9100")
     changed = pytest_embinit_experiment(config, on_draws(), None)
     assert isinstance(changed, ModelExperiment)
-    assert changed.data_draws == range(9100, 9120)
+    assert changed.data_draws == tuple(range(9100, 9120))
+
+
+def test_several_ranges_of_draws_are_the_seeds_in_their_order():
+    """Each draw is of one seed; one that is named twice would count twice."""
+    assert draws_named("9100-9102,9000, 9005-9006") == (9100, 9101, 9102, 9000, 9005, 9006)
+    for text in ("", "0", "9000-8999", "9000,", "9000-9002,9001", "x", "9000;9001"):
+        with pytest.raises(InputError, match="data draw"):
+            draws_named(text)
+
+
+def test_other_draws_alone_are_a_replication():
+    """What is as registered but for its draws is no changed claim; any other change is one."""
+
+    @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
+    def test_it(arms: ModelExperiment) -> None:
+        assert arms["pretrained"] < arms["xavier"]
+
+    registered = on_draws(most_seeds=12)
+    known = read_claim(test_it, registered)
+    line = {"registered": "2031-01-01", **frozen(known, known.looks())}
+
+    def state(**changes: Any) -> tuple[str, str]:
+        asked = replace(registered, **changes)
+        other = replace(asked, data_draws=(9100, 9200, 9300), most_seeds=3, replicated=asked)
+        case = read_claim(test_it, other)
+        lock = Lock(Path("claims.lock"))
+        lock.__dict__["document"] = {"claims": {case.key: line}}
+        status = registration_status(replace(case, lock=lock), case.looks())
+        return status.state, status.differs
+
+    assert state() == ("replication", "on other data draws")
+    assert state(margin=9.0)[0] == "changed"
+    assert state(seeds=2)[0] == "changed"
 
 
 def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):

@@ -59,7 +59,8 @@ KEPT = {}
 def remembers(seed, arm, what):
     """Depends on the first arm of its process, on the last seed, or on the order of a set."""
     if what == "arm":
-        arm = KEPT.setdefault("arm", arm)
+        first = KEPT.setdefault("arm", arm)
+        return fit(seed, first)["score"] + random.Random(f"{arm} {seed}").random()
     if what == "hash":
         return fit(seed, arm)["score"] + hash("a") % 7
     kept = KEPT.get("seed", 0) if what == "seed" else 0

@@ -11,6 +11,9 @@ REGISTER, WORLDS = "embinit_register", "embinit_worlds"
 INSTRUCTIONS = "embinit_instructions"
 STRICT = "embinit_strict"
 
+LATEST = "reports/latest"
+"""The folder of the report, from pytest's root directory."""
+
 SETTINGS = {
     REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
     WORLDS: "judge claims with a data draw per seed on these data draws: FIRST or FIRST-LAST, such "
@@ -81,7 +84,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "judge the stored runs and train nothing (default: train missing runs)",
     },
     "report-dir": {
-        "default": "reports/latest",
+        "default": LATEST,
         "help": "the folder for index.html and verdicts.json (default: reports/latest)",
     },
 }

@@ -59,6 +59,18 @@ POSITIONS = Family(
     says="Positions: told twice, in attention alone, or scored apart",
     origin="ours",
 )
+SIDES = Family(
+    "studies/sides",
+    {"micro": 4},
+    says="Sides: what an experiment on the encoder alone says of one on both sides",
+    origin="ours",
+)
+MEAN = Family(
+    "studies/mean",
+    {"micro": 3},
+    says="Mean: a mean far from zero costs, without a large standard deviation",
+    origin="ours",
+)
 FAMILIES = (
     READINGS,
     BEYOND,
@@ -68,4 +80,6 @@ FAMILIES = (
     INITS,
     REPAIRS,
     POSITIONS,
+    SIDES,
+    MEAN,
 )

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embinit.lab.experiments import ModelExperiment
+from embinit_papers.kim2024.experiments import encoder_alone
+
+
+def on_the_encoder_alone(experiment: ModelExperiment) -> ModelExperiment:
+    """The same experiment on the same draws, whose decoder starts from Xavier."""
+    source = encoder_alone(experiment).source
+    return experiment.changed("on the encoder alone", source=source, one_sided=True)
 
 
 def with_orthogonal_positions(experiment: ModelExperiment) -> ModelExperiment:

@@ -88,6 +88,7 @@ FINDINGS = (
             "chung2021/reinvestment/above-coupled",
             "chung2021/reinvestment/transfers-above-coupled",
         ),
+        published=True,
     ),
     Finding(
         "A larger output table improves fine-tuning and transfer",
@@ -95,6 +96,7 @@ FINDINGS = (
             "chung2021/output-width/improves-fine-tuning",
             "chung2021/output-width/improves-transfer",
         ),
+        published=True,
     ),
     Finding(
         "A larger output table keeps the last layers general",
@@ -102,9 +104,10 @@ FINDINGS = (
             "chung2021/generality/probes-drop-less",
             "chung2021/generality/retrieval-drops-less",
         ),
+        published=True,
     ),
 )
-"""The report's rows: the statements of the paper's abstract."""
+"""The report's rows: the statements of the paper's abstract, which need models of its size."""
 
 
 @dataclass(frozen=True)

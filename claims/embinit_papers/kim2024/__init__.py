@@ -152,18 +152,18 @@ EXTENT = Family(
 )
 FINDINGS = (
     Finding(
-        "Embeddings with a standard deviation far above Xavier's train worse than Xavier's",
+        "Embeddings with a standard deviation far above Xavier's train worse",
         (
             "kim2024/finding-1/wide-below-xavier",
             "kim2024/finding-1/stretched-xavier-below-xavier",
         ),
     ),
     Finding(
-        "Standardizing such embeddings to Xavier's standard deviation helps",
+        "Standardizing them to Xavier's standard deviation helps",
         ("kim2024/finding-1/standardising-repairs",),
     ),
     Finding(
-        "BERT embeddings, close to Xavier's in standard deviation, train better than Xavier's",
+        "BERT embeddings, near Xavier's standard deviation, beat Xavier's",
         ("kim2024/finding-1/bert-above-xavier",),
         published=True,
     ),
@@ -173,39 +173,39 @@ FINDINGS = (
         published=True,
     ),
     Finding(
-        "BERT embeddings train better unscaled than standardized",
+        "Standardizing BERT embeddings hurts",
         ("kim2024/table-1/bert-above-bert-xavier",),
         published=True,
     ),
     Finding(
-        "On SST-2, T5 embeddings train better than Xavier's, and than standardized ones",
+        "On SST-2, T5 embeddings beat Xavier's and standardized T5",
         ("kim2024/table-1/t5-above-xavier-on-sst2", "kim2024/table-1/t5-above-t5-xavier-on-sst2"),
         published=True,
     ),
     Finding(
-        "Xavier at BERT's standard deviation trains better than Xavier on SST-2 and IWSLT2017",
+        "On SST-2 and IWSLT2017, Xavier at BERT's standard deviation beats Xavier",
         ("kim2024/table-7/stretched-to-bert-above-xavier",),
         published=True,
     ),
     Finding(
-        "Xavier at BERT's standard deviation trains as well as Xavier on MNLI",
+        "On MNLI, Xavier at BERT's standard deviation equals Xavier",
         ("kim2024/table-7/stretched-to-bert-alike-on-mnli",),
         published=True,
     ),
     Finding(
-        "Xavier at T5's standard deviation trains like shuffled T5",
+        "Xavier at T5's standard deviation equals shuffled T5",
         ("kim2024/extent/stretched-xavier-like-shuffled-t5",),
         published=True,
     ),
     Finding(
-        "Standardized embeddings train better than Xavier's",
+        "Standardized embeddings beat Xavier's",
         (
             "kim2024/finding-3/standardised-above-xavier",
             "kim2024/finding-3/standardised-sub-words-above-xavier",
         ),
     ),
     Finding(
-        "That gain is marginal: below a tenth of what Xavier learns, or 2 points",
+        "Standardized GloVe beats Xavier's by little: under two margins",
         ("kim2024/extent/standardised-gains-little",),
         published=True,
     ),
@@ -221,7 +221,7 @@ FINDINGS = (
         ("kim2024/finding-2/positions-gain-less",),
     ),
     Finding(
-        "Position encodings help frozen GloVe less, too",
+        "Position encodings help frozen GloVe less",
         ("kim2024/table-3/positions-gain-less-for-frozen-glove",),
     ),
     Finding(
@@ -248,7 +248,7 @@ FINDINGS = (
         ("kim2024/table-4/scaled-with-positions",),
     ),
     Finding(
-        "Position encodings cost standardized GloVe more than half of its word relations, not all",
+        "Position encodings cost standardized GloVe over half its word relations, not all",
         (
             "kim2024/extent/most-relations-lost",
             "kim2024/table-4/standardised-keeps-some-relations",

@@ -13,14 +13,15 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.functions import experiment, grid
 from embinit.claims.judging import Case, Judgement, judge, read
 from embinit.claims.roles import Role
-from embinit.stats.rule import compare
-from embinit.stats.statements import Relation, Verdict
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, Relation, Verdict
 
 __all__ = [
     "Case",
     "Claim",
     "Comparison",
     "Decision",
+    "Evidence",
     "Experiment",
     "Family",
     "Judgement",
@@ -30,7 +31,7 @@ __all__ = [
     "Verdict",
     "audited",
     "claim",
-    "compare",
+    "decide",
     "experiment",
     "grid",
     "judge",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from embinit.claims import curves
 from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.roles import Role
+from embinit.claims.run_checks import same_results
 from embinit.errors import InputError
 from embinit.runs import measures
 from embinit.runs.kinds import kind_of
@@ -28,8 +29,8 @@ from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
-from embinit.stats.rule import compare
-from embinit.stats.statements import Outcome, RegisteredSd, Relation, Verdict
+from embinit.stats.rule import decide
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Relation, Verdict
 
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
@@ -375,7 +376,7 @@ class Comparison:
     left: Quantity
     relation: Relation
     right: Quantity
-    known_sd: RegisteredSd | None = None
+    known_sd: KnownSd | None = None
 
     def __post_init__(self) -> None:
         """Checks that both sides have the same measure; a margin given to either side counts."""
@@ -439,8 +440,9 @@ class Comparison:
         """Decides the comparison from stored runs.
 
         It is SUPPORTED at ``alpha``. It is REFUTED, or has NO EFFECT, at alpha / ``of``, where the
-        claim has ``of`` comparisons, since any of them can make the claim fall. Fewer than two
-        seeds, or a value that isn't finite, is an InputError.
+        claim has ``of`` comparisons, since any of them can make the claim fall. Two trained arms
+        with equal results on every seed are a failure, unless it states that they are alike. Fewer
+        than two seeds, or a value that isn't finite, is an InputError.
         """
         left, right = self.left.values(lookup), self.right.values(lookup)
         lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(lookup))]
@@ -448,13 +450,28 @@ class Comparison:
             reason = "; ".join(gap.reason for gap in lacking)
             failed = any(gap.failed for gap in lacking)
             return Decision(self, None, (), (), reason, alpha, failed)
-        first, second = [v for v in left if v is not None], [v for v in right if v is not None]
-        random = self.left.random or self.right.random
-        margin = self.left.margin
-        known_sd = unless_odd(self.known_sd, first, second)
-        outcome = compare(first, second, self.relation, alpha, margin, random, alpha / of, known_sd)
-        still = "" if outcome.exact or outcome.sd > 0 else "the differences don't vary"
-        return Decision(self, outcome, tuple(first), tuple(second), still, alpha)
+        said = "" if self.left.measure.of_start else same_results(self, lookup)
+        if said and self.relation is not Relation.ALIKE:
+            return Decision(self, None, (), (), said, alpha, failed=True)
+        first, second = (tuple(v for v in side if v is not None) for side in (left, right))
+        outcome = decide(self.evidence(first, second, alpha, of))
+        return Decision(self, outcome, first, second, said or outcome.reason, alpha)
+
+    def evidence(
+        self, left: Sequence[float], right: Sequence[float], alpha: float, of: int = 1
+    ) -> Evidence:
+        """What the comparison is decided by, with the values of its sides, one a seed."""
+        return Evidence(
+            left,
+            right,
+            self.relation,
+            alpha,
+            self.left.margin,
+            self.left.random or self.right.random,
+            alpha / of,
+            unless_odd(self.known_sd, left, right),
+            names=(self.left.label, self.right.label),
+        )
 
     def __str__(self) -> str:
         """The comparison in one line, such as ``GloVe < Xavier``."""
@@ -504,15 +521,16 @@ class Decision:
         low, high = outcome.interval
         text = f"difference {outcome.difference:+.4g} {unit}".rstrip()
         if not outcome.exact:
-            p = outcome.p_no_effect if outcome.verdict is Verdict.NO_EFFECT else outcome.p
-            varies = f" [{low:+.4g}, {high:+.4g}], p = {p:.2g}" if outcome.sd else ""
+            level = f"{100 * outcome.level:.4g} % interval"
+            varies = f" [{low:+.4g}, {high:+.4g}], {level}, p = {outcome.p:.2g}"
+            varies = varies if outcome.sd else ""
             text += f"{varies}, {outcome.n} seeds"
         if outcome.margin and self.comparison.relation.uses_margin:
             text += f", margin {outcome.margin:g}"
         if outcome.verdict is Verdict.NO_EFFECT and not outcome.exact:
-            text += f", within the margin {outcome.margin:g}"
-        if outcome.known_sd is not None and outcome.known_sd.of:
-            text += f", noise: {outcome.known_sd.of}"
+            text += f", within the margin {outcome.margin:g} (p = {outcome.p_no_effect:.2g})"
+        if outcome.known_sd is not None and outcome.known_sd.origin:
+            text += f", noise: {outcome.known_sd.origin}"
         if self.hangs_on is not None:
             text += f", not robust: changes without seed {self.hangs_on}"
         if self.reason:
@@ -523,15 +541,6 @@ class Decision:
             if needed is None and 0 < outcome.margin <= (reach := (high - low) / 2) < math.inf:
                 text += f"; the smallest margin that {outcome.n} resolve is {rounded_up(reach):g}"
         return f"{self.comparison}: {self.verdict}, {text}"
-
-
-def verdict_of(decisions: Sequence[Decision]) -> Verdict:
-    """The claim's verdict: it falls with one comparison, and can't hold with one of NO EFFECT."""
-    verdicts = {decision.verdict for decision in decisions}
-    for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.NO_EFFECT, Verdict.UNDECIDED):
-        if worst in verdicts:
-            return worst
-    return Verdict.SUPPORTED if verdicts else Verdict.NOT_RUN
 
 
 @dataclass

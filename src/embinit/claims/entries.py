@@ -12,6 +12,7 @@ from embinit.claims.judging import Judgement
 from embinit.claims.power import smallest_effects
 from embinit.claims.registration_status import registration_status
 from embinit.specs import RunSpec
+from embinit.stats.statements import KnownSd
 
 PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
 """A comparison's fields that are JUnit properties under their own names."""
@@ -62,8 +63,7 @@ def claim_entry(
         **registration,
         "comparisons": [
             _comparison(decision, judgement, key, printed)
-            | ({"margin_measured": True} if case.measures_margin(stated) else {})
-            for stated, decision in zip(case.comparisons, judgement.decisions, strict=True)
+            for decision in judgement.decisions
             if decision.outcome
         ],
     }
@@ -97,8 +97,7 @@ def _comparison(
         "seeds_needed": outcome.seeds_needed,
         "hangs_on": decision.hangs_on,
         "sd": outcome.sd,
-        "spread": outcome.known_sd
-        and {n: value for n, value in asdict(outcome.known_sd).items() if value != ""},
+        "spread": spread_entry(outcome.known_sd),
         "smallest_effect": effects and {"first": effects[0], "last": effects[-1]},
         "exact": outcome.exact,
         "verdict": str(outcome.verdict),
@@ -109,6 +108,14 @@ def _comparison(
             for run, label in side.labels().items()
         },
     }
+
+
+def spread_entry(known_sd: KnownSd | None) -> dict[str, Any] | None:
+    """A known standard deviation, and what it is of where it isn't registered."""
+    if known_sd is None:
+        return None
+    origin = {"of": known_sd.origin} if known_sd.origin else {}
+    return {"sd": known_sd.sd, "seeds": known_sd.seeds, **origin}
 
 
 def properties(entry: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ The same arm asked for by several experiments gives equal specs and is trained o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from embinit.claims.comparisons import Quantity, Term
@@ -22,7 +22,8 @@ class Experiment:
     Its ``role`` is what the task represents in the paper (``translation``, ``sentiment`` …). The
     ``margin`` is in the metric's unit, from the noise of the arm ``baseline``. ``changes`` says how
     the setting differs from the registered one, for arms' labels. Without ``most_seeds`` the first
-    interim analysis is the only one.
+    interim analysis is the only one. ``replicated`` is the registered experiment that this one
+    repeats on other data.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Experiment:
     changes: str = ""
     most_seeds: int | None = None
     source: str = ""  # the name of what its arms read, such as vectors; "" for nothing
+    replicated: Experiment | None = field(default=None, compare=False, repr=False)
     source_label: str = ""  # its name for people
 
     quantity: ClassVar[type[Quantity]] = Quantity
@@ -62,8 +64,8 @@ class Experiment:
         return ""
 
     @property
-    def measures_noise(self) -> bool:
-        """Whether a session measures the margins, with seeds that no claim uses."""
+    def pools_noise(self) -> bool:
+        """Whether the stored arms of its file show how far a new one's values may vary."""
         return False
 
     @property

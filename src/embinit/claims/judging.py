@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
+from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.looks import look
-from embinit.claims.pilot import margin_given, own_noise_runs, within_own_noise
 from embinit.claims.run_checks import seed_faults, unequal
 from embinit.errors import InputError, counted
 from embinit.runs.results import failure_reason
@@ -26,7 +25,7 @@ from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.interim import Look, schedule, seeds_of_looks
 from embinit.stats.power import rounded_up, unknown_after
-from embinit.stats.statements import Verdict
+from embinit.stats.statements import Relation, Verdict, verdict_of
 
 ClaimTest = Callable[..., None]
 """A function that ``claim`` decorates: it takes an experiment and asserts how its arms compare."""
@@ -45,6 +44,7 @@ class Case:
     unequal: str | None
     unmeasured: str | None = None
     lock: Lock | None = None
+    replicated: Case | None = None  # the claim in the registered experiment, if this repeats it
 
     @functools.cached_property
     def too_coarse(self) -> str | None:
@@ -90,26 +90,6 @@ class Case:
             return []
         return [run for comparison in self.comparisons for run in comparison.runs()]
 
-    def first_runs(self) -> list[RunSpec]:
-        """All runs until the first verdict, with those for margins; none if untestable."""
-        return [*self.noise_runs(), *self.runs()]
-
-    def noise_runs(self) -> list[RunSpec]:
-        """The runs that measure the margins in this session; none if the margins are known."""
-        if self.obstacle or not self.experiment.measures_noise:
-            return []
-        return [run for comparison in self.comparisons for run in own_noise_runs(comparison)]
-
-    def measures_margin(self, comparison: Comparison) -> bool:
-        """Whether this session measures the margin of a comparison."""
-        return self.experiment.measures_noise and not margin_given(comparison)
-
-    def comparisons_seen(self, lookup: Lookup) -> tuple[Comparison, ...]:
-        """The comparisons, with measured margins."""
-        if not self.experiment.measures_noise:
-            return self.comparisons
-        return tuple(within_own_noise(comparison, lookup) for comparison in self.comparisons)
-
 
 def read(
     test: ClaimTest,
@@ -131,6 +111,7 @@ def read(
                 f"{comparison.left.label} and {comparison.right.label} are the same run, so no "
                 "number can differ; give the two arms different settings"
             )
+        _require_margin(comparison)
     unmeasured = any(pair.relation.uses_margin and math.isnan(pair.left.margin) for pair in stated)
     comparisons = tuple(
         comparison if lock is None else replace(comparison, known_sd=lock.registered_sd(comparison))
@@ -146,7 +127,21 @@ def read(
         if unmeasured
         else None,
         lock,
+        None if (known := experiment.replicated) is None else read(test, known, family, lock),
     )
+
+
+def _require_margin(comparison: Comparison) -> None:
+    """An InputError where a statement needs a margin that nobody chose: it would be a guess."""
+    left, right, relation = comparison.left, comparison.right, comparison.relation
+    if relation.uses_margin and not left.margin and (left.random or right.random):
+        does = f"({right.label})" if relation is Relation.ALIKE else f" {relation} {right.label}"
+        verb = ".alike" if relation is Relation.ALIKE else ""
+        raise InputError(
+            f"{comparison} has no margin, the largest difference that does not matter: choose it "
+            "in the metric's unit, such as twice the standard deviation of one arm over seeds, and "
+            f"write {left.label}.within(MARGIN){verb}{does}"
+        )
 
 
 def _with_a_margin(comparison: Comparison) -> Comparison:
@@ -162,8 +157,8 @@ def _underpowered(case: Case, comparison: Comparison) -> str | None:
     A margin must be larger than what the last one leaves unknown. A negative control has nothing
     to find.
     """
-    known_sd, experiment, expects = comparison.known_sd, case.experiment, case.claim.expects
-    if known_sd is None or experiment.measures_noise or expects is Verdict.NO_EFFECT:
+    known_sd, expects = comparison.known_sd, case.claim.expects
+    if known_sd is None or known_sd.origin or expects is Verdict.NO_EFFECT:
         return None
     last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
     level = case.alpha * last.share
@@ -189,7 +184,7 @@ class Judgement:
     @property
     def verdict(self) -> Verdict:
         """The verdict: SUPPORTED if all comparisons are; one comparison can refute the claim."""
-        return verdict_of(self.decisions)
+        return verdict_of([decision.verdict for decision in self.decisions])
 
     @property
     def as_expected(self) -> bool | None:
@@ -275,7 +270,7 @@ def judge(
 def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextLook:
     """The verdict by the runs that are stored, or what they lack; see ``judge``. Nothing trains."""
     looks = case.looks()
-    noise, first = case.noise_runs(), case.first_runs()
+    first = case.runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
     problems = [case.obstacle] if case.obstacle else sorted(found)
     twice = [run for run in session.made_twice(first) if session.problem(run) is None]
@@ -291,14 +286,13 @@ def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgem
     if not problems:
         if lacking := missing([*first, *twice]):
             return NextLook((*first, *twice), lacking)
-        seen = case.comparisons_seen(session.result)
         decisions, following = look(
-            seen, looks, case.alpha, session.result, lambda runs: not missing(runs)
+            case.comparisons, looks, case.alpha, session.result, lambda runs: not missing(runs)
         )
         lacking = missing(following) if may_go_on else ()
         if lacking and not any(map(session.problem, lacking)) and not faults(first):
             return NextLook(tuple(following), lacking, tuple(decisions))
-    wanted = [*noise, *(run for decision in decisions for run in decision.comparison.runs())]
+    wanted = [run for decision in decisions for run in decision.comparison.runs()]
     failures = session.failures(wanted)
     if not (failures or problems or any(decision.failed for decision in decisions)):
         failures = faults(wanted)

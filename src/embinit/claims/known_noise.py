@@ -18,7 +18,7 @@ from embinit.claims.pilot import difference_key
 from embinit.claims.roles import Role
 from embinit.runs.store_view import StoreView
 from embinit.stats.pooling import Noise
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 
 SEEDS_KNOWN = 3
 """The first analysis if the noise is known: from three seeds on no seed may decide alone."""
@@ -27,7 +27,7 @@ SEEDS_KNOWN = 3
 def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
     """The claim with the noise of its file's arms, and an earlier first analysis; or unchanged."""
     experiment = case.experiment
-    if not experiment.measures_noise or experiment.seeds != SEEDS or case.line or case.obstacle:
+    if not experiment.pools_noise or experiment.seeds != SEEDS or case.line or case.obstacle:
         return case
     sds = [_known_sd(comparison, file, view) for comparison in case.comparisons]
     comparisons = tuple(
@@ -38,7 +38,7 @@ def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
     return case if None in sds else replace(case, experiment=known, comparisons=comparisons)
 
 
-def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> RegisteredSd | None:
+def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> KnownSd | None:
     """The standard deviation of a difference as it was known before its first run; or None."""
     terms = [term for side in (comparison.left, comparison.right) if (term := _arm(side))]
     if comparison.known_sd or len(terms) < 2:
@@ -46,7 +46,7 @@ def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> 
     records = [view.name_of(term.run(0)) for term in terms]
     key = difference_key(comparison)
     if (kept := view.store.noise(key)) and kept["record"] in records:
-        return RegisteredSd(kept["sd"], kept["seeds"], kept["of"])
+        return KnownSd(kept["sd"], kept["seeds"], kept["of"])
     stored = [sum(view.is_stored(term.run(seed)) for seed in range(SEEDS)) for term in terms]
     if sorted(stored) != [0, SEEDS]:
         return None
@@ -59,12 +59,12 @@ def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> 
         if other.measure == measure and other.run(0).recipe.task == function
     }
     noise = Noise.of({n: v for n, arm in arms.items() if (v := _values(arm, view))}, of_seeds=True)
-    found, source = noise.sd_of_difference()
+    found, _ = noise.sd_of_difference()
     if found is None or terms[old].run(0).recipe.arm in noise.odd:
         return None
-    kept = {"sd": found.sd, "seeds": found.seeds, "of": source, "record": records[old]}
+    kept = {"sd": found.sd, "seeds": found.seeds, "of": found.origin, "record": records[old]}
     view.store.keep_noise(key, kept)
-    return replace(found, of=source)
+    return found
 
 
 def _arm(quantity: Quantity) -> Term | None:

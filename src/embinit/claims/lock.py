@@ -26,7 +26,7 @@ from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.runs.measures import Measure
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 
 NAME = "claims.lock"
 SCHEMA_VERSION = 1
@@ -101,11 +101,11 @@ class Lock:
         """The file's name with its folder's."""
         return f"{self.path.parent.name}/{self.path.name}"
 
-    def registered_sd(self, comparison: Comparison) -> RegisteredSd | None:
+    def registered_sd(self, comparison: Comparison) -> KnownSd | None:
         """The registered sd of a comparison's difference; None where none was registered."""
         known = self.document["differences"]
         entry = known.get(difference_key(comparison)) if known else None
-        return None if entry is None else RegisteredSd(float(entry["sd"]), int(entry["seeds"]))
+        return None if entry is None else KnownSd(float(entry["sd"]), int(entry["seeds"]))
 
     def noise_floor(
         self, experiment: Experiment, metric: Measure | None = None

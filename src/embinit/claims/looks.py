@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from embinit.claims.comparisons import Comparison, Decision, Lookup, verdict_of
-from embinit.claims.run_checks import decided
+from embinit.claims.comparisons import Comparison, Decision, Lookup
 from embinit.specs import RunSpec
 from embinit.stats.interim import Look
-from embinit.stats.statements import Verdict
+from embinit.stats.statements import Verdict, verdict_of
 
 
 def look(
@@ -43,8 +42,9 @@ def look(
                 reason = decisions[index].reason or missed
                 decisions[index] = replace(decisions[index], reason=reason)
             break
+        level = alpha * planned.share
         for index, comparison in tested.items():
-            decisions[index] = decided(comparison, lookup, alpha * planned.share, len(comparisons))
-        if verdict_of([*decisions.values()]) is not Verdict.UNDECIDED:
+            decisions[index] = comparison.decide(lookup, level, len(comparisons))
+        if verdict_of([one.verdict for one in decisions.values()]) is not Verdict.UNDECIDED:
             break
     return [decisions[index] for index in range(len(comparisons))], following

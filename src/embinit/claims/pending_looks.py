@@ -67,7 +67,7 @@ def pending_look(case: Case, session: Session) -> PendingLook | None:
     found = judge_stored(case, session)
     if isinstance(found, Judgement):
         return None
-    costs = _costs(found.missing, case.first_runs(), session)
+    costs = _costs(found.missing, case.runs(), session)
     if not found.decisions:
         foreseen = tuple(expected_runs(case))
         return PendingLook(case, found.runs, costs, FIRST_CHANCE, foreseen, is_owed=True)

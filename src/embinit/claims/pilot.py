@@ -20,12 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from embinit.claims.comparisons import (
-    Comparison,
-    Lookup,
-    Quantity,
-    why_without,
-)
+from embinit.claims.comparisons import Comparison, Lookup, Quantity
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.roles import Role
@@ -35,7 +30,7 @@ from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec, canonical
 from embinit.stats.power import rounded_up
-from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
+from embinit.stats.statements import KnownSd
 
 _HEX = 16
 
@@ -57,7 +52,7 @@ def difference_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
     )
 
 
-def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> RegisteredSd | None:
+def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> KnownSd | None:
     """Measures a difference's sd on seeds that no claim uses; None where none varies."""
     if not (comparison.left.random or comparison.right.random):
         return None
@@ -68,7 +63,7 @@ def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> Registered
     differences = [one - other for one, other in pairs if one is not None and other is not None]
     if len(differences) < seeds or not np.isfinite(differences).all():
         return None
-    return RegisteredSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+    return KnownSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
 
 
 def _registering(quantity: Quantity, seeds: int) -> Quantity:
@@ -109,43 +104,6 @@ def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
 def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
     """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
     return [experiment.run(experiment.baseline, index, Role.REGISTRATION) for index in range(seeds)]
-
-
-def own_noise_runs(comparison: Comparison) -> list[RunSpec]:
-    """The runs that a margin is measured on: the right side's, or the left's of a number."""
-    if margin_given(comparison):
-        return []
-    return _registering(noise_side(comparison), ENOUGH_REGISTERED).runs()
-
-
-def within_own_noise(comparison: Comparison, lookup: Lookup) -> Comparison:
-    """The comparison with the margin that was given, or else measured (or InputError)."""
-    if not (margin := margin_given(comparison)):
-        side = _registering(noise_side(comparison), ENOUGH_REGISTERED)
-        found = side.values(lookup)
-        values = [value for value in found if value is not None and math.isfinite(value)]
-        lacking = [side.runs_of(index) for index, value in enumerate(found) if value not in values]
-        if lacking:
-            why = why_without(side.measure, map(lookup, lacking[0]))
-            raise InputError(
-                f"{side.label} has no {side.measure.in_words} from seeds "
-                f"{', '.join(str(runs[0].seed) for runs in lacking)}"
-                f"{f' ({why[0]})' if why else ''}, on which its "
-                "noise is measured; mend the function, or give .within(a margin)"
-            )
-        sd = float(np.std(values, ddof=1))
-        margin = margin_of(sd) if sd > 0 else 0.0
-    return comparison.with_margin(margin)
-
-
-def margin_given(comparison: Comparison) -> float:
-    """The margin that either side was given; 0 for none."""
-    return comparison.left.margin or comparison.right.margin
-
-
-def noise_side(comparison: Comparison) -> Quantity:
-    """The side whose noise is a comparison's: the right one, or the left of a number."""
-    return comparison.right if comparison.right.terms else comparison.left
 
 
 def margin_of(sd: float) -> float:

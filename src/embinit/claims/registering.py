@@ -77,8 +77,10 @@ class Registration:
         experiment = case.experiment
         if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
             return case.unmeasured or f"the baseline noise of {experiment.name} isn't measured"
-        runs = [run for run in case.runs() if session.problem(run) is None]
-        entry = registered(case, case.looks(), any(map(session.is_stored, runs)))
+        seen = not case.obstacle and any(
+            _is_seen(comparison, session) for comparison in case.comparisons
+        )
+        entry = registered(case, case.looks(), seen)
         self._note(case, "claims", case.key, dict(entry))
         return None
 
@@ -160,6 +162,18 @@ class Registration:
         """Has an entry written to a claim's lock."""
         sections = self.locks.setdefault(str(_lock(case).path), {})
         sections.setdefault(section, {})[key] = entry
+
+
+def _is_seen(comparison: Comparison, session: Session) -> bool:
+    """Whether its outcome could be known: each side has a stored run.
+
+    A baseline that is stored tells nothing of an arm that was never trained.
+    """
+    sides = [runs for side in (comparison.left, comparison.right) if (runs := side.runs())]
+    return bool(sides) and all(
+        any(session.problem(run) is None and session.is_stored(run) for run in runs)
+        for runs in sides
+    )
 
 
 def _lock(case: Case) -> Lock:

@@ -11,9 +11,10 @@ from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
 from embinit.claims.pilot import digest_of_content, without_code
 from embinit.stats.interim import Look
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
+REPLICATION = "replication"
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class RegistrationStatus:
     """A claim's status against its lock.
 
     ``beforehand``: as it was registered before its runs; ``afterwards``: registered, or anew, when
-    runs of it were stored; ``changed``: other than its line; ``absent``: without one. ``differs``
-    says how it changed, or why it counts as afterwards.
+    runs of it were stored; ``changed``: other than its line; ``absent``: without one;
+    ``replication``: as it was registered, but for the data draws. ``differs`` says how it changed,
+    or why it counts as afterwards.
     """
 
     state: str
@@ -36,6 +38,10 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
     if entry is None:
         return RegistrationStatus(ABSENT)
     differs = difference(entry, frozen(case, looks))
+    if differs and (original := case.replicated) is not None:
+        differs = difference(entry, frozen(original, original.looks()))
+        if not differs:
+            return RegistrationStatus(REPLICATION, "on other data draws", entry["registered"])
     if differs:
         return RegistrationStatus(CHANGED, differs, entry["registered"])
     afterwards = str(entry.get("afterwards", ""))
@@ -148,7 +154,7 @@ def _moved(case: Case) -> list[str]:
     ]
 
 
-def _in_words(sd: RegisteredSd | None) -> str:
+def _in_words(sd: KnownSd | None) -> str:
     return "none" if sd is None else f"{sd.sd:g} over {sd.seeds} seeds"
 
 

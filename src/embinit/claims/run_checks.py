@@ -1,8 +1,8 @@
 """Check a claim's runs for unequal budgets, arms with equal results, and ignored seeds.
 
 A setting that never reaches the training gives two arms one result, whose difference of 0 says
-nothing of the setting. ``decided`` makes an error of it, whatever the claim states but equality. A
-function that ignores its seed, or gives two numbers for one, breaks its claims likewise.
+nothing of the setting. A function that ignores its seed, or gives two numbers for one, breaks its
+claims likewise.
 """
 
 from __future__ import annotations
@@ -11,50 +11,23 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from embinit.claims.comparisons import Comparison, Decision, Lookup, Quantity, Term
 from embinit.errors import InputError
 from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
 from embinit.runs.results import AGAIN, RunResult
 from embinit.specs import FunctionRecipe, RunSpec
-from embinit.stats.statements import Relation, Verdict
+
+if TYPE_CHECKING:
+    from embinit.claims.comparisons import Comparison, Lookup, Quantity, Term
 
 TOLERANCE = 0.01
 """Largest allowed relative difference of parameter counts. Integer widths cannot match exactly."""
 
 
-def decided(comparison: Comparison, lookup: Lookup, alpha: float, of: int) -> Decision:
-    """Decide a comparison; refuse two trained arms that have equal results on every seed.
-
-    Scores that are equal on every seed leave it UNDECIDED, also where it states equality: without
-    noise nothing can be compared. Statistics of tables are decided as they are.
-    """
-    decision = comparison.decide(lookup, alpha, of)
-    if decision.outcome is None or comparison.left.measure.of_start:
-        return decision
-    said = same_results(comparison, lookup)
-    if said is not None and comparison.relation is not Relation.ALIKE:
-        return replace(decision, outcome=None, left=(), right=(), reason=said, failed=True)
-    arms = [*_terms(comparison.left), *_terms(comparison.right)]
-    if decision.left != decision.right or len(arms) < 2 or not comparison.left.trained:
-        return replace(decision, reason=said or decision.reason)
-    outcome = replace(
-        decision.outcome,
-        verdict=Verdict.UNDECIDED,
-        p=1.0,
-        p_against=1.0,
-        p_no_effect=None,
-        seeds_needed=None,
-        hangs_on=None,
-    )
-    reason = said or "the score doesn't vary: both arms have the same on every seed"
-    return replace(decision, outcome=outcome, reason=reason)
-
-
-def same_results(comparison: Comparison, lookup: Lookup) -> str | None:
-    """Which two trained arms have the same measures and curves on every seed; None where none."""
+def same_results(comparison: Comparison, lookup: Lookup) -> str:
+    """Which two trained arms have the same measures and curves on every seed; "" where none."""
     seeds = range(min(comparison.left.seeds, comparison.right.seeds))
     arms = {
         term.run(0).without_seed(): term
@@ -69,7 +42,7 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str | None:
                 f"{one.label} and {other.label} gave the same results on each of {len(seeds)} "
                 f"seeds: does {apart or 'what they differ in'} reach the training?"
             )
-    return None
+    return ""
 
 
 def _terms(quantity: Quantity) -> Iterator[Term]:

@@ -1,8 +1,8 @@
 """The fixture ``seeds``: it gives a test arms of any function, and makes the test a claim.
 
 From ``assert seeds(train, tied=False) < seeds(train, tied=True)`` the rest is derived: id and
-sentence from the test, family from the file, margin from the noise of the arm on the right on seeds
-that no claim uses. A test that is marked as a control must come out SUPPORTED.
+sentence from the test, family from the file. The margin is the one that ``within`` gives. A test
+that is marked as a control must come out SUPPORTED.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class SeedsExperiment(Experiment):
         return ""
 
     @property
-    def measures_noise(self) -> bool:
-        """Whether a session measures the margins itself: it does."""
+    def pools_noise(self) -> bool:
+        """Whether the stored arms of its file show how far a new one's values may vary: yes."""
         return True
 
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:

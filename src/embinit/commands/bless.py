@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import printable
+from embinit.options import LATEST
 
 
 def add_bless(commands: Any) -> None:
     """Adds the command to the parser's."""
     bless = commands.add_parser("bless", help="accept a report's verdicts as the baseline")
-    bless.add_argument("report", type=Path, nargs="?", default=Path("reports/latest"))
+    bless.add_argument("report", type=Path, nargs="?", default=Path(LATEST))
     bless.add_argument("--to", type=Path, default=Path("reports/reference"))
     lacking = bless.add_mutually_exclusive_group()
     lacking.add_argument(

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from embinit.commands.check import add_baseline, compared
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import InputError, OutputError, Status, counted, printable
+from embinit.options import LATEST
 
 if TYPE_CHECKING:
     from embinit.runs.store import Store
-
-LATEST = Path("reports/latest")
 
 
 def add_report(commands: Any) -> None:
@@ -31,7 +30,7 @@ def add_report(commands: Any) -> None:
         "verdicts",
         type=Path,
         nargs="*",
-        default=[LATEST / "verdicts.json"],
+        default=[Path(LATEST) / "verdicts.json"],
         help="one or more verdicts.json, each of another tier",
     )
     form = report.add_mutually_exclusive_group()
@@ -46,7 +45,9 @@ def add_report(commands: Any) -> None:
     add_baseline(report)
     stores = report.add_argument_group("with --store")
     stores.add_argument("--claims", default="claims/", help="a folder (default: claims/)")
-    stores.add_argument("--report-dir", type=Path, default=LATEST, help=f"(default: {LATEST})")
+    stores.add_argument(
+        "--report-dir", type=Path, default=Path(LATEST), help=f"(default: {LATEST})"
+    )
     report.set_defaults(run=_report)
 
 

@@ -24,14 +24,41 @@ def add_runs(commands: Any) -> None:
     runs = commands.add_parser("runs", help="list the runs of a store, or show one")
     runs.add_argument("key", nargs="?", help="show the runs whose key begins with KEY")
     runs.add_argument("--store", type=Path, default=Path(".embinit/store"))
+    runs.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="keep the runs in one file without any text, such as runs.jsonl.xz, which "
+        "--embinit-store reads",
+    )
+    runs.add_argument("--of", type=Path, metavar="VERDICTS", help="keep those of a verdicts.json")
     runs.set_defaults(run=_runs)
 
 
 def _runs(parsed: argparse.Namespace) -> int:
-    from embinit.runs.store import Store
+    from embinit.runs.kept_runs import open_store
 
-    store = Store(parsed.store, write=False)
+    store = open_store(parsed.store, write=False)
+    if parsed.to is not None:
+        return _keep(store, parsed)
     return _show(store, parsed.key) if parsed.key else _list(store)
+
+
+def _keep(store: Store, parsed: argparse.Namespace) -> int:
+    """Keeps a store's runs, or those of a report, in one file."""
+    from embinit.report.reading import read
+    from embinit.runs.kept_runs import keep_runs
+
+    names = [*store]
+    if parsed.of is not None:
+        claims = read(parsed.of)["claims"]
+        pairs = [pair for claim in claims for pair in claim["comparisons"]]
+        names = sorted({name for pair in pairs for name in pair["runs"]})
+    results = [result for name in names if (result := store.get(name)) is not None]
+    if not results:
+        raise InputError(f"{parsed.store} has none of the runs to keep; name the session's store")
+    print(f"{parsed.to} has {counted(keep_runs(results, parsed.to), 'run')}")
+    return Status.OK
 
 
 def _list(store: Store) -> int:

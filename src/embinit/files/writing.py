@@ -151,6 +151,13 @@ def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> 
         raise
 
 
+def make_ignored(folder: Path) -> None:
+    """Makes a folder that git ignores, as pytest's cache; one that exists stays as it is."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / ".gitignore", "# Made by embinit.\n*\n", durable=False)
+
+
 @contextlib.contextmanager
 def held(directory: Path) -> Iterator[None]:
     """Keeps other processes out of a directory that they hold too, and leaves no file there.

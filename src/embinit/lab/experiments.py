@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -24,6 +25,9 @@ from embinit.lab.specs import (
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
 
+MOST_DRAWS = 100_000
+"""The most data draws that one range of an option may have."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelExperiment(Experiment):
@@ -39,7 +43,7 @@ class ModelExperiment(Experiment):
     sigma: float | None = None  # what every arm's table is standardised to
     table_rate: float = 1.0  # multiplies the learning rate for the tables
     one_sided: bool = False  # the source may lack the language of one side, which has Xavier then
-    data_draws: range | None = None  # one a seed; None where all share text and vectors
+    data_draws: Sequence[int] | None = None  # one a seed; None where all share text and vectors
     registering_draws: range = REGISTERING  # the draws that deviations are measured on
     claims_from: int = 0  # the first seed, behind those whose results are known
 
@@ -130,7 +134,7 @@ class ModelExperiment(Experiment):
         return self.changed("frozen", trained=False)
 
 
-def draw_of(index: int, draws: range, registers: bool) -> int:
+def draw_of(index: int, draws: Sequence[int], registers: bool) -> int:
     """The data draw of a replicate; InputError if there are fewer draws than replicates.
 
     The second half of an A/A control has the first half's draws: other weights, order and dropout
@@ -144,15 +148,23 @@ def draw_of(index: int, draws: range, registers: bool) -> int:
     return draws[index]
 
 
-def draws_named(text: str) -> range:
-    """The data draws that an option names, as 9003 or 9003-9009; InputError if it names none."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", text)
-    draws = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
-    if not draws:
-        raise InputError(
-            f"{text!r} is no number of a data draw; write 9003, or 9003-9009 for several"
-        )
-    return draws
+def draws_named(text: str) -> tuple[int, ...]:
+    """The data draws that an option names, as 9003, 9003-9009 or 9003-9009,9100; else InputError.
+
+    Their order is that of the seeds, and none is named twice.
+    """
+    draws: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", part.strip())
+        named = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+        if not named or len(named) > MOST_DRAWS:
+            raise InputError(
+                f"{part!r} is no number of a data draw; write 9003, 9003-9009 or 9003-9009,9100"
+            )
+        if not set(named).isdisjoint(draws):
+            raise InputError(f"{text!r} names a data draw twice; name each once")
+        draws += named
+    return tuple(draws)
 
 
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The command ``embinit inspect``: what is wrong with a model's table, or a file's?"""
+"""The command ``embinit inspect``: check the embeddings of a model or a file."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ def add_inspect(commands: Any) -> None:
         "zero, not finite or copies",
     )
     inspect.add_argument(
+        "--repair-at-most",
+        type=float,
+        metavar="SHARE",
+        help="write nothing if --repair would replace more than this share of the rows (default: "
+        "0.1)",
+    )
+    inspect.add_argument(
+        "--alike",
+        type=float,
+        metavar="COSINE",
+        help="report rows as copies from this cosine on (default: 0.999)",
+    )
+    inspect.add_argument(
         "--fail-on",
         choices=("note", "warning", "error"),
         help="end with status 1 for a finding of this severity or more (with --repair: in the "
@@ -37,13 +50,19 @@ def add_inspect(commands: Any) -> None:
 
 def _inspect(parsed: argparse.Namespace) -> int:
     from embinit.lab.inspection import inspect
-    from embinit.lab.inspection.repair import repair
+    from embinit.lab.inspection.repair import check_directory, repair
 
-    inspection = inspect(parsed.path, tensor=parsed.tensor)
+    if parsed.repair:
+        check_directory(Path(parsed.path))
+    asked = {"tensor": parsed.tensor}
+    if parsed.alike is not None:
+        asked["copies"] = parsed.alike
+    inspection = inspect(parsed.path, **asked)
     print(inspection.as_text())
     if parsed.repair:
-        made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor)
+        most = {} if parsed.repair_at_most is None else {"at_most": parsed.repair_at_most}
+        made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor, **most)
         print(f"\n{printable(made.as_text())}\n")
-        inspection = inspect(parsed.repair, tensor=parsed.tensor)
+        inspection = inspect(parsed.repair, **asked)
         print(inspection.as_text())
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0

@@ -34,7 +34,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
     return [named_source(text) for text in given]
 
 
-def _draws(config: pytest.Config) -> range | None:
+def _draws(config: pytest.Config) -> tuple[int, ...] | None:
     """The data draws that ``embinit_worlds`` names; InputError if they aren't free."""
     given: str = config.getini(WORLDS)
     if not given:
@@ -43,16 +43,14 @@ def _draws(config: pytest.Config) -> range | None:
         draws = draws_named(given)
     except InputError as error:
         raise InputError(f"{WORLDS} {error}") from None
-    # A single number is the first of as many as claims have.
-    draws = draws if "-" in given else range(draws[0], draws[0] + len(CLAIMING))
+    if len(draws) == 1:  # the first of as many as claims have
+        draws = tuple(range(draws[0], draws[0] + len(CLAIMING)))
     for name, kept in SETS.items():
-        if kept is not CLAIMING and max(kept[0], draws[0]) <= min(kept[-1], draws[-1]):
+        if not name.endswith("claiming") and not set(kept).isdisjoint(draws):
             raise InputError(
                 f"{WORLDS} {given}: {kept[0]} to {kept[-1]} are the data draws of {name}, on "
                 "which no claim is judged; name others, such as 9000-9019"
             )
-    if len(draws) < 2:
-        raise InputError(f"{WORLDS} {given}: a paired test needs at least 2 data draws")
     return draws
 
 
@@ -66,7 +64,13 @@ def pytest_embinit_experiment(
     if draws is not None and experiment.data_draws is not None:
         most = min(experiment.most_seeds or experiment.seeds, len(draws))
         seeds = min(experiment.seeds, most)
-        changed = replace(experiment, data_draws=draws, seeds=seeds, most_seeds=most)
+        changed = replace(
+            experiment,
+            data_draws=draws,
+            seeds=seeds,
+            most_seeds=most,
+            replicated=experiment,
+        )
     given = pytest_embinit_definitions(config)
     if experiment.model is None or experiment.source not in [source.name for source in given]:
         return changed

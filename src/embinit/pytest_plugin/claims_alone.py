@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,8 +33,8 @@ def take_over(config: pytest.Config) -> None:
 def asks_for_claims_alone(config: pytest.Config) -> bool:
     """Whether every path that is asked for is in a folder of claims, or ``embinit register`` asks.
 
-    That is a folder called ``claims``, or one with a ``claims.lock``, in itself or a folder of its,
-    all of whose test files mention embinit; in the former, ``seeds`` will do.
+    That is a folder called ``claims`` with a test file that mentions embinit or ``seeds``, or one
+    with a ``claims.lock``, in itself or a folder of its, all of whose test files mention embinit.
     """
     if config.getini(REGISTER):
         return True
@@ -55,17 +55,18 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
         folder = path if path.is_dir() else path.parent
         root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
         if FOLDER in (folder.name, *folder.relative_to(root).parts):
-            return _all_mention(config, folder if path.is_dir() else path, ("embinit", "seeds"))
+            texts = _texts(config, folder if path.is_dir() else path)
+            return any("embinit" in text or "seeds" in text for text in texts)
     if not ((folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))):
         return False
-    return _all_mention(config, folder, ("embinit",))
+    return all("embinit" in text for text in _texts(config, folder))
 
 
-def _all_mention(config: pytest.Config, path: Path, words: Sequence[str]) -> bool:
-    """Whether a test file, or all of a folder, have one of some words."""
-    found = (file for pattern in config.getini("python_files") for file in path.rglob(pattern))
-    files = [path] if path.is_file() else [*found]
-    return bool(files) and all(any(word in text_of(file) for word in words) for file in files)
+def _texts(config: pytest.Config, path: Path) -> Iterator[str]:
+    """The text of a test file, or those of a folder."""
+    patterns = config.getini("python_files")
+    found = (file for pattern in patterns for file in path.rglob(pattern))
+    return map(text_of, [path] if path.is_file() else found)
 
 
 def text_of(file: Path) -> str:

@@ -170,7 +170,7 @@ class Collection:
 
         def first(case: Case) -> list[RunSpec]:
             if registration is None:
-                return case.first_runs()
+                return case.runs()
             return registration.runs(case, noise_floors(case.claim.paper, case.experiment.tier))
 
         wanted = [] if options.config.option.collectonly else [first(case) for case in cases]
@@ -194,9 +194,7 @@ class Collection:
     def _know_noise(self, items: Sequence[pytest.Item], files: Files) -> None:
         """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
         asked = [
-            item
-            for item in items
-            if CASE in item.stash and item.stash[CASE].experiment.measures_noise
+            item for item in items if CASE in item.stash and item.stash[CASE].experiment.pools_noise
         ]
         known: dict[Path, list[Case]] = defaultdict(list)
         for test in files.tests if asked else ():

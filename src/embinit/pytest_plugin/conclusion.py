@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from embinit.errors import InputError, OutputError, Status, is_unwritable, printable
+from embinit.files.writing import make_ignored
+from embinit.options import LATEST
 from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
@@ -18,8 +20,8 @@ from embinit.report.baseline import FailOn, compare, file_of
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
+from embinit.runs.kept_runs import open_store
 from embinit.runs.modules import load_modules
-from embinit.runs.store import Store
 
 
 class Conclusion:
@@ -139,7 +141,7 @@ class Conclusion:
         gc.freeze()
         try:
             # A disk that is full can be read.
-            store = Store(options.path("store"), write=False)
+            store = open_store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
         circumstances = Circumstances(
@@ -159,14 +161,16 @@ class Conclusion:
             store=store, circumstances=circumstances, made=made, **self._entries()
         )
         self._print_verdicts(terminalreporter, document)
-        page = write_report(document, results, options.path("report-dir"), blessed=options.blessed)
+        if (report := options.path("report-dir")) == options.config.rootpath / LATEST:
+            make_ignored(report)
+        page = write_report(document, results, report, blessed=options.blessed)
         failed = sum(result.failure is not None for result in results.values())
         failed += len({name for result in self._results.values() for name in result.lost})
-        # Those that only measured a margin are of no comparison.
         runs = document["session"]["runs"]
-        terminalreporter.write_line(
-            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
-        )
+        line = f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
+        if (more := self._training.trained - runs["trained"]) > 0:
+            line += f"; {more} more trained for margins"
+        terminalreporter.write_line(line)
         terminalreporter.write_line(printable(f"report: {page}"))
 
     def _entries(self) -> dict[str, list[Any]]:
@@ -206,8 +210,11 @@ class Conclusion:
                     tell(line, red=fail_on.includes(change))
             if since.in_words:
                 tell(since.in_words)
+        shown = {claim["reason"] for claim in document["claims"] if claim["verdict"] == "NOT RUN"}
         for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
             for entry in document.get(name, ()):
+                if entry["reason"] in shown:
+                    continue  # the table says so already
                 tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
         for fault in faults_of_session(document):
             tell(f"NOT OK: {fault}", red=True)

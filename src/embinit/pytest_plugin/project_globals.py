@@ -201,7 +201,8 @@ def _described(value: Any) -> str:
         return f"class {value.__module__}.{value.__qualname__} {sorted(members.items())}"
     kind = type(value)
     shown = f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
-    if kind.__module__ == "numpy" and hasattr(value, "tobytes") and not value.dtype.hasobject:
+    is_array = kind.__module__ == "numpy" and hasattr(kind, "tobytes")
+    if is_array and not value.dtype.hasobject:
         return f"{shown} {digest_of(value.tobytes())}"
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if kind is types.SimpleNamespace or (isinstance(file, str) and is_own_file(file)):

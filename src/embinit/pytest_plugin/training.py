@@ -18,11 +18,11 @@ from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.functions import Surroundings, Trainers
+from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
 from embinit.runs.progress import Progress, ProgressSnapshot
 from embinit.runs.session import Session
-from embinit.runs.store import Store
 
 LINE_SECONDS, CI_SECONDS = 30.0, 300.0
 """The seconds between lines on progress: few, but no job is taken for hung."""
@@ -64,7 +64,7 @@ class Training:
         path, may_train = options.path("store"), not options.option("no-train")
         with unusable_ends():
             # A session that trains nothing only reads it, from read-only media too.
-            store = Store(path, write=may_train or not (path / "runs").is_dir())
+            store = open_store(path, write=may_train or not (path / "runs").is_dir())
         device = options.devices[0] if options.is_worker else options.option("device")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)
@@ -85,6 +85,11 @@ class Training:
     def reached(self) -> ProgressSnapshot | None:
         """How far the session came; None where nothing was planned."""
         return self.progress.look() if self._is_open else None
+
+    @property
+    def trained(self) -> int:
+        """How many runs this process trained."""
+        return self.session.trained if self._is_open else 0
 
     @property
     def troubles(self) -> Sequence[str]:

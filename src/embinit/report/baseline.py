@@ -10,14 +10,18 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from embinit.claims.registration_status import REPLICATION
 from embinit.errors import InputError, counted
 from embinit.files.writing import without_nan
 from embinit.report.reading import Document
 from embinit.report.verdicts import difference
 from embinit.runs.instructions import TRIED
+
+DECIDED = ("SUPPORTED", "REFUTED", "NO EFFECT")
+"""The verdicts that say something of the statement."""
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
 """What a comparison states, by its field, and what each is called."""
@@ -87,6 +91,7 @@ class Since:
 
     ``setting`` says with what else the runs were made, which moves numbers by itself; "" for
     nothing. Of ``compared`` comparisons with the same seeds, ``renumbered`` have other numbers.
+    ``replication`` says how many verdicts hold on other data draws; "" in other sessions.
     """
 
     changes: tuple[Change, ...]
@@ -95,11 +100,14 @@ class Since:
     setting: str = ""
     compared: int = 0
     renumbered: int = 0
+    replication: str = ""
 
     @property
     def in_words(self) -> str:
         """That there are no changes, and how many claims were not compared."""
         left = len(self.left_out)
+        if self.replication:
+            return self.replication
         where = "in what was compared" if left else "since the baseline"
         sentences = [] if self.changes else [f"No changes {where}."]
         if self.renumbered:
@@ -153,6 +161,40 @@ def compare(document: Document, baseline: Document) -> Since:
         _setting(document, baseline),
         len(alike),
         alike.count(False),
+        _replication(baseline["claims"], now),
+    )
+
+
+def _replication(before: Sequence[Document], now: Mapping[str, Document]) -> str:
+    """How many verdicts and means of a baseline hold on other data draws; "" if none was tried."""
+    pairs = [
+        (old, new)
+        for old in before
+        if (new := now.get(old["id"])) is not None
+        and new.get("registration", {}).get("state") == REPLICATION
+        and not old["control"]
+    ]
+    if not pairs:
+        return ""
+    decided = [(old, new) for old, new in pairs if old["verdict"] in DECIDED]
+    turned = [new for old, new in decided if new["verdict"] != old["verdict"]]
+    undecided = sum(new["verdict"] not in DECIDED for new in turned)
+    within = [
+        _contains(was, is_now["difference"])
+        for old, new in pairs
+        for was, is_now in zip(old["comparisons"], new["comparisons"], strict=False)
+        if _has_interval(was) and is_now["difference"] is not None
+    ]
+    differ = len(turned) - undecided
+    said = (
+        [f"{undecided} {'is' if undecided == 1 else 'are'} not decided here"] if undecided else []
+    )
+    said += [f"{differ} {'differs' if differ == 1 else 'differ'}"] if differ else []
+    hold = f"{len(decided) - len(turned)} of {counted(len(decided), 'decided verdict')} hold"
+    return (
+        f"Replication: {', '.join([hold, *said])}; "
+        f"{within.count(True)} of {counted(len(within), 'mean difference')} lie in the baseline's "
+        "intervals."
     )
 
 

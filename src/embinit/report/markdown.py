@@ -20,6 +20,7 @@ from embinit.report.verdicts import (
     by_family,
     deciding,
     difference,
+    interval_in_words,
     labelled_means,
     notes,
     p_in_words,
@@ -129,7 +130,9 @@ def _tally(entries: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _table(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    head = ["| verdict | claim | difference | p | seeds |", "|---|---|---|---|---|"]
+    entries = [*entries]
+    level = f", {interval}" if (interval := interval_in_words(entries)) else ""
+    head = [f"| verdict | claim | difference{level} | p | seeds |", "|---|---|---|---|---|"]
     return [*head, *map(_row, entries)]
 
 

@@ -91,13 +91,17 @@ def outcome(verdicts: Mapping[str, int], allowed: int = 0) -> str:
 
 
 def tally(finding: Entry) -> str:
-    """The counts of a finding in words, such as ``3 of 4, 1 undecided``; "" where none ran."""
+    """The counts of a finding in words, such as ``3 of 4, 1 undecided``; "" where none ran.
+
+    The others that ran speak against it.
+    """
     verdicts = finding["verdicts"]
     ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
     if not ran:
         return ""
-    others = [f"{verdicts[name]} {name.lower()}" for name in VERDICTS[1:] if verdicts[name]]
-    return ", ".join([f"{verdicts[Verdict.SUPPORTED]} of {ran}", *others])
+    undecided = verdicts[Verdict.UNDECIDED]
+    more = f", {undecided} undecided" if undecided else ""
+    return f"{verdicts[Verdict.SUPPORTED]} of {ran}{more}"
 
 
 def examples(finding: Entry, claims: Mapping[str, Entry]) -> list[Entry]:
@@ -225,10 +229,10 @@ _AGAINST_FIRST = (
 
 
 def _settings(claims: Iterable[Entry]) -> list[Entry]:
-    """For each setting of some claims, a task with a source, the claim whose verdict it has."""
-    groups: dict[tuple[Any, Any], list[Entry]] = {}
+    """For each setting of some claims, an experiment, the claim whose verdict it has."""
+    groups: dict[str, list[Entry]] = {}
     for entry in claims:
-        groups.setdefault((entry["task"], entry["source"]), []).append(entry)
+        groups.setdefault(entry.get("experiment") or entry["id"], []).append(entry)
     return [
         min(group, key=lambda entry: _AGAINST_FIRST.index(Verdict(entry["verdict"])))
         for group in groups.values()

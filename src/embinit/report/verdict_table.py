@@ -13,7 +13,15 @@ from typing import Any
 
 from embinit.report.numbers import MINUS
 from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import by_family, deciding, difference, means, notes, p_in_words
+from embinit.report.verdicts import (
+    by_family,
+    deciding,
+    difference,
+    interval_in_words,
+    means,
+    notes,
+    p_in_words,
+)
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -21,7 +29,8 @@ STYLES = {
 }  # fmt: skip
 """The ANSI codes of styles."""
 
-HEADINGS = ("claim", "verdict", "means", "difference", "p", "")
+DIFFERENCE = "difference"
+HEADINGS = ("claim", "verdict", "means", DIFFERENCE, "p", "")
 TO_THE_RIGHT = (2, 4)
 """The columns of means and of p."""
 
@@ -36,11 +45,13 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
         known = STYLES.get(style) if coloured and text.strip() else None
         return text if known is None else f"\x1b[{known}m{text}\x1b[0m"
 
-    groups = _groups(document)
-    every = [(HEADINGS, ""), *(row for rows in groups.values() for row in rows)]
+    groups, level = _groups(document), interval_in_words(document["claims"])
+    headings = (*HEADINGS[:3], f"{DIFFERENCE} [{level}]" if level else DIFFERENCE, *HEADINGS[4:])
+    every = [(headings, ""), *(row for rows in groups.values() for row in rows)]
     widths = [max(len(cells[at]) for cells, _ in every) for at in range(len(HEADINGS))]
     fits = width is None or sum(widths) + 2 * (len(widths) - 1) <= width
-    below = [0, *widths[1:4], widths[4] + 2, 0]
+    rest = [max((len(cells[at]) for cells, _ in every[1:]), default=0) for at in range(5)]
+    below = [0, *rest[1:4], rest[4] + 2, 0]
 
     def line(cells: tuple[str, ...], style: str, places: Collection[int]) -> str:
         padded = (
@@ -51,7 +62,7 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
             styled(text, style if at in places else "") for at, text in enumerate(padded)
         )
 
-    lines = [line(HEADINGS, "bold", range(6))] if fits else []
+    lines = [line(headings, "bold", range(6))] if fits else [headings[3]] if level else []
     for title, rows in groups.items():
         lines += ["", styled(title, "bold")]
         for cells, style in rows:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.judging import UNDERPOWERED
-from embinit.claims.registration_status import ABSENT, AFTERWARDS, BEFOREHAND, CHANGED, named
+from embinit.claims.registration_status import (
+    ABSENT,
+    AFTERWARDS,
+    BEFOREHAND,
+    CHANGED,
+    REPLICATION,
+    named,
+)
 from embinit.report import numbers
 from embinit.report.numbers import finite, plain, points
 from embinit.stats.statements import Relation, Verdict
@@ -37,12 +45,44 @@ def deciding(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def p_in_words(comparison: Mapping[str, Any]) -> str:
-    """The p that a comparison's verdict rests on; ``exact`` for one without a test."""
-    return "exact" if comparison["exact"] else numbers.p_value(deciding_p(comparison))
+    """The one-sided p of a comparison's statement; ``exact`` for one without a test."""
+    return "exact" if comparison["exact"] else numbers.p_value(comparison["p"])
+
+
+def interval_in_words(claims: Iterable[Mapping[str, Any]]) -> str:
+    """At which level the claims' intervals are: ``98.78 to 99.9 % interval``; "" without any."""
+    shown = filter(None, map(deciding, claims))
+    levels = [100 * one["level"] for one in shown if not one["exact"]]
+    ends = dict.fromkeys(f"{end:.4g}" for end in (min(levels), max(levels))) if levels else ()
+    return f"{' to '.join(ends)} % interval" if ends else ""
+
+
+FAILED, FEWEST = 5, 6
+"""A run failed if it is so many scaled median absolute deviations off its arm's median, of the
+median of so many runs or more."""
+
+
+def failed_seeds(comparison: Mapping[str, Any]) -> list[str]:
+    """The seeds on which an arm fails, with its score and its median: a text each."""
+    found = []
+    for side in ("left", "right"):
+        values = [finite(value) for value in comparison[f"{side}_values"]]
+        known = [value for value in values if value is not None]
+        if len(known) < FEWEST or comparison["exact"]:
+            continue
+        middle = statistics.median(known)
+        deviation = 1.4826 * statistics.median(abs(value - middle) for value in known)
+        found += [
+            f"{comparison['arms'][side]}, seed {seed}: {numbers.number(value)}, median "
+            f"{numbers.number(middle)}"
+            for seed, value in zip(comparison["seeds"], values, strict=True)
+            if value is not None and abs(value - middle) > FAILED * deviation > 0
+        ]
+    return found
 
 
 def deciding_p(comparison: Mapping[str, Any]) -> float | None:
-    """The p that a comparison's verdict rests on; NO EFFECT rests on its own."""
+    """The p that shows how certain a verdict is; NO EFFECT rests on its own."""
     name = "p_no_effect" if comparison["verdict"] == Verdict.NO_EFFECT else "p"
     return finite(comparison[name])
 
@@ -221,5 +261,6 @@ WORDS_OF_STATE = {
     AFTERWARDS: "post hoc",
     CHANGED: "not as registered",
     ABSENT: "not registered",
+    REPLICATION: "replication",
 }
 """What is said of a claim by how it stands to its lock."""

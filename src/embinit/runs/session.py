@@ -215,7 +215,7 @@ class Session(StoreView):
     def _hold(self, run: RunSpec, locks: contextlib.ExitStack) -> bool:
         """Whether the run is left, and its lock is held now."""
         try:
-            if self.is_missing(run):
+            if not self.leave_out(run) and self.is_missing(run):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 from embinit.distributions import versions_of
 from embinit.errors import InputError, OutputError, is_unwritable, lacking_models
 from embinit.files.reading import parse_json
-from embinit.files.writing import write_atomically
+from embinit.files.writing import make_ignored, write_atomically
 from embinit.runs.instructions import instructions
 from embinit.runs.kinds import kind_of, own_code, result_of
 from embinit.runs.results import RunResult
@@ -81,6 +81,7 @@ class Store:
         self._runs = self.root / "runs"
         try:
             if write:
+                make_ignored(self.root)
                 for name in ("runs", "locks"):
                     (self.root / name).mkdir(parents=True, exist_ok=True)
                 if not os.access(self._runs, os.W_OK):
@@ -92,6 +93,10 @@ class Store:
             ) from error
         if not self._runs.is_dir():
             raise InputError(f"{self.root} is no store of runs; name one that pytest wrote")
+
+    def key(self, run: RunSpec, data_dir: Path | None) -> str:
+        """The key of a run's record here; InputError where a file that it reads is missing."""
+        return key_of(run, data_dir)
 
     def path(self, key: str) -> Path:
         """The path of the record of ``key``, whether it exists or not."""

@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from embinit.errors import InputError, OutputError
+from embinit.errors import InputError, OutputError, counted
 from embinit.runs.kinds import Making, kind_of
 from embinit.runs.results import RunResult, failure_reason
-from embinit.runs.store import Store, key_of
+from embinit.runs.store import Store
 from embinit.runs.trainers.processes import Trainers
 from embinit.specs import RunSpec
 
@@ -18,6 +18,9 @@ TRACEBACK = "Traceback (most recent call last):\n"
 
 SEEDS_NAMED = 3
 """How many seeds of an arm are named where more have failed for the same reason."""
+
+ALIKE = 2
+"""After so many failures of an arm for one reason, its other runs are not made."""
 
 
 class StoreView:
@@ -41,6 +44,8 @@ class StoreView:
         self.details: dict[RunSpec, str] = {}
         self.is_unwritten = False
         self._failures: dict[RunSpec, str] = {}
+        self._tried: dict[object, list[str]] = {}  # why runs of an arm failed
+        self._left_out: set[RunSpec] = set()
         self._unmade: dict[Making, str] = {}
 
     def problem(self, run: RunSpec) -> str | None:
@@ -82,15 +87,24 @@ class StoreView:
     def failures(self, runs: Iterable[RunSpec]) -> list[str]:
         """Why runs could not be made in this session, a line a reason, with arms and seeds."""
         failed: dict[str, dict[str, list[int]]] = {}
+        left_out: dict[str, int] = {}
         for run in dict.fromkeys(runs):
-            if (reason := self.failure(run)) is not None:
+            if (reason := self.failure(run)) is None:
+                continue
+            if run in self._left_out:
+                left_out[reason] = left_out.get(reason, 0) + 1
+            else:
                 failed.setdefault(reason, {}).setdefault(run.recipe.arm, []).append(run.seed)
-        return sorted(f"{reason}: {_named(arms)}" for reason, arms in failed.items())
+        return sorted(
+            f"{reason}: {_named(arms)}"
+            + (f"; {counted(left_out[reason], 'other run')} not made" if reason in left_out else "")
+            for reason, arms in failed.items()
+        )
 
     def key(self, run: RunSpec) -> str:
         """The run's key in the store; InputError where a file that it reads is missing."""
         if run not in self._keys:
-            self._keys[run] = key_of(run, self.data_dir)
+            self._keys[run] = self.store.key(run, self.data_dir)
         return self._keys[run]
 
     def name_of(self, run: RunSpec) -> str:
@@ -146,9 +160,19 @@ class StoreView:
         """What the run reads and is made before it, such as a data draw's embedding table."""
         return () if run in self._keys else kind_of(run).lacks(run)
 
+    def leave_out(self, run: RunSpec) -> bool:
+        """Whether a run is not made, since its arm fails for the same reason each time."""
+        reasons = self._tried.get(run.without_seed(), [])
+        alike = next((reason for reason in reasons if reasons.count(reason) >= ALIKE), None)
+        if alike is not None and self.is_missing(run):
+            self._failures[run] = alike
+            self._left_out.add(run)
+        return run in self._left_out
+
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self.is_unwritten |= isinstance(error, OutputError)
         self._failures[run] = failure_reason(error)
+        self._tried.setdefault(run.without_seed(), []).append(self._failures[run])
         details = getattr(error, "__notes__", None) or traceback.format_exception(error)
         self.details[run] = "".join(details).replace(TRACEBACK, "")
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import USUAL, Arms, Score
+from embinit.stats.counts import decide_counts
 from embinit.stats.interim import Look, schedule
 from embinit.stats.pooling import BEFORE, Noise
-from embinit.stats.power import POWER_WANTED
-from embinit.stats.rule import chance_to_support, compare
-from embinit.stats.statements import Outcome, Pairing, RegisteredSd, Relation, Verdict
+from embinit.stats.rule import chance_to_support, decide
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
 FIRST, FIRST_KNOWN = 6, 2
 """The runs of the first look, and where the noise is known from other runs."""
@@ -68,7 +68,7 @@ class Plan:
             raise InputError(f"{trials:,} trials or arms can't be; {mend}")
         return self.alpha / trials
 
-    def looks(self, known: RegisteredSd | None, share: float) -> tuple[Look, ...]:
+    def looks(self, known: KnownSd | None, share: float) -> tuple[Look, ...]:
         """The interim analyses of an arm with their levels."""
         first = FIRST if known is None else FIRST_KNOWN
         looks = schedule(first, max(self.most, first), share)
@@ -176,41 +176,35 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
-def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
-    """The arm with its verdict at the interim analysis that its runs reach, or with what it takes.
-
-    What lies inside of the margin has no effect, though it may differ from 0.
-    """
+def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
+    """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
     values, against, looks = judged.values, judged.of_baseline, judged.looks
     of_noise = judged.baseline == NOISE
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
-    judged = replace(judged, more=following)
-    if sd is None and len(values) + len(against) <= 2:
-        return replace(judged, reason="one number an arm shows nothing of the noise")
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
     if of_noise and sd is not None:
         pairing = Pairing.AGAINST_NOISE
-    relation, level = Relation.BELOW if plan.lower else Relation.ABOVE, level_of(looks, n)
-    tested = (values, against, relation, level, plan.margin)
-    found = compare(*tested, known_sd=sd, pairing=pairing, leave_one_out=sd is None)
-    low, high = found.interval
-    arms = {judged.arm: values, judged.baseline: against}
-    constant = [name for name, of in arms.items() if of.count(of[0]) == len(of) > 1]
-    first = values[0] - against[0]
-    alike = (judged.paired and n > 2) and all(
-        abs(a - b - first) <= 1e-12 * abs(first) for a, b in zip(values, against, strict=False)
+    relation = Relation.BELOW if plan.lower else Relation.ABOVE
+    found = decide(
+        Evidence(
+            values,
+            against,
+            relation,
+            level_of(looks, n),
+            plan.margin,
+            known_sd=sd,
+            pairing=pairing,
+            leave_one_out=sd is None,
+            fewest=looks[0].seeds,
+            names=(judged.arm, judged.baseline or "the noise"),
+        )
     )
-    if constant or alike or math.isinf(low):
-        what = f"scores of {' and '.join(constant)}" if constant else "differences"
-        reason = f"the {what} don't vary: does the seed reach the training?"
-        return replace(judged, reason=reason)
-    if n < looks[0].seeds:
-        found = replace(found, verdict=Verdict.UNDECIDED, hangs_on=None)
+    judged = replace(judged, outcome=found, more=following, reason=found.reason)
+    if found.reason:
+        return judged
     if found.verdict is not Verdict.UNDECIDED:
-        no_effect = max(-low, high) < plan.margin
-        verdict = Verdict.NO_EFFECT if no_effect else found.verdict
-        return replace(judged, outcome=replace(found, verdict=verdict), more=None)
+        return replace(judged, more=None)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
     if pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(against))
@@ -222,34 +216,16 @@ def _decided(judged: Judged, plan: Plan, sd: RegisteredSd | None) -> Judged:
         reason = f"{last} would hardly show that it is better"
         if following is None:
             reason = f"the last analysis, at {last}, does not show that it is better"
-    return replace(judged, outcome=found, more=more, reason=reason)
+    return replace(judged, more=more, reason=reason)
 
 
 def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:
     """Counts such as 74/80, one an arm, whose trials are taken to be independent."""
-    from scipy import special, stats
-
-    p, n, q, m = ours.value, ours.of, theirs.value, theirs.of
+    (p, n), (q, m) = (ours.value, ours.of), (theirs.value, theirs.of)
+    relation = Relation.BELOW if plan.lower else Relation.ABOVE
     hits = round(p * n), round(q * m)
-    table = [[hits[0], n - hits[0]], [hits[1], m - hits[1]]]
-    ways = ("less", "greater") if plan.lower else ("greater", "less")
-    shown, opposite = (float(stats.fisher_exact(table, way).pvalue) for way in ways)
-    # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
-    own, other = (
-        stats.binomtest(k, of).proportion_ci(1 - 2 * level, method="wilson")
-        for k, of in zip(hits, (n, m), strict=True)
-    )
-    low = p - q - math.hypot(p - own.low, other.high - q)
-    high = p - q + math.hypot(own.high - p, q - other.low)
-    verdict, variance, more = Verdict.UNDECIDED, p * (1 - p) + q * (1 - q), None
-    if max(-low, high) < plan.margin:
-        verdict = Verdict.NO_EFFECT
-    elif min(shown, opposite) <= level:
-        verdict = Verdict.SUPPORTED if shown < opposite else Verdict.REFUTED
-    elif p < q if plan.lower else p > q:
-        z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
-        more = max(1, math.ceil((z / (p - q)) ** 2 * variance) - min(n, m))
-    rest = (1 - 2 * level, plan.margin, shown, opposite)
-    outcome = Outcome(verdict, min(n, m), p - q, (low, high), *rest, sd=math.sqrt(variance) or 1.0)
+    outcome = decide_counts(hits, (n, m), relation, level, plan.margin)
+    needed = outcome.seeds_needed
+    more = None if needed is None else max(1, needed - min(n, m))
     noise = f"binomial, {n} and {m} trials that are taken to be independent"
     return Judged(arm, base, (p,) * n, (q,) * m, "Fisher's exact test", outcome, more, noise=noise)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from embinit.errors import InputError, counted, printable
+from embinit.files.writing import without_nan
 from embinit.report.numbers import number, plain, short
 from embinit.scores.arms import USUAL, Arms
 from embinit.scores.judging import NOISE, Judged, Plan, level_of
@@ -117,7 +118,7 @@ def as_json(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
     arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
     made = {"schema_version": 2, "plan": asdict(plan), "notes": [*notes], "arms": arms}
-    return json.dumps(made, indent=1, default=bool)
+    return json.dumps(without_nan(made), indent=1, default=bool)
 
 
 def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
@@ -132,7 +133,8 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     rows = [["arm", "mean", "difference", "verdict"]]
     rows += [[base.baseline or "the noise's runs", mean(base.of_baseline), "", "baseline"]]
     for arm in sorted(judged, key=lambda arm: arm.difference, reverse=not plan.lower):
-        ends = [number(end, places) for end in (arm.outcome.interval if arm.outcome else ())]
+        interval = arm.outcome.interval if arm.outcome else ()
+        ends = [number(end, places) for end in interval if math.isfinite(end)]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
         # The line above the table has the reason for one arm.

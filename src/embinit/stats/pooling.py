@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from embinit.stats.statements import ENOUGH_REGISTERED, RegisteredSd
+from embinit.stats.statements import ENOUGH_REGISTERED, KnownSd
 
 ALIKE = 0.01
 """The level of the F-test, on either side, that an arm varies as all others do."""
@@ -54,7 +54,7 @@ class Noise(NamedTuple):
         together = np.sum(pooled, axis=0) if of_seeds and pooled else None
         return cls(values, squares, degrees, alike, odd, together)
 
-    def sd_of_difference(self, *compared: str) -> tuple[RegisteredSd | None, str]:
+    def sd_of_difference(self, *compared: str) -> tuple[KnownSd | None, str]:
         """The standard deviation of the difference of two runs, by what isn't compared itself.
 
         None where it isn't known. The text says where it is from, or why there is none.
@@ -82,16 +82,16 @@ class Noise(NamedTuple):
         of = f"{members} {other}" if members > earlier else "runs made before"
         without = f" (without {', '.join([*self.odd][:3])})" if self.odd else ""
         text = f"standard deviation {sd:.3g}, of {of}, {degrees} degrees of freedom{without}"
-        return RegisteredSd(sd * 2**0.5, degrees + 1), text
+        return KnownSd(sd * 2**0.5, degrees + 1, text), text
 
 
 def unless_odd(
-    known_sd: RegisteredSd | None, left: Sequence[float], right: Sequence[float]
-) -> RegisteredSd | None:
+    known_sd: KnownSd | None, left: Sequence[float], right: Sequence[float]
+) -> KnownSd | None:
     """What other arms show, unless a new arm's differences vary more or less (F-test)."""
     from scipy import special
 
-    if known_sd is None or not known_sd.of:
+    if known_sd is None or not known_sd.origin:
         return known_sd
     ratio = float(np.var(np.subtract(left, right), ddof=1)) / known_sd.sd**2
     above = float(special.fdtrc(len(left) - 1, known_sd.degrees, ratio))

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from embinit.stats.statements import RegisteredSd
+from embinit.stats.statements import KnownSd
 
 POWER_WANTED, MOST_SEEDS = 0.9, 1000
 DRAWS, SIMULATED = 1000, 100
@@ -85,7 +85,7 @@ def seeds_for(effect: float, alpha: float, registered: int = 0, samples: int = 1
     return low
 
 
-def smallest_effect(alpha: float, n: int, known_sd: RegisteredSd, samples: int = 1) -> float:
+def smallest_effect(alpha: float, n: int, known_sd: KnownSd, samples: int = 1) -> float:
     """The smallest mean difference that ``n`` seeds show with 90 % power, in the metric's unit."""
     from scipy import special
 
@@ -98,7 +98,7 @@ def smallest_effect(alpha: float, n: int, known_sd: RegisteredSd, samples: int =
     return middle / math.sqrt(n) * known_sd.sd
 
 
-def unknown_after(alpha: float, n: int, known_sd: RegisteredSd) -> float:
+def unknown_after(alpha: float, n: int, known_sd: KnownSd) -> float:
     """Half of the interval that ``n`` seeds leave, in the metric's unit."""
     from scipy import special
 

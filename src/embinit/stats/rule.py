@@ -15,53 +15,43 @@ import numpy as np
 from embinit.errors import InputError
 from embinit.stats.power import power, seeds_for
 from embinit.stats.statements import (
+    Evidence,
+    KnownSd,
     Outcome,
     Pairing,
-    RegisteredSd,
     Relation,
     Verdict,
     sides,
 )
 
+ALIKE = 1e-12
+"""The standard deviation, over the largest score, up to which values differ by rounding alone."""
 
-def compare(
-    left: Sequence[float],
-    right: Sequence[float],
-    relation: Relation,
-    alpha: float,
-    margin: float = 0.0,
-    random: bool = True,
-    alpha_against: float | None = None,
-    known_sd: RegisteredSd | None = None,
-    pairing: Pairing = Pairing.BY_SEED,
-    leave_one_out: bool = True,
-) -> Outcome:
-    """Decide ``left relation right`` from values; by default paired, with one per seed.
+DONT_VARY = "the differences don't vary: does the seed reach the training?"
 
-    At ``alpha`` the statement is SUPPORTED, at ``alpha_against`` (by default the same) REFUTED or
-    has NO EFFECT. The ``margin``, in the metric's unit, widens ``<=``, ``>=`` and ``~``; ``<`` and
-    ``>`` test against 0 and have NO EFFECT where the difference is smaller. ``random``: values
-    depend on the seed, even if all differences are equal. Without pairs a ``known_sd`` is
-    that of the difference of two runs. ``leave_one_out`` is rule 4. InputError for
-    too few values, pairs of different lengths, or a value that is not finite.
+
+def decide(evidence: Evidence) -> Outcome:
+    """Decide a comparison.
+
+    InputError for no values, a single pair, sides that can't be paired, or a score that is not
+    finite.
     """
-    first, second = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
-    _check(first, second, pairing)
-    against = alpha if alpha_against is None else alpha_against
-    known_sd = known_sd if random else None
-    whole = _estimate(first, second, known_sd, pairing)
-    counted = first if pairing is Pairing.AGAINST_NOISE else min(first, second, key=len)
-    n, level = len(counted), 1 - 2 * alpha
-    size = first - second if pairing is Pairing.BY_SEED else np.concatenate([first, second])
-    if whole.sd <= 1e-12 * max(1.0, float(np.max(np.abs(size)))):
-        if not random:
-            return _exact(whole.mean, n, relation, level, margin)
-        endless = (-math.inf, math.inf)
-        return Outcome(Verdict.UNDECIDED, n, whole.mean, endless, level, margin, 1.0, 1.0)
-    verdict, hangs_on, tested = Verdict.UNDECIDED, None, (relation, margin, alpha, against)
-    for found in whole.shown(*tested):
-        rests = _without_each(first, second, known_sd, pairing) if leave_one_out else ()
-        odd = next((place for place, rest in rests if found not in rest.shown(*tested)), None)
+    left, right = np.asarray(evidence.left, dtype=float), np.asarray(evidence.right, dtype=float)
+    _check(left, right, evidence.pairing)
+    if reason := _why_undecidable(left, right, evidence):
+        return _undecidable(left, right, evidence, reason)
+    known_sd = evidence.known_sd if evidence.random else None
+    whole = _estimate(left, right, known_sd, evidence.pairing)
+    n, level, margin = _count(left, right, evidence.pairing), evidence.level, evidence.margin
+    relation, pairing = evidence.relation, evidence.pairing
+    if whole.sd <= _rounding(left, right):
+        if evidence.random:
+            return _undecidable(left, right, evidence, DONT_VARY)
+        return _exact(whole.mean, n, relation, 1 - 2 * level, margin)
+    verdict, hangs_on = Verdict.UNDECIDED, None
+    for found in whole.shown(evidence) if n >= evidence.fewest else ():
+        rests = _without_each(left, right, known_sd, pairing) if evidence.leave_one_out else ()
+        odd = next((place for place, rest in rests if found not in rest.shown(evidence)), None)
         if odd is None:
             verdict, hangs_on = found, None
             break
@@ -71,15 +61,15 @@ def compare(
         registered = 0 if known_sd is None else known_sd.degrees
         samples = 1 if pairing is Pairing.BY_SEED else 2
         effect = depth(whole.mean, relation, margin) / whole.sd
-        needed = seeds_for(effect, alpha, registered, samples)
+        needed = seeds_for(effect, level, registered, samples)
         needed = needed and max(needed, n + 1)
     statement, opposite, no_effect = whole.ps(relation, margin)
     return Outcome(
         verdict,
         n,
         whole.mean,
-        whole.interval(alpha),
-        level,
+        whole.interval(level),
+        1 - 2 * level,
         margin,
         statement,
         opposite,
@@ -89,6 +79,11 @@ def compare(
         known_sd=known_sd,
         hangs_on=hangs_on,
     )
+
+
+def _count(left: np.ndarray, right: np.ndarray, pairing: Pairing) -> int:
+    """The number of pairs, or of values on the side that has fewer."""
+    return len(left) if pairing is Pairing.AGAINST_NOISE else min(len(left), len(right))
 
 
 def _check(left: np.ndarray, right: np.ndarray, pairing: Pairing) -> None:
@@ -104,6 +99,42 @@ def _check(left: np.ndarray, right: np.ndarray, pairing: Pairing) -> None:
             f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
             "--embinit-seeds"
         )
+
+
+def _rounding(left: np.ndarray, right: np.ndarray) -> float:
+    """The standard deviation that rounding alone may give the scores."""
+    return ALIKE * max(1.0, float(np.abs(left).max()), float(np.abs(right).max()))
+
+
+def constant(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether the differences of pairs are the same for every seed, but for rounding."""
+    return float(np.std(left - right)) <= _rounding(left, right)
+
+
+def _why_undecidable(left: np.ndarray, right: np.ndarray, evidence: Evidence) -> str:
+    """Why values can't decide, whatever they are: what doesn't vary, or is alone; else ""."""
+    if not evidence.random:
+        return ""
+    if evidence.pairing is Pairing.BY_SEED:
+        if not constant(left, right):
+            return ""
+        if not np.any(left - right):
+            return "the score doesn't vary: both arms have the same on every seed"
+        # Two differences may be equal by chance, where scores are coarse.
+        return DONT_VARY if len(left) > 2 or evidence.known_sd is None else ""
+    if len(left) + len(right) == 2 and evidence.known_sd is None:
+        return "one number an arm shows nothing of the noise"
+    sides = zip(evidence.names, (left, right), strict=True)
+    still = [name for name, side in sides if len(side) > 1 and constant(side, side[:1])]
+    names = " and ".join(still)
+    return f"the scores of {names} don't vary: does the seed reach the training?" if names else ""
+
+
+def _undecidable(left: np.ndarray, right: np.ndarray, evidence: Evidence, reason: str) -> Outcome:
+    n, mean = _count(left, right, evidence.pairing), float(np.mean(left) - np.mean(right))
+    endless, level = (-math.inf, math.inf), 1 - 2 * evidence.level
+    undecided = (Verdict.UNDECIDED, n, mean, endless, level, evidence.margin, 1.0, 1.0)
+    return Outcome(*undecided, reason=reason)
 
 
 def _exact(mean: float, n: int, relation: Relation, level: float, margin: float) -> Outcome:
@@ -170,23 +201,23 @@ class _Estimate(NamedTuple):
             within,
         )
 
-    def shown(
-        self, relation: Relation, margin: float, alpha: float, against: float
-    ) -> list[Verdict]:
+    def shown(self, evidence: Evidence) -> list[Verdict]:
         """The verdicts that it shows, the first of which counts; none where nothing varies."""
         if self.sd <= 0:
             return []
-        statement, opposite, no_effect = self.ps(relation, margin)
+        level, against = evidence.level, evidence.level_against
+        against = level if against is None else against
+        statement, opposite, no_effect = self.ps(evidence.relation, evidence.margin)
         levels = {
-            Verdict.SUPPORTED: statement <= alpha,
-            Verdict.REFUTED: opposite <= against,
             Verdict.NO_EFFECT: no_effect is not None and no_effect <= against,
+            Verdict.SUPPORTED: statement <= level,
+            Verdict.REFUTED: opposite <= against,
         }
         return [verdict for verdict, is_shown in levels.items() if is_shown]
 
 
 def _estimate(
-    left: np.ndarray, right: np.ndarray, known_sd: RegisteredSd | None, pairing: Pairing
+    left: np.ndarray, right: np.ndarray, known_sd: KnownSd | None, pairing: Pairing
 ) -> _Estimate:
     known = (0, 0.0) if known_sd is None else (known_sd.degrees, known_sd.sd**2)
     if pairing is Pairing.BY_SEED:
@@ -234,10 +265,7 @@ def _unpaired(
     elif own:
         degrees, variance = float(own), 2 * sum(side.n * side.second for side in both) / own
     else:
-        raise InputError(
-            "one value an arm shows nothing of the noise; run both again, or give the noise that "
-            "was measured before"
-        )
+        raise AssertionError("one value an arm is no evidence")
     third = both[0].third / both[0].n ** 2 - both[1].third / both[1].n ** 2
     skewness = third / (variance / n) ** 1.5 * math.sqrt(n) if variance > 0 else 0.0
     mean = float(np.mean(left) - np.mean(right))
@@ -245,7 +273,7 @@ def _unpaired(
 
 
 def _without_each(
-    left: np.ndarray, right: np.ndarray, known_sd: RegisteredSd | None, pairing: Pairing
+    left: np.ndarray, right: np.ndarray, known_sd: KnownSd | None, pairing: Pairing
 ) -> Iterator[tuple[int, _Estimate]]:
     """The estimates without each value of three or more; noise of before keeps all of its own."""
     if pairing is Pairing.BY_SEED:

@@ -1,8 +1,9 @@
-"""What is stated of a mean difference, what came out, and the rule in words."""
+"""What is stated of a mean difference, on what evidence, what came out, and the rule in words."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,15 +16,19 @@ RULE = (
     "averaged with the variance of the claim's own seeds, weighted by degrees of freedom.",
     "Skewed differences make a t-test err too often. If their longer tail points towards the "
     "tested value (0 or the margin), the critical value of t grows by g (1 + 2 t^2) / (6 sqrt "
-    "n). Here g is the size of the skewness and n the number of seeds (Johnson 1978).",
+    "n). Here n is the number of seeds, and g the size of the skewness: the third central moment "
+    "over the cube of the standard deviation, both with divisor n (Johnson 1978).",
     "With three or more seeds, a verdict must still hold after any single seed is removed.",
-    "The claims of a family share an error rate of 5 % equally. A claim is judged at several "
-    "planned numbers of seeds, its interim analyses. Alpha spending divides the claim's share "
-    "over its interim analyses (Lan and DeMets, Pocock's type).",
+    "The claims of a family share an error rate of 5 % equally. A control is judged at the same "
+    "share. A claim is judged at several planned numbers of seeds, its interim analyses. Alpha "
+    "spending divides the claim's share over its interim analyses (Lan and DeMets, Pocock's "
+    "type).",
     "SUPPORTED: the data show the statement. REFUTED: the data show the opposite. NO EFFECT: the "
-    "statement is < or >, and the data show that the difference is smaller than the margin.",
+    "statement is < or >, and the data show that the difference is smaller than the margin; this "
+    "comes before the other two.",
     "A claim with k comparisons is SUPPORTED if all k are. A single comparison can make the "
-    "claim REFUTED or NO EFFECT, but only at 1/k of the claim's error rate.",
+    "claim REFUTED or NO EFFECT, but only at 1/k of the claim's error rate; REFUTED comes before "
+    "NO EFFECT. A comparison that is SUPPORTED is not judged again.",
     "In all other cases the claim is UNDECIDED. Differences that are the same for every seed "
     "also give UNDECIDED.",
 )
@@ -45,6 +50,14 @@ class Verdict(StrEnum):
 
 VERDICTS = tuple(map(str, Verdict))
 """All verdicts, in the order in which their counts are reported."""
+
+
+def verdict_of(verdicts: Collection[Verdict]) -> Verdict:
+    """The verdict on a claim from those on its comparisons; NOT RUN without any."""
+    for worst in (Verdict.NOT_RUN, Verdict.REFUTED, Verdict.NO_EFFECT, Verdict.UNDECIDED):
+        if worst in verdicts:
+            return worst
+    return Verdict.SUPPORTED if verdicts else Verdict.NOT_RUN
 
 
 class Relation(StrEnum):
@@ -103,21 +116,47 @@ class Pairing(StrEnum):
 
 
 @dataclass(frozen=True)
-class RegisteredSd:
-    """The registered sd (n - 1) of a paired difference over seeds that no claim uses.
+class KnownSd:
+    """The standard deviation of a difference that was known before its runs, and its origin.
 
-    One that isn't registered says what it is ``of``, and has its degrees of freedom and 1 in
-    ``seeds``.
+    A registered one has no ``origin``, and was measured on so many ``seeds`` that no claim uses.
+    One of earlier runs says in ``origin`` which, and has its degrees of freedom and 1 in ``seeds``.
     """
 
     sd: float
     seeds: int
-    of: str = ""
+    origin: str = ""
 
     @property
     def degrees(self) -> int:
         """The degrees of freedom that it adds."""
         return self.seeds - 1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that one comparison is decided by; ``rule.decide`` takes nothing else.
+
+    At ``level`` the statement is SUPPORTED, at ``level_against`` (by default the same) REFUTED or
+    has NO EFFECT; both are one-sided. The ``margin``, in the metric's unit, widens ``<=``, ``>=``
+    and ``~``; for ``<`` and ``>`` a smaller difference has NO EFFECT. ``random``: the values depend
+    on the seed. Without pairs the ``known_sd`` is that of the difference of two runs.
+    ``leave_one_out`` is rule 4. Fewer values than ``fewest`` decide nothing. ``names`` are what
+    reasons call the two sides.
+    """
+
+    left: Sequence[float]
+    right: Sequence[float]
+    relation: Relation
+    level: float
+    margin: float = 0.0
+    random: bool = True
+    level_against: float | None = None
+    known_sd: KnownSd | None = None
+    pairing: Pairing = Pairing.BY_SEED
+    leave_one_out: bool = True
+    fewest: int = 2
+    names: tuple[str, str] = ("the left side", "the right side")
 
 
 @dataclass(frozen=True)
@@ -134,6 +173,7 @@ class Outcome:
     ``sd`` is that of the differences, pooled with the ``known_sd`` if there is one; 0 where they do
     not vary. ``hangs_on`` is the index of the value (left's, then right's without pairs) without
     which the decision would change: that leaves it UNDECIDED. ``exact``: nothing was random.
+    ``reason`` says why the values can't decide, whatever they are, and is else empty.
     """
 
     verdict: Verdict
@@ -148,5 +188,6 @@ class Outcome:
     seeds_needed: int | None = None
     exact: bool = False
     sd: float = 0.0
-    known_sd: RegisteredSd | None = None
+    known_sd: KnownSd | None = None
     hangs_on: int | None = None
+    reason: str = ""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.files.reading import plain_name, read_json, regular
 from embinit.files.writing import hub_reachable
 from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
@@ -104,6 +104,16 @@ class Checkpoint(Mapping[str, StoredTensor]):
 
     def _without_weights(self) -> str:
         if self.present("adapter_config.json"):
+            adapter = self.present("adapter_model.safetensors")
+            tensors = read_tensors(adapter) if adapter else {}
+            empty = [name for name, tensor in tensors.items() if 0 in tensor.shape]
+            if empty:
+                return (
+                    f"{adapter}: {empty[0]!r} has shape {list(tensors[empty[0]].shape)}, so its "
+                    f"values were not saved ({counted(len(empty), 'such tensor')}); save the "
+                    "adapter again from gathered weights (DeepSpeed ZeRO-3: "
+                    "stage3_gather_16bit_weights_on_model_save)"
+                )
             return (
                 f"{self.location} is an adapter (LoRA) and no model; merge it into its base model "
                 "(peft's merge_and_unload), save that, and name its directory"

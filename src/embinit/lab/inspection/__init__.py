@@ -1,7 +1,7 @@
 """Inspection of embedding tables for faults, in one pass over the rows, and their repair.
 
-``inspect`` reports what is so, what that means, what follows and how to mend it. ``repair`` writes
-a copy of a model with new rows for broken ones.
+``inspect`` reports findings, each with its likely cause, effect and fix. ``repair`` writes a copy
+of a model with new rows for broken ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from embinit.lab.inspection import table_checks as tables
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
 from embinit.lab.inspection.findings import Check, Evidence
 from embinit.lab.inspection.findings import Finding as Finding
-from embinit.lab.inspection.measures import blocks, measure
+from embinit.lab.inspection.measures import COPIES, KEYED, alike, blocks, measure
 from embinit.lab.inspection.result import InspectedTable as InspectedTable
 from embinit.lab.inspection.result import Inspection as Inspection
 from embinit.lab.inspection.subjects import Subject, subject_of
@@ -38,6 +38,7 @@ CHECKS: tuple[Check, ...] = (
     tables.head,
     rows.zero_rows,
     rows.copies,
+    rows.nearly_copies,
     rows.off_centre,
     rows.gaps,
     tables.first_loss,
@@ -48,19 +49,26 @@ CHECKS: tuple[Check, ...] = (
 )
 """The checks of tables; those that explain a row best come first."""
 
+LOOSEST = 0.95
+"""The lowest cosine by which groups of rows are counted."""
+
 OF_INPUT_ALONE = (tables.size, tables.head, tables.scale, tables.positions)
 
 
-def inspect(thing: str | Path | Tensor, *, tensor: str | None = None) -> Inspection:
+def inspect(
+    thing: str | Path | Tensor, *, tensor: str | None = None, copies: float = COPIES
+) -> Inspection:
     """Inspects a model (a directory or an id), a file of tensors or vectors, or a tensor.
 
-    ``tensor`` names the input table where it can't be found by itself. InputError if there is no
-    table, or none that can be read.
+    ``tensor`` names the input table where it can't be found by itself. Rows whose cosine is above
+    ``copies`` are reported as copies. InputError if there is no table, or none that can be read.
     """
+    if not LOOSEST <= copies < 1:
+        raise InputError(f"the cosine of copies is {copies:g}; give one from {LOOSEST} to 0.9999")
     subject = subject_of(thing, tensor)
-    evidence = [_evidence(subject, subject.table)]
+    evidence = [_evidence(subject, subject.table, copies)]
     if subject.head is not None and not evidence[0].head_equal:
-        evidence.append(_evidence(subject, subject.head))
+        evidence.append(_evidence(subject, subject.head, copies))
     findings = [finding for of_table in evidence for finding in run_checks(of_table)]
     return Inspection(
         name=subject.name,
@@ -93,7 +101,7 @@ def run_checks(evidence: Evidence) -> list[Finding]:
     return findings
 
 
-def _evidence(subject: Subject, table: StoredTensor) -> Evidence:
+def _evidence(subject: Subject, table: StoredTensor, copies: float) -> Evidence:
     measured = np.ones(table.shape[0], dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
@@ -102,13 +110,18 @@ def _evidence(subject: Subject, table: StoredTensor) -> Evidence:
     measures, by_row = measure(table, measured)
     if measures.measured_rows == 0 and not np.isnan(by_row.norms).any():
         raise InputError(f"{subject.name}: {table.name!r} has no rows but padding")
-    head = subject.head
+    head, compared, groups = subject.head, measured & (np.nan_to_num(by_row.norms) > 0), {}
+    if measures.dim >= KEYED:  # fewer columns bring rows together by chance
+        for cosine in sorted({copies, rows.CLOSE, LOOSEST}, reverse=True):
+            groups[cosine] = alike(by_row, compared, measures.mean_cosine, cosine)
     return Evidence(
         "output" if table is head else "input",
         subject,
         measures,
         by_row,
         None if head is None else equal(subject.table, head),
+        alike=copies,
+        groups=groups,
     )
 
 
@@ -136,6 +149,11 @@ def _facts(subject: Subject, evidence: list[Evidence]) -> Facts:
         facts["ids of the tokenizer"] = subject.ids
     if subject.pad is not None:
         facts["padding row"] = subject.pad
+    if first.groups.get(LOOSEST):
+        facts["rows in the largest group, by cosine"] = ", ".join(
+            f"{len(groups[0]) if groups else 0:,} above {cosine:g}"
+            for cosine, groups in first.groups.items()
+        )
     if layout.multiplier != 1:
         facts["multiplier after the look-up"] = layout.multiplier
     if subject.kind == "model":
@@ -144,9 +162,9 @@ def _facts(subject: Subject, evidence: list[Evidence]) -> Facts:
         facts["configured sigma of new weights"] = layout.declared_sigma
     if (ratio := position_ratio(first)) is not None:
         if subject.kind == "vectors":
-            facts["meaning to positions, as a Transformer's table"] = ratio
+            facts["R (tokens to positions), as a Transformer's table"] = ratio
         else:
-            facts["meaning to positions, in energy"] = ratio
+            facts["R (tokens to positions), in energy"] = ratio
             facts["positions' share of the sum"] = 1 / (1 + ratio)
     if (loss := excess_loss(last)) is not None:
         facts["first loss of an unrelated state, nats"] = math.log(first.table.rows) + loss

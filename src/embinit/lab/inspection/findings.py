@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from embinit.lab.inspection.measures import Mask, RowMeasures, TableMeasures
+from embinit.lab.inspection.measures import COPIES, Mask, RowMeasures, Rows, TableMeasures
 from embinit.lab.inspection.subjects import Subject
 
 Severity = Literal["note", "warning", "error"]
@@ -34,9 +34,9 @@ class Finding:
     severity: Severity
     side: Side
     what: str
-    means: str
-    follows: str
-    mend: str
+    cause: str
+    effect: str
+    fix: str
     rows: tuple[int, ...] = ()  # by id; empty where it is about the whole table
     figures: Mapping[str, float | int] = field(default_factory=dict)
     kept: tuple[int, ...] = ()  # rows that a repair leaves: the first of each group of copies
@@ -44,7 +44,7 @@ class Finding:
 
 @functools.cache
 def texts() -> Mapping[str, Any]:
-    """What ``findings.toml`` says of each finding."""
+    """The texts of each finding, from ``findings.toml``."""
     return tomllib.loads(resources.files(__package__).joinpath("findings.toml").read_text("utf-8"))
 
 
@@ -58,6 +58,8 @@ class Evidence:
     by_row: RowMeasures
     head_equal: bool | None = None  # to the table; None where no head is stored
     explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
+    alike: float = COPIES  # the cosine above which rows are copies
+    groups: Mapping[float, Sequence[Rows]] = field(default_factory=dict)  # of rows alike, by cosine
 
     @property
     def ordinary(self) -> Mask:
@@ -65,6 +67,14 @@ class Evidence:
         mask: Mask = self.by_row.measured & (np.nan_to_num(self.by_row.norms) > 0)
         mask[[row for row in self.explained if row < len(mask)]] = False
         return mask
+
+    def groups_above(self, cosine: float) -> list[list[int]]:
+        """The groups of rows that are alike and not yet explained, the largest group first."""
+        found = (
+            sorted(row for row in map(int, group) if row not in self.explained)
+            for group in self.groups.get(cosine, ())
+        )
+        return sorted((group for group in found if len(group) > 1), key=len, reverse=True)
 
     def named(self, rows: Iterable[int]) -> str:
         """Some rows in words: the first few, and how many more."""
@@ -91,32 +101,36 @@ class Evidence:
         side, kind = side or self.side, self.subject.kind
         said = texts()[name] | texts()[name].get(side, {}) | texts()[name].get(kind, {})
         repair = (
-            "embinit inspect MODEL --repair DIR gives each a row of its own."
+            "embinit inspect MODEL --repair DIR replaces these rows."
             if kind == "model"
-            else "Draw them anew, around the mean row."
+            else "Draw these rows anew, around the mean row."
         )
         figures = {k: v if isinstance(v, int) else float(v) for k, v in figures.items()}
-        means, follows, mend = (
-            said[part].format(repair=repair, **figures) for part in ("means", "follows", "mend")
+        cause, effect, fix = (
+            said[part].format(repair=repair, **figures) for part in ("cause", "effect", "fix")
         )
         return Finding(
             name,
             said["severity"],
             side,
             what,
-            means,
-            follows,
-            mend,
+            cause,
+            effect,
+            fix,
             tuple(map(int, rows)),
             figures,
             tuple(map(int, kept)),
         )
 
 
+VERBS = {"": "", "are": "is", "have": "has", "lack": "lacks", "repeat": "repeats"}
+"""Verbs of several rows, and of one."""
+
 Check = Callable[[Evidence], Iterator[Finding]]
 
 
-def rows_of(count: int, noun: str = "row", verb: bool = False) -> str:
-    """A number of rows, such as ``1 row``, ``3 rows`` or ``3 rows are``."""
-    plural = count != 1
-    return f"{count:,} {noun}" + "s" * plural + (" are" if plural else " is") * verb
+def rows_of(count: int, noun: str = "row", verb: str = "") -> str:
+    """A number of rows, such as ``1 row``, ``3 rows``, ``3 rows are`` or ``1 row has``."""
+    if count == 1:
+        return f"1 {noun} {VERBS[verb]}".rstrip()
+    return f"{count:,} {noun}s {verb}".rstrip()

@@ -37,15 +37,15 @@ PROJECTIONS = 32
 KEYED = 8
 """The number of projections in the key that groups rows that are alike."""
 
-ALIKE = 2e-3
-"""The largest squared distance of two unit rows that are alike: a cosine of 0.999."""
+COPIES = 0.999
+"""The cosine above which two rows are copies, unless another is given."""
 
 MOST_SQUARED = 1e15
 """The largest value of a block whose squares are summed in float32."""
 
 FLOAT_MAX = torch.finfo(torch.float32).max
 
-_HASH = np.random.default_rng(0).integers(1, 2**62, KEYED) * 2 + 1
+_HASH = np.random.default_rng(0).integers(1, 2**62, 2 * KEYED) * 2 + 1
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -190,25 +190,27 @@ def _unit(row: Tensor) -> Tensor:
     return (row / length).float() if bool(length > 0) else torch.zeros(len(row))
 
 
-def alike(by_row: RowMeasures, rows: Mask, mean_cosine: float) -> list[Rows]:
-    """Groups of rows that are nearly one direction, the largest group first.
+def alike(by_row: RowMeasures, rows: Mask, mean_cosine: float, cosine: float) -> list[Rows]:
+    """Groups of rows that are nearly one direction, by their cosine, the largest group first.
 
     Rows are brought together by the rounded values of a few projections, four times with the grid
     shifted, and compared by all projections with the first row of their cell. Two rows at the limit
     itself are found three times in four, copies always. Where all rows are close (``mean_cosine``),
-    only those much closer than the others are alike.
+    only those much closer than the others are alike. Below ``COPIES`` cells are larger, so that
+    their key has more values: strangers in a cell would hide its rows from each other.
     """
     ids = np.flatnonzero(rows)
     if len(ids) < 2:
         return []
     points = by_row.projections[ids]
-    limit = min(ALIKE, 0.01 * 2 * max(1e-9, 1 - mean_cosine))
+    keyed, share = (KEYED, 0.01) if cosine >= COPIES else (2 * KEYED, 0.1)
+    limit = 2 * min(1 - cosine, share * max(1e-9, 1 - mean_cosine))
     width = 6 * math.sqrt(limit)
     near, first_ids = [], []
     for shift in (0.0, 0.25, 0.5, 0.75):
-        cells = np.floor(points[:, :KEYED] / width + shift).astype(np.int64)
+        cells = np.floor(points[:, :keyed] / width + shift).astype(np.int64)
         # One number for a cell. Where two cells share it, the distance parts them.
-        key = (cells * _HASH).sum(axis=1)
+        key = (cells * _HASH[:keyed]).sum(axis=1)
         _, first, cell = np.unique(key, return_index=True, return_inverse=True)
         other = first[cell]
         distance = ((points - points[other]) ** 2).mean(axis=1)

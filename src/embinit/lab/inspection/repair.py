@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import shutil
 import tempfile
@@ -33,6 +34,9 @@ BROKEN = ("zero-rows", "near-zero-rows", "non-finite", "rows-alike")
 WEIGHTS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "*.bin", "*.pth", "*.safetensors")
 """Weight files; a copy has those of them that the model is read from."""
 
+AT_MOST = 0.1
+"""The largest share of a table's rows that is replaced, unless another is given."""
+
 BLOCK = 256
 """The number of new rows whose weights are held at once."""
 
@@ -48,24 +52,44 @@ class Repair:
     def as_text(self) -> str:
         """What was written, for the terminal."""
         lines = [
-            f"{self.to}: {counted(len(rows), 'row')} of the {side} table made anew"
+            f"{self.to}: {counted(len(rows), 'row')} of the {side} table replaced"
             for side, rows in self.rows.items()
         ]
         if self.left_out:
-            lines.append(f"left out, since they hold the old table: {', '.join(self.left_out)}")
+            lines.append(f"not copied, because they have the old table: {', '.join(self.left_out)}")
         return "\n".join(lines)
 
 
-def repair(model: Path, to: Path, found: Inspection, tensor: str | None = None) -> Repair:
-    """Writes a copy of a model with new rows for the broken ones that its inspection ``found``.
-
-    InputError if there is nothing to repair, or it can't be written. Nothing is written then.
-    """
+def check_directory(model: Path) -> None:
+    """Refuses what is no directory: only these can be copied."""
     if not model.is_dir():
         raise InputError(f"{model} is no directory; --repair copies a model's directory")
+
+
+def repair(
+    model: Path,
+    to: Path,
+    found: Inspection,
+    tensor: str | None = None,
+    at_most: float = AT_MOST,
+) -> Repair:
+    """Writes a copy of a model with new rows for the broken ones that its inspection ``found``.
+
+    InputError if there is nothing to repair, if it would replace more than the share ``at_most`` of
+    a table's rows, or if it can't be written. Nothing is written then.
+    """
+    check_directory(model)
     broken = _broken(found)
     if not broken:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
+    for table in found.tables:
+        count, rows = len(broken.get(table.side, ())), table.measures.rows
+        if count > at_most * rows:
+            raise InputError(
+                f"{model} has {count:,} rows to replace of the {rows:,} of {table.name}, which is "
+                f"more than {100 * at_most:g} %; if these rows are broken, allow it by "
+                f"--repair-at-most {math.ceil(1000 * count / rows) / 1000:g}"
+            )
     subject, checkpoint = subject_of(model, tensor), Checkpoint(str(model))
     layout, tables = subject.layout, _tables(subject)
     names: dict[Side, list[str]] = {"input": [layout.table, *layout.copies], "output": []}

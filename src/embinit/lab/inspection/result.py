@@ -48,7 +48,7 @@ class Inspection:
         return tuple(finding for finding in self.findings if finding.severity in grave)
 
     def as_text(self) -> str:
-        """The subject, its tables, and each finding with its mend, for the terminal."""
+        """The subject, its tables, and each finding with its fix, for the terminal."""
         first = self.tables[0].measures
         said = [
             f"{self.architecture or self.kind}, {first.rows:,} x {first.dim:,}",
@@ -75,7 +75,7 @@ class Inspection:
     def _paragraph(self, finding: Finding) -> list[str]:
         of = " (output)" if finding.side == "output" else ""
         lines = [f"{finding.severity.upper()} {finding.name}{of}", *wrapped(finding.what, 2)]
-        for name in ("means", "follows", "mend"):
+        for name in ("cause", "effect", "fix"):
             lines += _entry(name, getattr(finding, name))
         if finding.rows:
             shown = ", ".join(map(str, finding.rows[:SHOWN_ROWS]))

@@ -6,18 +6,24 @@ parts it from the others, since no single number fits all models.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
 from embinit.lab.inspection.findings import Evidence, Finding, rows_of
-from embinit.lab.inspection.measures import KEYED, alike
 
 GAP = 3.0
 """The ratio to the next norm, and to the median, from which rows count as separate."""
 
 NEAR_ZERO = 1e-3
 """The share of the median norm below which a row counts as zero."""
+
+CLOSE = 0.99
+"""The cosine of rows that are nearly copies."""
+
+MANY = 10
+"""The least number of rows in a group of nearly copies that is reported."""
 
 OFF_CENTRE = 8.0
 """The robust deviations from the median share along the common direction."""
@@ -27,7 +33,7 @@ def non_finite(evidence: Evidence) -> Iterator[Finding]:
     """Rows with a NaN or an infinity."""
     rows = np.flatnonzero(~np.isfinite(evidence.by_row.norms))
     if len(rows):
-        what = f"{rows_of(len(rows))} hold a NaN or an infinity: {evidence.named(rows)}"
+        what = f"{rows_of(len(rows), verb='have')} a NaN or an infinity: {evidence.named(rows)}"
         yield evidence.finding("non-finite", what, rows)
 
 
@@ -35,7 +41,7 @@ def zero_rows(evidence: Evidence) -> Iterator[Finding]:
     """Rows of zeros that are not padding."""
     rows = np.flatnonzero((evidence.by_row.norms == 0) & evidence.by_row.measured)
     if len(rows):
-        what = f"{rows_of(len(rows), verb=True)} zero: {evidence.named(rows)}"
+        what = f"{rows_of(len(rows), verb='are')} zero: {evidence.named(rows)}"
         yield evidence.finding("zero-rows", what, rows)
 
 
@@ -55,8 +61,8 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
         rows, longest = sorted(ids[order[:short]]), ranked[short - 1]
         yield evidence.finding(
             "near-zero-rows",
-            f"{rows_of(short, verb=True)} at most {longest:.2g} long where the median is "
-            f"{median:.3g}, a gap of {ranked[short] / longest:.2g} times: {evidence.named(rows)}",
+            f"{rows_of(short, verb='have')} a norm of at most {longest:.2g}, all others of at "
+            f"least {ranked[short]:.2g} (median {median:.3g}): {evidence.named(rows)}",
             rows,
             longest=longest,
             median=median,
@@ -67,8 +73,8 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
         rows = sorted(ids[order[high:]])
         yield evidence.finding(
             "large-rows",
-            f"{rows_of(long, verb=True)} at least {ranked[high]:.3g} long where the median is "
-            f"{median:.3g}: {evidence.named(rows)}",
+            f"{rows_of(long, verb='have')} a norm of at least {ranked[high]:.3g} "
+            f"(median {median:.3g}): {evidence.named(rows)}",
             rows,
             shortest=ranked[high],
             median=median,
@@ -79,26 +85,38 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
 def copies(evidence: Evidence) -> Iterator[Finding]:
     """Rows that are nearly one direction."""
     mask, norms = evidence.ordinary, evidence.by_row.norms
-    if evidence.table.dim < KEYED:
-        return  # so few columns bring rows together by chance
-    groups = alike(evidence.by_row, mask, evidence.table.mean_cosine)
-    if groups:
+    if groups := evidence.groups_above(evidence.alike):
         rows = sorted(row for group in groups for row in group)
-        largest = sorted(groups[0])
+        largest = groups[0]
         # The mean of rows that point anywhere is short: that is no second cause.
         longest, others = float(norms[rows].max()), float(np.median(norms[mask]))
         short = longest * GAP < others
-        length = f", at most {longest:.2g} long where the median is {others:.3g}" if short else ""
+        length = f", with norms up to {longest:.2g} (median {others:.3g})" if short else ""
         yield evidence.finding(
             "rows-alike",
             f"{rows_of(len(rows))} in {rows_of(len(groups), 'group')} are copies of each other "
-            f"(cosine above 0.999){length}; the largest has "
+            f"(cosine above {evidence.alike:g}){length}; the largest group has "
             f"{len(largest):,}: {evidence.named(largest)}",
             rows,
-            kept=() if short else sorted(group.min() for group in groups),
+            kept=() if short else sorted(map(min, groups)),
             groups=len(groups),
             largest=len(largest),
         )
+
+
+def nearly_copies(evidence: Evidence) -> Iterator[Finding]:
+    """Many rows that are close to one direction, and most of them no copies."""
+    groups = [
+        sorted(map(int, group))
+        for group in evidence.groups.get(CLOSE, ())
+        if sum(row not in evidence.explained for row in map(int, group)) >= MANY
+    ]
+    if groups and evidence.alike > CLOSE:
+        what = f"{rows_of(len(groups[0]), verb='are')} nearly copies of each other"
+        what += f" (cosine above {CLOSE:g}): {evidence.named(groups[0])}"
+        if len(groups) > 1:
+            what += f"; {rows_of(len(groups) - 1, 'smaller group')}"
+        yield evidence.finding("rows-close", what, sorted(itertools.chain(*groups)), cosine=CLOSE)
 
 
 def off_centre(evidence: Evidence) -> Iterator[Finding]:
@@ -116,7 +134,7 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
     if 0 < len(rows) <= len(ids) // 10:
         yield evidence.finding(
             "off-centre-rows",
-            f"{rows_of(len(rows))} lack the direction that all others share (they have "
+            f"{rows_of(len(rows), verb='lack')} the direction that all others share (they have "
             f"{np.median(along[far]):.2g} of it, the others {median:.3g}): {evidence.named(rows)}",
             rows,
             common=median,
@@ -129,5 +147,5 @@ def words_twice(evidence: Evidence) -> Iterator[Finding]:
     words = enumerate(evidence.subject.words)
     rows = [row for row, word in words if first.setdefault(word, row) != row]
     if rows:
-        what = f"{rows_of(len(rows))} repeat a word that the file had before"
+        what = f"{rows_of(len(rows), verb='repeat')} a word that the file had before"
         yield evidence.finding("words-twice", f"{what}: {evidence.named(rows)}", rows)

@@ -142,8 +142,10 @@ def _check_table(where: str, table: StoredTensor) -> None:
             "table; name the checkpoint before it was quantised"
         )
     if len(table.shape) != 2 or 0 in table.shape:
+        unsaved = ", so its values were not saved" if 0 in table.shape else ""
         raise InputError(
-            f"{where}: {table.name!r} has shape {tuple(table.shape)}; a table has rows and columns"
+            f"{where}: {table.name!r} has shape {tuple(table.shape)}{unsaved}; a table has rows "
+            "and columns"
         )
 
 

@@ -41,12 +41,12 @@ def size(evidence: Evidence) -> Iterator[Finding]:
     elif 0 < ids < rows:
         yield evidence.finding(
             "rows-without-token",
-            f"{rows_of(rows - ids)} have no token: the tokenizer ends at id {ids - 1:,} of "
+            f"{rows_of(rows - ids, verb='have')} no token: the tokenizer ends at id {ids - 1:,} of "
             f"{rows:,} rows",
             range(ids, rows),
         )
     if configured is not None and configured != rows:
-        what = f"the configuration says {configured:,} tokens, the table has {rows:,} rows"
+        what = f"the configuration has {configured:,} tokens, the table has {rows:,} rows"
         yield evidence.finding("rows-unlike-config", what, configured=configured, found=rows)
     if pad is not None and not 0 <= pad < rows:
         what = f"the padding id is {pad}, the table has rows 0 to {rows - 1:,}"
@@ -59,7 +59,7 @@ def head(evidence: Evidence) -> Iterator[Finding]:
     if stored is None:
         if layout.headed and layout.tied is False:
             name = "head-missing"
-            what = "the configuration says that the output table is not tied, and none is stored"
+            what = "the configuration does not tie the output table, but none is stored"
     elif stored.shape[0] != evidence.table.rows:
         name = "head-rows-differ"
         what = (
@@ -69,12 +69,12 @@ def head(evidence: Evidence) -> Iterator[Finding]:
     elif layout.tied and not evidence.head_equal:
         name = "tie-broken"
         what = (
-            "the configuration says that input and output table are one, and two that differ are "
-            "stored"
+            "the configuration ties the input and output tables, but two different tables "
+            "are stored"
         )
     elif layout.tied is False and evidence.head_equal:
         name = "tie-unsaid"
-        what = "input and output table are equal, and the configuration says that they are not tied"
+        what = "the input and output tables are equal, but the configuration does not tie them"
     if name:
         yield evidence.finding(name, what, side="output")
 
@@ -86,7 +86,7 @@ def first_loss(evidence: Evidence) -> Iterator[Finding]:
         start = math.log(evidence.table.rows)
         yield evidence.finding(
             "first-loss",
-            f"a state that is unrelated to the rows costs about {start + loss:.3g} nats, "
+            f"a state that is unrelated to the rows has a loss of about {start + loss:.3g} nats, "
             f"{loss:.3g} above ln V = {start:.3g}",
             side="output",
             excess=loss,
@@ -159,12 +159,11 @@ def positions(evidence: Evidence) -> Iterator[Finding]:
     ratio, vectors = position_ratio(evidence), evidence.subject.kind == "vectors"
     if not ratio or 1 / DROWNED <= ratio <= (WORSE_RATIO if vectors else DROWNED):
         return
-    where = "as a Transformer's table, with sinusoids and a multiplier of sqrt(D), " * vectors
-    shown = f"{ratio:.3g} to 1" if ratio > 1 else f"1 to {1 / ratio:.3g}"
+    where = "in a Transformer with sinusoidal positions and a multiplier of sqrt(D), " * vectors
     trained, frozen = (math.sqrt(wanted / ratio) for wanted in (BEST_RATIO, WORSE_RATIO))
     yield evidence.finding(
         "positions-drowned" if ratio > 1 else "meaning-drowned",
-        f"{where}meaning is to positions as {shown} in energy (R = {ratio:.3g})",
+        f"{where}the variance of the rows is {ratio:.3g} times the variance of the positions (R)",
         ratio=ratio,
         best=BEST_RATIO,
         trained=trained,

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
-from embinit.lab.models.fused import Fused
 from embinit.lab.specs import ModelSpec
 from embinit.registry import Named
 
@@ -73,23 +72,18 @@ def no_dropout(x: Tensor) -> Tensor:
 
 
 def bfloat16_products(x: Tensor, y: Tensor) -> Tensor:
-    """The products of ``in_bfloat16`` as float32."""
-    return in_bfloat16(x, y).float()
-
-
-def in_bfloat16(x: Tensor, y: Tensor) -> Tensor:
-    """Products of matrices rounded to bfloat16, themselves rounded to it.
+    """Products of matrices rounded to bfloat16, themselves rounded to it, as float32.
 
     They have the same bits whatever the number of runs.
     """
     x, y = x.bfloat16(), y.bfloat16()
     if x.is_cuda:
-        return torch.bmm(x, y)
+        return torch.bmm(x, y).float()
     if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         # Imitated by oneDNN it would be 15 times slower than products in float32, rounded.
-        return torch.bmm(x.float(), y.float()).bfloat16()
+        return torch.bmm(x.float(), y.float()).bfloat16().float()
     # oneDNN cuts a batch into blocks that depend on its size, and so does the order of sums.
-    return torch.stack([*map(torch.mm, x, y)])
+    return torch.stack([*map(torch.mm, x, y)]).float()
 
 
 class _TF32Products(Function):
@@ -123,16 +117,12 @@ def _in_tf32(x: Tensor, y: Tensor) -> Tensor:
 Products = Callable[[Tensor, Tensor], Tensor]
 """Multiplies each run's matrices, (R, M, K) and (R, K, N), to a new float32 tensor (R, M, N)."""
 
-FUSED = "tf32-fused"
-"""``tf32`` that trains with compiled biases, activations and residuals, and bfloat16 logits."""
-
 PRECISIONS: Named[Products] = Named(
     "precision",
     {
         "float32": torch.bmm,
         "bf16-mixed": bfloat16_products,
         "tf32": _TF32Products.apply,
-        FUSED: _TF32Products.apply,
     },
 )
 """How matrices are multiplied; the first attention of each side is float32 in all."""
@@ -198,27 +188,6 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
-@Fused
-def activated(product: Tensor, bias: Tensor, activation: Callable[[Tensor], Tensor]) -> Tensor:
-    """The activation of a linear layer's product plus its bias."""
-    return activation(product + bias)
-
-
-@Fused
-def normed_sum(
-    x: Tensor,
-    product: Tensor,
-    bias: Tensor,
-    masks: Tensor,
-    seed_of_run: Tensor,
-    gain: Tensor,
-    shift: Tensor,
-) -> Tensor:
-    """The norm of ``x`` plus a linear layer's output after dropout, from its product and bias."""
-    added = x + (product + bias) * masks[seed_of_run]
-    return torch.addcmul(shift, F.layer_norm(added, added.shape[-1:]), gain)
-
-
 NORM_POSITIONS = Named("norm position", {"post": False, "pre": True})
 """Whether the norm is before the sub-layer (Xiong et al. 2020), not after (Vaswani et al. 2017)."""
 
@@ -230,7 +199,6 @@ class Residual(nn.Module):
         super().__init__()
         self.norm = StackedLayerNorm(runs, spec.dim)
         self.pre = NORM_POSITIONS[spec.norm_position]
-        self.fused = precision == FUSED and not self.pre
 
     def read(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The sub-layer's input from the residual stream ``x``."""
@@ -248,13 +216,8 @@ class Residual(nn.Module):
 
         The output is ``product``, which is overwritten, plus ``bias``.
         """
-        if self.fused and isinstance(dropout, SeedDropout):
-            masks, of_run, norm = dropout.masks(product), dropout.seed_of_run, self.norm
-            added: Tensor = normed_sum(x, product, bias, masks, of_run, norm.weight, norm.bias)
-        else:
-            added = x + dropout(product.add_(bias))
-            added = added if self.pre else self.norm(added)
-        return added
+        added: Tensor = x + dropout(product.add_(bias))
+        return added if self.pre else self.norm(added)
 
 
 def final_norm(spec: ModelSpec, runs: int) -> nn.Module:
@@ -273,11 +236,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "R M D"], dropout: Dropout) -> Float[Tensor, "R M D"]:
         """The two layers with the activation between, without the outer bias."""
-        if self.inner.precision == FUSED and isinstance(dropout, SeedDropout):
-            inner = activated(self.inner.without_bias(x), self.inner.bias, self.activation)
-        else:
-            inner = self.activation(self.inner(x))
-        return self.outer.without_bias(inner)
+        return self.outer.without_bias(self.activation(self.inner(x)))
 
 
 def count(module: nn.Module) -> int:

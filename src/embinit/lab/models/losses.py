@@ -13,14 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
-from embinit.lab.models.fused import Fused
-from embinit.lab.models.layers import (
-    FUSED,
-    PRECISIONS,
-    StackedLinear,
-    bfloat16_products,
-    in_bfloat16,
-)
+from embinit.lab.models.layers import PRECISIONS, StackedLinear
 
 NOTHING = -100
 """A label that the loss leaves out."""
@@ -61,20 +54,6 @@ def cross_entropy(
     return losses, (labels != NOTHING).sum(dim=1)
 
 
-@Fused
-def loss_of_logits(logits: Tensor, bias: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each run's summed cross-entropy, and its gradients by logits (rounded as they are) and bias.
-
-    ``logits`` lack the bias. They may be bfloat16: sums are float32.
-    """
-    labels = labels.unsqueeze(-1)
-    real, words = labels != NOTHING, torch.arange(logits.shape[-1], device=logits.device)
-    logs = (logits + bias).log_softmax(dim=-1)
-    losses = -logs.gather(-1, labels.clamp_min(0)).masked_fill(~real, 0.0).sum(dim=(1, 2))
-    by_logit = torch.where(real, logs.exp() - (words == labels).to(logs.dtype), 0.0)
-    return losses, by_logit.to(logits.dtype), by_logit.sum(dim=1, keepdim=True)
-
-
 class _StackedCrossEntropy(Function):
     """Cross-entropy of ``at_once`` runs at a time; gradients are taken in the forward pass."""
 
@@ -90,28 +69,21 @@ class _StackedCrossEntropy(Function):
         training: bool,
     ) -> Tensor:
         learns = training and any(ctx.needs_input_grad[:3])
-        fused = learns and precision == FUSED
-        products = bfloat16_products if fused else PRECISIONS[precision]
+        products = PRECISIONS[precision]
         gradients = [torch.empty_like(one) for one in (hidden, weight, bias)] if learns else []
         losses = torch.empty(len(hidden), dtype=hidden.dtype, device=hidden.device)
         for low in range(0, len(hidden), at_once):
             part = slice(low, low + at_once)
             x, w = hidden[part], weight[part]
-            if fused:
-                losses[part], by_logit, gradients[2][part] = loss_of_logits(
-                    in_bfloat16(x, w), bias[part], labels[part]
-                )
-            else:
-                logits = products(x, w).add_(bias[part])
-                real = (labels[part] != NOTHING).unsqueeze(-1)
-                index = labels[part].unsqueeze(-1).masked_fill(~real, 0)
-                weights = real.to(logits.dtype)
-                logs = logits.log_softmax(dim=-1)
-                losses[part] = -logs.gather(-1, index).masked_fill_(~real, 0.0).sum(dim=(1, 2))
-                if learns:
-                    by_logit = logs.exp_().mul_(weights).scatter_add_(-1, index, -weights)
-                    gradients[2][part] = by_logit.sum(dim=1, keepdim=True)
+            logits = products(x, w).add_(bias[part])
+            real = (labels[part] != NOTHING).unsqueeze(-1)
+            index = labels[part].unsqueeze(-1).masked_fill(~real, 0)
+            weights = real.to(logits.dtype)
+            logs = logits.log_softmax(dim=-1)
+            losses[part] = -logs.gather(-1, index).masked_fill_(~real, 0.0).sum(dim=(1, 2))
             if learns:
+                by_logit = logs.exp_().mul_(weights).scatter_add_(-1, index, -weights)
+                gradients[2][part] = by_logit.sum(dim=1, keepdim=True)
                 gradients[0][part] = products(by_logit, w.transpose(1, 2))
                 gradients[1][part] = products(x.transpose(1, 2), by_logit)
         ctx.save_for_backward(*gradients)

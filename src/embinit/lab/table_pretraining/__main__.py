@@ -13,7 +13,7 @@ from embinit.lab.table_pretraining.making import SENTENCES, make_assets
 from embinit.runs.instructions import restart_pinned
 
 
-def _draws(text: str) -> range:
+def _draws(text: str) -> tuple[int, ...]:
     try:
         return draws_named(text)
     except InputError as error:
