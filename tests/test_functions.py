@@ -278,8 +278,10 @@ def test_a_run_that_depends_on_the_run_before_it_breaks_its_claims(session):
             message,
         )
     alone = remembering("arm", process=True)
-    assert not session.is_stored(alone.run("high", 0)), "what shared a process is made again"
-    assert judge(above, alone, session).verdict is Verdict.SUPPORTED
+    later = Session(session.store, None, "cpu")
+    assert not later.is_stored(alone.run("high", 0)), "what shared a process is made again"
+    assert judge(above, alone, later).verdict is Verdict.SUPPORTED
+    later.trainers.end()
 
 
 def test_a_function_that_depends_on_the_hash_seed_breaks_its_claims(session, monkeypatch):

@@ -78,7 +78,7 @@ class Judging:
             if lost := [run for run in runs if run in session.details]:
                 item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])
-            differs = changed_meanwhile([*runs, *case.noise_runs()], session)
+            differs = changed_meanwhile([*runs, *case.runs()], session)
             if differs := differs or difference(stored, self._training.globals):
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
