@@ -570,7 +570,7 @@ def _asker(frame: types.FrameType | None) -> str:
             return found
         if file.startswith("<frozen importlib"):
             found = "library"
-        elif any(tool in file for tool in _TOOLS):
+        elif file != __file__ and any(tool in file for tool in _TOOLS):
             return ""
         frame = frame.f_back
     return "" if threading.current_thread() is threading.main_thread() else found
