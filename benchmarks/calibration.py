@@ -5,9 +5,11 @@ each is, and applies its choice.
 
     python benchmarks/calibration.py --public FILE.csv [--families 4000]
     python benchmarks/calibration.py --page
+    python benchmarks/calibration.py --lone
 
 The first writes ``benchmarks/results/calibration.json``; the file of public runs has columns
-``config`` and ``val_loss``. The second prints the tables of ``docs/verdicts.md`` from it.
+``config`` and ``val_loss``. The second prints the tables of ``docs/verdicts.md`` from it, the third
+the page's figures of claims that share no arm: a lone test's power, and half the deviation.
 """
 
 from __future__ import annotations
@@ -227,6 +229,22 @@ def power(source: str, families: int) -> dict[str, dict[str, list[float]]]:
     return table
 
 
+def lone(claims: int = 20_000) -> Iterator[str]:
+    """Power of a test that is its file's only one, and errors of claims that share no arm."""
+    normal: Draw = np.random.Generator.standard_normal
+    for name, effect in EFFECTS.items():
+        values = np.random.default_rng(SEED).standard_normal((claims, 1, 20)) + effect
+        found, shown = np.zeros((claims, 1), dtype=bool), []
+        for look in schedule(6, 20, ALPHA):
+            mean, by_rule = bounds(values[..., : look.seeds], None, look.share * ALPHA)
+            found |= (mean >= by_rule["S"][0]).all(axis=-1)
+            shown.append(f"{100 * found.mean():.0f}")
+        yield f"{name}: {', '.join(shown)} %"
+    independent = lambda rng, families, n: normal(rng, (families, SIZE, n))  # noqa: E731
+    half = rates(independent, 0.5, "registered", claims // 5)["SL"]
+    yield f"half the deviation registered: {100 * half:.1f} %"
+
+
 def of_candidate(by_rule: Mapping[str, Mapping[str, Any]], devices: str) -> dict[str, Any]:
     """What a candidate has with registered seeds, and with none."""
     if devices == OWN:
@@ -329,7 +347,11 @@ def main() -> None:
     parser.add_argument("--public", type=Path, help="a table of public runs")
     parser.add_argument("--families", type=int, default=4000)
     parser.add_argument("--page", action="store_true", help="print the tables of the results")
+    parser.add_argument("--lone", action="store_true", help="claims that share no arm")
     given = parser.parse_args()
+    if given.lone:
+        print(*lone(), sep="\n")
+        return
     if given.page:
         print("\n\n".join(tables(json.loads(RESULTS.read_text("utf-8")))))
         return

@@ -13,7 +13,7 @@ import torch
 
 from embinit.lab.specs import Cut, ModelSpec
 from embinit.stats.rule import decide
-from embinit.stats.statements import Evidence, KnownSd, Relation
+from embinit.stats.statements import Evidence, KnownSd, Relation, Verdict, verdict_of
 from test_model import copy_layer, copy_linear
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -146,6 +146,31 @@ def test_the_page_shows_what_was_simulated():
     page = (calibration.ROOT / "docs/verdicts.md").read_text("utf-8")
     assert [table for table in calibration.tables(results)[:2] if table not in page] == []
     assert f"{results['families']:,}" in page
+
+
+@pytest.mark.parametrize("tier", ["micro", "sample"])
+def test_the_pages_code_recomputes_every_verdict_of_the_references(tier):
+    """The rule's words suffice: the code is numpy and scipy, and knows nothing of embinit.
+
+    It comes to what the present rule does; ``sample`` was decided by an earlier one.
+    """
+    code = (BENCHMARKS / "recompute.py").read_text("utf-8")
+    assert "benchmarks/recompute.py" in (BENCHMARKS.parent / "docs/verdicts.md").read_text("utf-8")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    assert "embinit" not in code
+    recomputed = load("recompute").verdict
+    again, checked = load("redecide").again, 0
+    path = BENCHMARKS.parent / f"reports/reference/{tier}/verdicts.json"
+    for claim in json.loads(path.read_text("utf-8"))["claims"]:
+        pairs = claim["comparisons"]
+        found = [Verdict(recomputed(pair, len(pairs))) for pair in pairs]
+        if pairs:
+            whole = verdict_of(found)
+            assert whole == again(claim)
+            assert tier == "sample" or whole == claim["verdict"]
+            assert tier == "sample" or [*map(str, found)] == [one["verdict"] for one in pairs]
+            checked += 1
+    assert checked > 60
 
 
 def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():

@@ -167,10 +167,9 @@ class Conclusion:
         failed = sum(result.failure is not None for result in results.values())
         failed += len({name for result in self._results.values() for name in result.lost})
         runs = document["session"]["runs"]
-        line = f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
-        if (more := self._training.trained - runs["trained"]) > 0:
-            line += f"; {more} more trained for margins"
-        terminalreporter.write_line(line)
+        terminalreporter.write_line(
+            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
+        )
         terminalreporter.write_line(printable(f"report: {page}"))
 
     def _entries(self) -> dict[str, list[Any]]:

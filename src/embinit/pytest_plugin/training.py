@@ -87,11 +87,6 @@ class Training:
         return self.progress.look() if self._is_open else None
 
     @property
-    def trained(self) -> int:
-        """How many runs this process trained."""
-        return self.session.trained if self._is_open else 0
-
-    @property
     def troubles(self) -> Sequence[str]:
         """The troubles that ended no run, a line each."""
         return self.session.troubles if self._is_open else ()
