@@ -14,9 +14,10 @@ import pytest
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
 from embinit.pytest_plugin.analysis_order import AnalysisOrder
+from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
-from embinit.runs.functions import Globals, Surroundings, Trainers
+from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
