@@ -40,7 +40,8 @@ _NO_NAME = re.compile(
 """Parts of paths that tools make, and that name no arm."""
 
 _IN_PATH = re.compile(
-    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
+    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|"
+    r"(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
     r"(?:^|[-_. /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])",
     re.IGNORECASE,
 )
