@@ -228,19 +228,19 @@ def test_outcome(seeds):
     pytest.xfail("known")
 """
 MISTAKES = {
-    "fixture": "test_fitted.py:31: a test with seeds is read before fixtures are there, and takes",
+    "fixture": "test_fitted.py:31: a test with seeds is called before fixtures run, so it cannot",
     "local": "test_fitted.py:37: 'mine' is a lambda, a method, or made inside of another function",
     "pair": "pair returned a dict; return one number, or name several by @training",
-    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
+    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs",
     "argument": "test_fitted.py:46: test_fitted:train can't be called for the arm 'train(tide=3)'",
     "nothing": "test_fitted.py:48: test_nothing asserts no comparison of arms",
     "same": "test_fitted.py:51: train() and train() are the same run, so no number can differ",
     "positional": "test_fitted.py:55: seeds takes one function, and its arguments by name, as in",
-    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, 2 and 3 more, ",
+    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'bad=F",
     # A margin is chosen, and never guessed.
     "no_margin": "test_fitted.py:60: train(depth=2) ≥ train() has no margin, the largest",
     "alike_without_a_margin": "test_fitted.py:63: train(depth=2) ≈ train() has no margin, the",
-    "indirect": "test_fitted.py:66: a test with seeds is read before fixtures are there: leave in",
+    "indirect": "test_fitted.py:66: a test with seeds is called before fixtures run: remove indir",
     "exit": "test_fitted.py:71: the claim's body raised SystemExit: 0; it may skip, and else",
     "outcome": "test_fitted.py:74: the claim's body raised XFailed: known; it may skip, and else",
 }

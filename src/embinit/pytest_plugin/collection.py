@@ -189,7 +189,7 @@ class Collection:
                 run for runs in wanted if not any(map(session.problem, runs)) for run in runs
             )
         elif not options.is_worker:
-            self._training.looks.begin(cases)
+            self._training.analyses.begin(cases)
 
     def _know_noise(self, items: Sequence[pytest.Item], files: Files) -> None:
         """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
@@ -225,7 +225,7 @@ class Collection:
         lines = power_summary.session_lines(self._training.cases)
         lines += power_summary.doubts(self._training.cases)
         if line := self._training.progress_line():
-            lines += [line, *self._training.looks.longer_than_budget()]
+            lines += [line, *self._training.analyses.longer_than_budget()]
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")

@@ -106,15 +106,13 @@ def bound(item: pytest.Function) -> Callable[..., None]:
     if SeedsClaim.of(item.function) is None:
         return test
     if any(mark.kwargs.get("indirect") for mark in item.iter_markers("parametrize")):
-        raise InputError(
-            f"a test with {SEEDS} is read before fixtures are there: leave indirect out"
-        )
+        raise InputError(f"a test with {SEEDS} is called before fixtures run: remove indirect")
     others = {name: value for name, value in item.callspec.params.items() if name != SEEDS}
     taken = inspect.signature(test).parameters
     if lacking := [name for name in taken if name not in (SEEDS, *others)]:
         raise InputError(
-            f"a test with {SEEDS} is read before fixtures are there, and takes "
-            f"{', '.join(lacking)}; let the function that trains make it"
+            f"a test with {SEEDS} is called before fixtures run, so it cannot use the fixture "
+            f"{' or '.join(lacking)}; make its value in the function that trains"
         )
 
     def alone(seeds: Experiment) -> None:

@@ -135,20 +135,13 @@ def mix_accuracy(
 
 
 def _answer(
-    states: Float[Tensor, "states n D"],
-    inner: Tensor,
-    outer: Tensor,
-    mix: Tensor,
-    inner_bias: Tensor,
-    outer_bias: Tensor,
+    states: Tensor, inner: Tensor, outer: Tensor, mix: Tensor, *biases: Tensor
 ) -> Float[Tensor, "n classes"]:
     mixed = torch.einsum("s,snd->nd", mix.softmax(dim=0), states)
-    return torch.addmm(outer_bias, torch.addmm(inner_bias, mixed, inner).relu(), outer)
+    return torch.addmm(biases[1], torch.addmm(biases[0], mixed, inner).relu(), outer)
 
 
-def _standardised(
-    train: Float[Tensor, "... n D"], test: Float[Tensor, "... m D"]
-) -> tuple[Float[Tensor, "... n D"], Float[Tensor, "... m D"]]:
+def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
     """Both by the training examples' means and standard deviations."""
     mean, sigma = train.mean(dim=-2, keepdim=True), train.std(dim=-2, keepdim=True)
     # A feature that never varies tells nothing.
