@@ -284,7 +284,7 @@ def readme(documents: Sequence[Document], text: str) -> str:
     """The README with its table of findings written anew, each cell in short."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    table = findings_as_markdown(documents, short=True)
+    table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

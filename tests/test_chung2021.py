@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
+from embinit.claims.audit import printed
 from embinit.errors import InputError
 from embinit.lab.measures import task_transfer
 from embinit.papers import PAPERS
@@ -26,6 +28,7 @@ from embinit_papers.chung2021 import (
     transferring,
     with_output_width,
 )
+from embinit_papers.chung2021.counting import papers_parameters
 from embinit_studies.coupling import from_vectors, wider
 
 CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
@@ -74,9 +77,12 @@ def test_transfer_is_the_tasks_own_in_the_other_language():
 
 
 def test_the_papers_two_models_are_printed_where_they_meet():
-    arm, scores = arms(), numbers()["xtreme"]["xnli"]
+    arm, models = arms(), numbers()["xtreme"]
+    coupled_score, decoupled_score = (
+        float(models[name]["scores"]["xnli"][0]) for name in ("coupled", "decoupled")
+    )
     [row] = CHUNG.printed(transfer(arm) >= transfer(coupled(arm)))
-    assert (row.left, row.right) == (scores["decoupled"], scores["coupled"])
+    assert (row.left, row.right) == (decoupled_score, coupled_score)
     assert (row.task, row.difference) == ("XNLI", pytest.approx(0.6))
     for other in (
         arm[USUAL] >= coupled(arm)[USUAL],
@@ -86,3 +92,33 @@ def test_the_papers_two_models_are_printed_where_they_meet():
         over_output_widths(arm) > 0,
     ):
         assert CHUNG.printed(other) == []
+
+
+def test_the_papers_numbers_are_whole():
+    """An audit of a cell that is absent or unreadable would compare nothing."""
+    tables = numbers()
+    for row in tables["table_1"]:
+        for name in ("vocabulary", "parameters", "embeddings", "share"):
+            printed(row[name])
+    models = [*tables["xtreme"].values(), *tables["tables_12_and_13"].values()]
+    assert (len(tables["table_1"]), len(models)) == (5, 18)
+    for row in models:
+        for count in (row["pretraining"], row["finetuning"]):
+            assert count.endswith("M")
+            printed(count)
+    for row in tables["xtreme"].values():
+        assert [len(score) for score in row["scores"].values()] == [1, 1, 1, 2, 2, 2]
+        for score in (*row["scores"].values(), [row["average"]]):
+            assert all(map(printed, score))
+
+
+def test_the_papers_count_is_that_of_bert_without_its_pooler():
+    """The library's own mBERT, whose tensors are made without values, has as many parameters."""
+    transformers = pytest.importorskip("transformers")
+    row = numbers()["xtreme"]["coupled"]
+    with torch.device("meta"):
+        model = transformers.BertModel(
+            transformers.BertConfig(vocab_size=120_000), add_pooling_layer=False
+        )
+    counts = papers_parameters(row, 120_000)
+    assert counts.finetuning == counts.pretraining == model.num_parameters()

@@ -374,7 +374,7 @@ def test_the_repair_of_the_docs_prints_what_they_show(tmp_path, monkeypatch, cap
     chat = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
     ids |= {token: row for row, token in enumerate(chat, 3)}
     (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": ids}}))
-    page = (Path(__file__).parents[1] / "docs/inspect.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs/api/inspect.md").read_text("utf-8")
     [command] = re.findall(r"^embinit (inspect my-model .*)$", page, flags=re.MULTILINE)
     assert main(command.split()) == 0
     printed = capsys.readouterr().out

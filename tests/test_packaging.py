@@ -78,7 +78,7 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     document = json.loads((tmp_path / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
-    assert {audit["paper"] for audit in document["audits"]} == {"kim2024"}
+    assert {audit["paper"] for audit in document["audits"]} == {*PAPERS}
 
 
 def test_an_installed_embinit_runs_the_clones_claims(wheel):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 
 LARGEST_LOSS = math.log(sys.float_info.max)
 """The largest loss whose perplexity is a finite float."""
+
+
+Reduce = Callable[[Sequence[float]], float]
 
 
 def table_statistic(statistic: str) -> Measure:
@@ -32,6 +38,43 @@ def task_transfer(role: str) -> Measure:
     """The accuracy on a task's test in a language that it was not fine-tuned in."""
     words = f"{role} accuracy in the other language"
     return _of_task(f"{role}_test", words, f"{role}_test_accuracy")
+
+
+def over_languages(role: str) -> Measure:
+    """The mean of a task's accuracies in the language of fine-tuning and in the other language."""
+
+    def read(result: RunResult) -> float | None:
+        here, there = (result.measures.get(f"{role}_{where}") for where in ("accuracy", "test"))
+        return None if here is None or there is None else (here + there) / 2
+
+    words = f"{role} accuracy, mean over both languages"
+    return Measure(f"{role}_languages", "% accuracy", words, "up", read=read)
+
+
+def cost_of_removal(role: str, without: str) -> Measure:
+    """How far ``over_languages`` falls from the role's to that of the role ``without`` layers."""
+
+    def read(result: RunResult) -> float | None:
+        whole, fewer = (over_languages(name).of(result) for name in (role, without))
+        return None if whole is None or fewer is None else whole - fewer
+
+    words = f"{role} accuracy lost without the last layers ({without})"
+    return Measure(f"{without}_cost", "% accuracy", words, "down", read=read)
+
+
+def _found(name: str, words: str, better: Literal["up", "down"], of: Reduce) -> Measure:
+    """A measure of the curve of translations found, from the embeddings' state to the last layer's.
+
+    Runs of fewer than three layers have none.
+    """
+
+    def read(result: RunResult) -> float | None:
+        found = result.curves.get("neighbours_by_layer", ())
+        return of(found) if len(found) > 3 else None
+
+    return Measure(
+        f"neighbours_{name}", "% found", f"translations found: {words}", better, read=read
+    )
 
 
 def _of_task(name: str, words: str, curve: str) -> Measure:
@@ -70,6 +113,26 @@ RETRIEVAL_LAST = Measure("retrieval_last", "% found", "translations found by the
 RETRIEVAL_DROP = Measure(
     "retrieval_drop", "% found", "retrieval's drop from the best layer to the last", "down"
 )
+PROBE_MIX = Measure("probe_mix", "% right", "right by probes of a mix of all layers", "up")
+NEIGHBOURS_UPPER = _found(
+    "upper",
+    "the upper third of the layers",
+    "up",
+    lambda found: statistics.fmean(found[-(len(found) // 3) :]),
+)
+NEIGHBOURS_FALL = _found(
+    "fall",
+    "the fall from the best of the upper layers to the one before last",
+    "down",
+    lambda found: max(found[len(found) // 2 : -1]) - found[-2],
+)
+NEIGHBOURS_LAST_STEP = _found(
+    "last_step", "the fall of the last layer", "down", lambda found: found[-2] - found[-1]
+)
+MASKED_ACCURACY = Measure("masked_accuracy", "% accuracy", "masked words predicted", "up")
+SIMILARITY_INPUT = Measure("similarity_input", "ρ x 100", "word similarity, input table", "up")
+SIMILARITY_OUTPUT = Measure("similarity_output", "ρ x 100", "word similarity, output table", "up")
+SIMILARITY_GAP = Measure("similarity_gap", "ρ x 100", "word similarity, input above output table")
 SIGMA = Measure("sigma", "", "the table's sigma", of_start=True)
 PE_SHARE = Measure(
     "pe_share", "share of variance", "the positions' share of the variance", of_start=True

@@ -181,6 +181,7 @@ class DownstreamSpec:
     data: DataSpec
     training: TrainingSpec
     times: int = later(1)
+    removed_layers: int = later(0)  # the last ones, which this fine-tuning does without
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,8 @@ class TransferSpec(Procedure):
     pretraining: PretrainingSpec
     tasks: tuple[DownstreamSpec, ...]
     probes: tuple[DataSpec, ...] = ()  # classified by linear probes on each frozen layer
+    dropped_layers: int = later(0)  # the last ones, pre-trained and then dropped for good
+    further: tuple[str, ...] = later(())  # more measures of the pre-trained model, by name
 
     kind: ClassVar[str] = "transfer"
 

@@ -14,9 +14,10 @@ import pytest
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
 from embinit.pytest_plugin.analysis_order import AnalysisOrder
+from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
-from embinit.runs.functions import Globals, Surroundings, Trainers
+from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
@@ -84,11 +85,6 @@ class Training:
     def reached(self) -> ProgressSnapshot | None:
         """How far the session came; None where nothing was planned."""
         return self.progress.look() if self._is_open else None
-
-    @property
-    def trained(self) -> int:
-        """How many runs this process trained."""
-        return self.session.trained if self._is_open else 0
 
     @property
     def troubles(self) -> Sequence[str]:

@@ -92,6 +92,12 @@ def without_output(model: StackedTransformer) -> dict[str, Tensor]:
     return {name: value for name, value in model.state_dict().items() if name not in own}
 
 
+def without_layers(carried: Mapping[str, Tensor], layers: range) -> dict[str, Tensor]:
+    """What ``carry`` takes for an encoder that lacks ``layers``, the last ones."""
+    lacking = tuple(f"encoder_layers.{layer}." for layer in layers)
+    return {name: value for name, value in carried.items() if not name.startswith(lacking)}
+
+
 def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:
     """The shape of the run's model over its data's vocabularies."""
     sizes = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}

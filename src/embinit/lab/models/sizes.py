@@ -5,11 +5,13 @@ A model with another package's attention or norm is built without values, and co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from embinit.errors import InputError
-from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec
+from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec, TransferSpec
+from embinit.specs import RunSpec
 
 _FINAL_NORMS = {"post": 0, "pre": 1}
 _ATTENTION = ("plain", "rotary")
@@ -88,11 +90,28 @@ def words_of(run: ModelRun) -> int:
     return run.recipe.data.most_words
 
 
-def parameters_of(run: ModelRun) -> Parameters:
-    """Parameter counts of the run's model at pre-training and at fine-tuning."""
-    recipe = run.recipe
+def model_after(recipe: ModelRecipe[TransferSpec], removed: int = 0) -> ModelSpec:
+    """The model after pre-training: without the layers that are dropped, and ``removed`` others.
+
+    InputError unless a layer is left.
+    """
+    model, dropped = recipe.architecture, recipe.training.dropped_layers
+    if min(dropped, removed) < 0 or dropped + removed >= model.layers:
+        raise InputError(
+            f"of {model.layers} layers {dropped} are dropped and {removed} removed: name numbers "
+            f"from 0 on, together {model.layers - 1} or fewer"
+        )
+    return replace(model, layers=model.layers - dropped - removed)
+
+
+def parameters_of(run: RunSpec[ModelRecipe[TransferSpec]], removed: int = 0) -> Parameters:
+    """Parameter counts of the run's model at pre-training, and with fewer layers at fine-tuning."""
+    recipe, words = run.recipe, words_of(run)
     positions = learned_positions(recipe, recipe.data)
-    return count_parameters(recipe.architecture, words_of(run), positions)
+    return Parameters(
+        count_parameters(recipe.architecture, words, positions).pretraining,
+        count_parameters(model_after(recipe, removed), words, positions).finetuning,
+    )
 
 
 def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
@@ -119,3 +138,45 @@ def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> M
     step = layers * (2 * model.dim + 1)
     wider = round((budget - cost(layers, model.feed_forward)) / step)
     return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)
+
+
+ABOVE, BELOW = 0.01, 0.07
+"""How far a grown model's parameters may be from its budget, relative to it.
+
+The paper's reinvested models are 1 % above and 5 % below, as it counts them.
+"""
+
+
+def deepened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
+    """``model`` with as many more layers as ``budget`` parameters at fine-tuning have room for.
+
+    InputError where that leaves more than ``BELOW`` of them unused.
+    """
+    more = range(model.layers + 1, 10 * model.layers)
+    return _largest([replace(model, layers=layers) for layers in more], words, length, budget)
+
+
+def widened(model: ModelSpec, words: int, length: int, budget: int) -> ModelSpec:
+    """The same in more heads of equal width, with a feed-forward width in proportion.
+
+    Both tables keep their widths.
+    """
+    head, times = model.dim // model.heads, model.feed_forward // model.dim
+    fixed = replace(model, input_width=model.table_width, output_width=output_width(model))
+    wider = [
+        replace(fixed, heads=heads, dim=head * heads, feed_forward=times * head * heads)
+        for heads in range(model.heads + 1, 10 * model.heads)
+    ]
+    return _largest(wider, words, length, budget)
+
+
+def _largest(models: Iterable[ModelSpec], words: int, length: int, budget: int) -> ModelSpec:
+    counts = {model: count_parameters(model, words, length).finetuning for model in models}
+    within = [model for model in counts if counts[model] <= budget * (1 + ABOVE)]
+    found = max(within, key=lambda model: counts[model], default=next(iter(counts)))
+    if not budget * (1 - BELOW) <= counts[found] <= budget * (1 + ABOVE):
+        raise InputError(
+            f"no larger model has {budget:,} parameters, up to {ABOVE:.0%} more or {BELOW:.0%} "
+            f"fewer: the nearest has {counts[found]:,}; choose other widths"
+        )
+    return found

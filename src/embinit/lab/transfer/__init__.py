@@ -43,14 +43,19 @@ class TransferKind(ModelKind[TransferSpec]):
 
     def cost(self, run: RunSpec[TransferRecipe]) -> float:
         """The cost of pre-training with its logits, and of all fine-tunings."""
+        from embinit.lab.models.sizes import model_after
+
         data, training, model = run.recipe.data, run.recipe.training, run.recipe.architecture
         masking, width = training.pretraining, cost_of_layers(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
         guessing = masking.share * outputs * (data.most_words or 0)
         tuning = sum(
-            task.times * tokens_of(task.data, task.training.epochs) for task in training.tasks
+            task.times
+            * tokens_of(task.data, task.training.epochs)
+            * cost_of_layers(model_after(run.recipe, task.removed_layers))
+            for task in training.tasks
         )
-        return (width + guessing) * tokens_of(data, masking.epochs) + width * tuning
+        return (width + guessing) * tokens_of(data, masking.epochs) + tuning
 
     def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
         """The largest useful cohort: on a core more runs are hardly faster, and stored later."""
@@ -58,10 +63,15 @@ class TransferKind(ModelKind[TransferSpec]):
         return min(most, FEW_RUNS) if device == "cpu" else most
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
-        """Parameter counts at pre-training and at fine-tuning."""
+        """Parameter counts at pre-training, at fine-tuning, and on tasks without some layers."""
         from embinit.lab.models.sizes import parameters_of
 
-        return parameters_of(run)._asdict()
+        fewer = {
+            f"finetuning {task.role}": parameters_of(run, task.removed_layers).finetuning
+            for task in run.recipe.training.tasks
+            if task.removed_layers
+        }
+        return parameters_of(run)._asdict() | fewer
 
     def make(self, cohort: Cohort[TransferRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains the cohort as one stacked model, then fine-tunes it."""

@@ -18,30 +18,35 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.lab.data.preparation import data_fingerprint, prepare
 from embinit.lab.data.tasks import TASKS
-from embinit.lab.models.initial_state import InitialState, table_measures, without_output
-from embinit.lab.models.layer_probes import (
-    last_and_drop,
-    probe_accuracy,
-    retrieval_accuracy,
-    sentence_vectors,
+from embinit.lab.models.initial_state import (
+    InitialState,
+    table_measures,
+    without_layers,
+    without_output,
 )
+from embinit.lab.models.layer_probes import last_and_drop
 from embinit.lab.models.masked_language_model import MaskedModelShape
 from embinit.lab.models.memory import WidestBatch, runs_that_fit
-from embinit.lab.models.sizes import learned_positions, output_width, parameters_of, words_of
-from embinit.lab.models.transformer import StackedTransformer
+from embinit.lab.models.sizes import (
+    learned_positions,
+    model_after,
+    output_width,
+    parameters_of,
+    words_of,
+)
 from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.cohorts import CohortTraining, at_once
-from embinit.lab.training.stacked import Progress, evaluation_batch, graph_cache, in_parts, part_of
+from embinit.lab.training.stacked import Progress, graph_cache, in_parts, part_of
 from embinit.lab.transfer import TransferRecipe
+from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Cohort, kind_of
 from embinit.runs.results import RunResult, provenance
@@ -68,10 +73,13 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         raise InputError(
             f"{run.recipe.data.task} is not text to pre-train on; tasks of the kind 'text' are"
         )
+    parameters_of(run)  # its heads divide its width
     for task in run.recipe.training.tasks:
         _ = task.training.falls  # there is such a schedule
+        model_after(run.recipe, task.removed_layers)
         if task.times < 1:
             raise InputError(f"{task.role} is fine-tuned {task.times} times; name 1 or more")
+    require_measures(run)
     initial_tables.check(run, data_dir)
     vocabulary, wanted = prepare(run.recipe.data, data_dir).vocabularies["encoder"], words_of(run)
     if len(vocabulary.words) != wanted:
@@ -144,10 +152,15 @@ def _train(
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, initial, pretraining) for run in range(len(cohort.runs))]
+    whole_model = of_model(pretraining, first)
     del pretraining  # its moments and gradients take three times the room of the model
-    for name, values in _by_layer(encoder, first, data_dir, device).items():
-        for run, outcome in enumerate(outcomes):
+    del encoder.encoder_layers[model_after(first.recipe).layers :]
+    by_layer, of_encoder = of_layers(encoder, cohort, data_dir, device)
+    for run, outcome in enumerate(outcomes):
+        for name, values in by_layer.items():
             outcome.add_layers(name, values[:, run].tolist())
+        for name, numbers in {**whole_model, **of_encoder}.items():
+            outcome.add(name, float(numbers[run]))
     carried = without_output(encoder)
     done = 1.0
     for task in tasks:
@@ -185,6 +198,10 @@ class _Outcome:
             self.curves[f"{name}_by_layer"] = values
             self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
 
+    def add(self, name: str, value: float) -> None:
+        if self.failure is None:
+            self.measures[name] = value
+
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
         """Adds a task's scores; the mean of several fine-tunings, none where one of them failed."""
         if self.failure is not None:
@@ -213,39 +230,15 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
     spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
-    counts = parameters_of(spec)
     positions = initial.positions["encoder"][run]
     measures = table_measures(spec, initial.tables[run]["encoder"], positions) | {
-        "pretraining_parameters": float(counts.pretraining),
-        "finetuning_parameters": float(counts.finetuning),
+        f"{phase.replace(' ', '_')}_parameters": float(count)
+        for phase, count in kind_of(spec).parameters(spec).items()
     }
     if not all(map(math.isfinite, (*train, *validation))):
         return _Outcome(measures, {}, "the loss stopped being a number in pre-training")
     measures["masked_loss"] = validation[-1]
     return _Outcome(measures, {"masked_train_loss": train, "masked_loss": validation}, None)
-
-
-def _by_layer(
-    encoder: StackedTransformer, first: RunSpec[TransferRecipe], data_dir: Path | None, device: str
-) -> dict[str, Float[Tensor, "states R"]]:
-    """Curves over frozen layers: the probes' mean, each probe, and retrieval."""
-    batch = evaluation_batch(device)
-    probes: dict[str, Tensor] = {}
-    for probe in first.recipe.training.probes:
-        data = prepare(probe, data_dir).to(device)
-        train, test = (
-            sentence_vectors(encoder, split, batch) for split in (data.train, data.validation)
-        )
-        assert data.train.labels is not None
-        assert data.validation.labels is not None
-        probes[f"probe-{probe.task}"] = probe_accuracy(
-            train, data.train.labels, test, data.validation.labels, data.task.classes
-        )
-    measured = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
-    pairs = prepare(first.recipe.data, data_dir).to(device).test
-    if len(pairs):
-        measured["retrieval"] = retrieval_accuracy(sentence_vectors(encoder, pairs, batch))
-    return measured
 
 
 def _fine_tuned(
@@ -264,10 +257,12 @@ def _fine_tuned(
         for run in cohort.runs
     ]
     encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
+    layers = [model_after(cohort.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
+    kept = without_layers(carried, range(*layers))
 
     def work(part: Cohort[TrainingRecipe], report: Progress) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
-        theirs = {name: value[encoders] for name, value in carried.items()}
+        theirs = {name: value[encoders] for name, value in kept.items()}
         return CohortTraining(part, data_dir, device, theirs).run(report)
 
     every = Cohort(tuple(tuned))
@@ -304,4 +299,5 @@ def _data_of(run: RunSpec[TransferRecipe]) -> list[DataSpec]:
 def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:
     """The recipe of a fine-tuning on a task."""
     recipe = run.recipe
-    return ModelRecipe(task.data, recipe.model, task.training, recipe.table, recipe.positions)
+    model = model_after(recipe, task.removed_layers)
+    return ModelRecipe(task.data, model, task.training, recipe.table, recipe.positions)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from embinit.lab.data.preparation import Split
@@ -69,11 +69,19 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
 
     def validate(self) -> None:
         """Measures the validation split."""
+        loss = self._on_validation(lambda masked: self.model.losses(masked, no_dropout))
+        self.curves.validation_loss.append(loss)
+
+    def accuracy(self) -> Float[Tensor, " R"]:
+        """Each run's percentage of masked words of the validation split that it predicts."""
+        return 100 * self._on_validation(self.model.right)
+
+    def _on_validation(self, measure: Callable[[Masked], Losses]) -> Float[Tensor, " R"]:
+        """Each run's mean of a measure over the same masked words each time."""
         split, generators = self.data.validation, [stream(0, "masking/validation", self.device)]
 
-        def losses(batch: Tensor) -> Losses:
+        def measured(batch: Tensor) -> Losses:
             longest = int(split.lengths[batch].max())
-            masked = self._mask(split, batch[None], longest, generators)
-            return self.model.losses(masked, no_dropout)
+            return measure(self._mask(split, batch[None], longest, generators))
 
-        self.curves.validation_loss.append(self.mean_loss(split, losses))
+        return self.mean_loss(split, measured)

@@ -1,0 +1,245 @@
+"""Shapes of pre-trained models: layers dropped and removed, budgets, and further measures."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embinit.errors import InputError
+from embinit.lab.data.microcosm.lexicon import lexicon
+from embinit.lab.data.preparation import prepare
+from embinit.lab.data.tasks import TASKS
+from embinit.lab.data.tasks.microcosm import MicrocosmTask
+from embinit.lab.data.tasks.spellings import unspelled
+from embinit.lab.data.vocabulary import EOS, PAD
+from embinit.lab.measures import (
+    NEIGHBOURS_FALL,
+    NEIGHBOURS_LAST_STEP,
+    NEIGHBOURS_UPPER,
+    cost_of_removal,
+    over_languages,
+)
+from embinit.lab.models.initial_state import InitialState
+from embinit.lab.models.layer_probes import mix_accuracy, neighbour_accuracy, sentence_vectors
+from embinit.lab.models.masking import Masked
+from embinit.lab.models.sizes import ABOVE, BELOW, count_parameters, deepened, widened
+from embinit.lab.specs import Cut, ModelSpec
+from embinit.lab.transfer.cohorts import check, train
+from embinit.lab.transfer.frozen import FURTHER
+from embinit.lab.transfer.word_similarity import rated_pairs, similarity
+from embinit.runs.kinds import Cohort, kind_of
+from embinit_papers.chung2021 import choosing, shapes
+from test_transfer import TEXT, TRANSFER, masked_model, run_of
+
+[TASK] = TRANSFER.tasks
+REMOVING = replace(TRANSFER, tasks=(TASK, replace(TASK, role="less", removed_layers=1)))
+
+
+def test_layers_dropped_after_pre_training_are_layers_removed_in_each_fine_tuning():
+    """Pre-training is the same, and a fine-tuning doesn't know who took the layers away."""
+    runs = (
+        run_of(training=REMOVING, layers=3),
+        run_of(training=replace(TRANSFER, dropped_layers=1), layers=3),
+    )
+    [removed], [dropped] = (train(Cohort((run,))) for run in runs)
+    assert removed.measures["masked_loss"] == dropped.measures["masked_loss"]
+    for name in ("accuracy", "test"):
+        assert removed.measures[f"less_{name}"] == dropped.measures[f"sentiment_{name}"]
+    assert removed.measures["less_accuracy"] != removed.measures["sentiment_accuracy"]
+    for curve in ("probe_by_layer", "retrieval_by_layer"):
+        assert removed.curves[curve][:3] == dropped.curves[curve]
+    counts = [kind_of(run).parameters(run) for run in runs]
+    assert counts[0]["finetuning less"] == counts[1]["finetuning"] < counts[0]["finetuning"]
+    assert counts[0]["pretraining"] == counts[1]["pretraining"]
+    assert removed.measures["finetuning_less_parameters"] == counts[1]["finetuning"]
+
+
+def test_further_measures_do_not_depend_on_the_stack():
+    """A run's numbers are its own, to the last bit, and asking for more changes no other."""
+    further = replace(TRANSFER, further=FURTHER, tasks=())
+    runs = (run_of(0, training=further), run_of(1, training=further, output_width=5))
+    together = train(Cohort(runs))
+    for run, result in zip(runs, together, strict=True):
+        [alone] = train(Cohort((run,)))
+        assert alone.measures == result.measures
+        assert alone.curves == result.curves
+    [fewer] = train(Cohort((run_of(0, training=replace(further, further=())),)))
+    assert fewer.measures.items() < together[0].measures.items()
+    assert 0 < together[0].measures["masked_accuracy"] < 100
+    assert len(together[0].curves["neighbours_by_layer"]) == 3
+    [coupled] = train(Cohort((run_of(0, training=further, coupled=True),)))
+    assert coupled.measures["similarity_gap"] == 0 != together[0].measures["similarity_gap"]
+
+
+def test_masked_words_are_predicted_where_their_logit_is_the_largest():
+    """Of each run, whichever head it has; a place without a label counts for nobody."""
+    model = masked_model(12, 20, 8)
+    ids, places = torch.randint(6, 23, (1, 40, 6)), torch.randint(0, 6, (1, 40, 3))
+    labels = torch.randint(6, 23, (1, 120))
+    labels[:, ::3] = -100
+    found, counted = model.right(Masked(ids, places, labels))
+    for head, read, layer in model(ids, places):
+        logits = read @ layer.weight + layer.bias
+        for run, of_run in zip(head.runs.tolist(), logits, strict=True):
+            assert found[run] == (of_run.argmax(dim=-1) == labels[0]).sum()
+    assert counted.tolist() == [80]
+
+
+@given(seed=st.integers(0, 99), pairs=st.integers(2, 12))
+def test_a_neighbour_is_the_nearest_after_the_languages_mean_difference(seed, pairs):
+    """As numpy finds it pair by pair, whatever one language adds to all of its sentences."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=(pairs, 4))
+    second = first + rng.normal(size=(pairs, 4)) + 9
+    moved = first + np.mean(second - first, axis=0)
+    distances = ((moved[:, None] - second[None]) ** 2).sum(axis=-1)
+    right = np.mean(distances.argmin(axis=1) == np.arange(pairs))
+    found = neighbour_accuracy(torch.tensor(np.concatenate((first, second)))[None])
+    assert float(found[0]) == pytest.approx(100 * right)
+
+
+def test_sentences_without_marks_are_means_over_words_alone():
+    """Ends and separators are left out of the mean, and still read by the layers."""
+    data = prepare(TEXT, None)
+    model = InitialState((run_of(0),), data, None).model()
+    bare = sentence_vectors(model, data.test, 8, marks=False)
+    ids = data.test.inputs[:1].long()
+    words = (ids[0] != PAD) & (ids[0] != EOS)
+    for vectors, state in zip(bare, model.states(ids[None]), strict=True):
+        torch.testing.assert_close(vectors[0, 0], state[0][words].mean(dim=0))
+
+
+def test_a_probe_on_a_mix_finds_the_layer_that_tells():
+    """Of three layers one has the label, in a form that no linear probe reads; then none has."""
+    generator = torch.Generator().manual_seed(0)
+    train_states, test_states = torch.randn(2, 3, 400, 6, generator=generator)
+    labels, answers = (
+        (states[1, :, 0] * states[1, :, 1] > 0).long() for states in (train_states, test_states)
+    )
+    stacked = [states[:, None] for states in (train_states, test_states)]
+    read, other = (
+        float(mix_accuracy(stacked[0], labels, stacked[1], truth, 2, [generator]))
+        for truth in (answers, answers.roll(1))
+    )
+    assert read > 80
+    assert abs(other - 50) < 12
+
+
+def test_a_tables_similarity_is_the_languages_where_it_knows_the_classes():
+    """Rows by class correlate with the ratings, and random rows don't."""
+    words = prepare(TEXT, None).vocabularies["encoder"].words
+    pairs = rated_pairs(TEXT.task, words)
+    generator = torch.Generator().manual_seed(0)
+    assert abs(similarity(torch.randn(len(words), 16, generator=generator), pairs)) < 6
+    groups = {
+        word: (part, number)
+        for part, classes in lexicon().source.items()
+        for number, synonyms in enumerate(classes)
+        for word in synonyms
+    }
+    known = sorted({*groups.values()})
+    by_class = torch.randn(len(known) + 1, 400, generator=generator)
+    rows = by_class[[known.index(groups[w]) if w in groups else len(known) for w in words]]
+    assert similarity(rows, pairs) > 80
+    assert len(set(pairs.ratings)) > 100
+    assert {*pairs.first, *pairs.second} <= {n for n, word in enumerate(words) if word in groups}
+
+
+@pytest.mark.parametrize("name", ["two-languages-x5", "inference-across-x10", "verb-x5@9"])
+def test_a_spelled_task_is_the_task_in_more_words(name):
+    """Spelled back it is the same text with the same labels, and its vocabulary is larger."""
+    task = TASKS[f"micro-{name}"]
+    plain = MicrocosmTask(**{one.name: getattr(task, one.name) for one in fields(MicrocosmTask)})
+    ours, theirs = (one.load(None, Cut(300, 20, 20)) for one in (task, plain))
+    for split in ("train", "validation", "test"):
+        for mine, other in zip(getattr(ours, split), getattr(theirs, split), strict=True):
+            texts = [mine.text, mine.pair, mine.target or ""]
+            back = [" ".join(map(unspelled, text.split())) for text in texts]
+            assert back == [other.text, other.pair, other.target or ""]
+            assert (mine.label, mine.target is None) == (other.label, other.target is None)
+    words = [{w for one in some.train for w in one.text.split()} for some in (ours, theirs)]
+    assert len(words[0]) > 1.5 * len(words[1])
+    assert task.fingerprint(None) != replace(task, spellings=2).fingerprint(None)
+
+
+@given(dim=st.sampled_from([24, 48]), words=st.integers(300, 5000), layers=st.integers(2, 6))
+def test_a_grown_model_is_near_its_budget_or_there_is_none(dim, words, layers):
+    """Layers keep all widths; heads keep their width and the tables theirs."""
+    small = ModelSpec(dim, 6, layers, 4 * dim, norm_after_sum=True, input_width=4)
+    budget = count_parameters(replace(small, input_width=dim), words, 20).finetuning
+    for grown in (deepened, widened):
+        try:
+            found = grown(small, words, 20, budget)
+        except InputError:
+            continue
+        count = count_parameters(found, words, 20).finetuning
+        assert 1 - BELOW <= count / budget <= 1 + ABOVE
+        assert found.dim // found.heads == dim // 6
+        assert found.feed_forward == 4 * found.dim
+        assert found.input_width == 4
+        assert (found.output_width or found.dim) == dim
+        assert (found.layers > layers) != (found.heads > 6)
+
+
+def test_the_candidates_have_the_papers_shapes():
+    """Tables outweigh layers, and arms of one budget have it."""
+    for size in choosing.CANDIDATES.values():
+        arms = choosing.experiment(size, 1e-3)
+        counts = {
+            shape: kind_of(run).parameters(run)
+            for shape in (
+                shapes.coupled,
+                shapes.narrow_input,
+                shapes.layers_added,
+                shapes.reinvested_in_layers,
+                shapes.reinvested_in_width,
+            )
+            for run in [shape(arms).run("normal", 0)]
+        }
+        whole, bare, added, *grown = counts.values()
+        assert size.words * size.dim > whole["finetuning"] / 2
+        assert added["pretraining"] == pytest.approx(bare["pretraining"], rel=BELOW)
+        assert added["finetuning"] == bare["finetuning"]
+        for count in grown:
+            assert count["finetuning"] == pytest.approx(whole["finetuning"], rel=BELOW)
+
+
+def test_bad_shapes_are_named_before_anything_trains():
+    """Each is one error that names the number and what to choose."""
+    spelled_text = replace(TEXT, task="wikipedia-en-de")
+    for run, said in (
+        (run_of(dim=18, heads=4), "D=18 is not a multiple of 4 heads"),
+        (run_of(training=REMOVING, layers=1), "of 1 layers 0 are dropped and 1 removed"),
+        (run_of(training=replace(REMOVING, dropped_layers=1)), "together 1 or fewer"),
+        (run_of(training=replace(TRANSFER, dropped_layers=-1)), "numbers from 0 on"),
+        (run_of(training=replace(TRANSFER, further=("guess",))), "'guess' is no further measure"),
+        (run_of(training=replace(TRANSFER, further=("mixed-probes",), probes=())), "needs probes"),
+        (
+            run_of(training=replace(TRANSFER, further=("word-similarity",))).changed(
+                data=spelled_text
+            ),
+            "known in the synthetic language alone",
+        ),
+    ):
+        with pytest.raises(InputError, match=said):
+            check(run, None)
+
+
+def test_measures_are_read_off_the_layers():
+    """On the paper's figure 2, E_out = H: the upper third, the fall before the last, the last."""
+
+    result = SimpleNamespace(
+        curves={"neighbours_by_layer": [0, 35, 38, 53, 58, 67, 72, 75, 76, 74, 71, 68, 50]},
+        measures={"a_accuracy": 80.0, "a_test": 60.0, "b_accuracy": 70.0, "b_test": 60.0},
+    )
+    values = [one.of(result) for one in (NEIGHBOURS_UPPER, NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP)]
+    assert values == [65.75, 8, 18]
+    assert over_languages("a").of(result) == 70
+    assert cost_of_removal("a", "b").of(result) == 5
+    assert over_languages("c").of(result) is cost_of_removal("a", "c").of(result) is None
