@@ -266,7 +266,8 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
     lines = {id(comparison): line for comparison, line in reader.made}
     for place, comparison in enumerate({id(one): one for one in reader.met}.values()):
-        with read_by(Prober(place=place)) as prober:
+        prober = Prober(place=place)
+        with read_by(prober):
             try:
                 test(**arguments)
             except AssertionError:
