@@ -390,8 +390,7 @@ class Comparison:
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
 
-    # mutmut calls what it changes through a function of its own, whose frame is not the claim's.
-    def __bool__(self) -> bool:  # pragma: no mutate block
+    def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
         A reader that only notes comparisons answers True. One that decides answers whether the
@@ -587,7 +586,7 @@ class Prober(Reader):
         return all(known is not comparison for known in self.met[self.place :][:1])
 
 
-def _line_outside() -> int:  # pragma: no mutate block - frames, as in __bool__
+def _line_outside() -> int:
     """The line that makes a comparison, outside of this module."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") == __name__:
