@@ -558,8 +558,8 @@ def test_the_gate_of_the_docs_compares_two_commits(tmp_path, score, statuses):
         (home / "note").write_text(text)
         steps = f"git init -q; git add -A; {git} commit -qm x"
         subprocess.run(["sh", "-ec", steps], cwd=home, check=True)
-    shell = f"embinit() {{ {sys.executable} -m embinit \"$@\"; }}\n"
-    shell += f"python() {{ {sys.executable} \"$@\"; }}\n"
+    shell = f'embinit() {{ {sys.executable} -m embinit "$@"; }}\n'
+    shell += f'python() {{ {sys.executable} "$@"; }}\n'
     ran = subprocess.run(
         ["bash", "-c", shell + recipe],
         cwd=home,
