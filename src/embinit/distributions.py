@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from embinit.digests import digest_of
 from embinit.errors import InputError
 
 
@@ -71,8 +71,8 @@ def content_of(name: str) -> str | None:
         if line.endswith(",,"):  # without a digest
             path = Path(str(found.locate_file(line.removesuffix(",,"))))
             counts = path.suffix != ".pyc" and path.is_file()
-            files[number] = f"{line}{_digest(path.read_bytes())}" if counts else ""
-    return f"{found.version} {_digest(chr(10).join(sorted(filter(None, files))).encode())}"
+            files[number] = f"{line}{digest_of(path.read_bytes())}" if counts else ""
+    return f"{found.version} {digest_of(chr(10).join(sorted(filter(None, files))))}"
 
 
 def with_requirements(names: Iterable[str], among: Iterable[str]) -> set[str]:
@@ -97,9 +97,4 @@ def _required(name: str) -> frozenset[str]:
 def entry_points_of(group: str) -> str:
     """A digest of the entry points of a group, or of all for an empty one."""
     known: Any = metadata.entry_points(group=group) if group else metadata.entry_points()
-    lines = sorted(f"{one.group} {one.name} {one.value}" for one in known)
-    return _digest("\n".join(lines).encode())
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
+    return digest_of("\n".join(sorted(f"{one.group} {one.name} {one.value}" for one in known)))

@@ -207,9 +207,9 @@ def _score_and_arms(
     if metric:
         kept = [*metric]
     alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
-    if len(kept) == 1 and (by or len(labels) == 1 or alone):
-        if by or not any(_dates(texts[n]) for n in labels):
-            return kept[0], [*by] or labels
+    sure = by or alone or (len(labels) == 1 and not _dates(texts[labels[0]]))
+    if len(kept) == 1 and sure:
+        return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
     if kept == [VALUE]:
         return VALUE, [*by] or labels
@@ -373,7 +373,7 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
     if labels and given.unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
     why, made = rows.failures(crashed), []
-    for (arm, seed, _), of in groups.items():
+    for (_, seed, _), of in groups.items():
         if not given.id:
             made += [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
             continue
