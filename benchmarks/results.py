@@ -295,7 +295,9 @@ def documents_of() -> list[Document]:
 def with_todays_rows(document: Document) -> Document:
     """A document whose findings are counted anew, by the rows that its papers have today."""
     known = document["session"].get("papers", ())
-    papers = [paper_entry(PAPERS[paper["key"]]) for paper in known]
+    papers = [
+        {**paper, "findings": paper_entry(PAPERS[paper["key"]])["findings"]} for paper in known
+    ]
     document = {**document, "session": {**document["session"], "papers": papers}}
     return document | {"summary": summarise(document)}
 

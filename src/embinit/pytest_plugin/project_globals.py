@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, is_own_file, is_shipped
+from embinit.code import is_own_file, is_shipped
+from embinit.digests import digest_of
 from embinit.runs.functions import INPUTS, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
