@@ -302,11 +302,22 @@ def with_todays_rows(document: Document) -> Document:
     return document | {"summary": summarise(document)}
 
 
+def _named_once(row: str) -> str:
+    """A row of findings, without the name of its embeddings where the title has it."""
+    title, cells = row[:2] + row[2:].partition("|")[0], row[2:].partition("|")[2]
+    if not cells:
+        return row
+    return f"{title}|" + re.sub(
+        r" \((\w+)\)", lambda of: "" if f" {of[1]}" in title else of[0], cells
+    )
+
+
 def readme(documents: Sequence[Document], text: str) -> str:
     """The README with its table of findings written anew, each cell in short."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
+    table = "\n".join(map(_named_once, table.splitlines()))
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 
