@@ -34,8 +34,7 @@ from embinit.claims.definitions import (
     comparisons_of,
 )
 from embinit.claims.judging import read
-from embinit.claims.lock import NAME, Lock
-from embinit.claims.pilot import difference_key
+from embinit.claims.lock import NAME, Lock, difference_key
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic

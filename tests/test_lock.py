@@ -17,7 +17,7 @@ from builders import make_experiment, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, nearest_lock
-from embinit.claims.pilot import margin_of, noise_floor_runs
+from embinit.claims.registering import noise_floor_runs
 from embinit.claims.registration_status import (
     difference,
     frozen,
@@ -32,6 +32,7 @@ from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
 from embinit.runs.functions import TRAININGS
+from embinit.stats.power import rounded_up
 from embinit_papers.kim2024.experiments import probes
 from test_claims import FOLDERS, functions
 
@@ -301,7 +302,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     floor = Lock(project / "claims" / NAME).noise_floor(one)
     results = [evaluate(run, None) for run in noise_floor_runs(one, 3)]
     assert floor["sd"] == pytest.approx(statistics.stdev(map(one.metric.of, results)), rel=1e-4)
-    assert floor["margin"] == margin_of(floor["sd"])
+    assert floor["margin"] == rounded_up(2 * floor["sd"])
     before = (project / "claims" / NAME).read_bytes()
     assert "baseline noise of" not in embinit("register", "--seeds", "3").stdout
     assert (project / "claims" / NAME).read_bytes() == before

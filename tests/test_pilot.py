@@ -18,19 +18,17 @@ from builders import make_experiment, make_result
 from embinit.claims import Claim, trend
 from embinit.claims.definitions import Family
 from embinit.claims.judging import read
-from embinit.claims.lock import NAME, Lock
-from embinit.claims.pilot import (
-    difference_key,
+from embinit.claims.lock import NAME, Lock, difference_key, noise_floor_key
+from embinit.claims.registering import (
     difference_runs,
-    margin_of,
     measure_noise_floor,
     measure_sd,
-    noise_floor_key,
     noise_floor_runs,
 )
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role
 from embinit.errors import InputError
 from embinit.lab.quantities import rank_correlation
+from embinit.stats.power import rounded_up
 from embinit.stats.statements import KnownSd, Verdict
 
 ONE = make_experiment()
@@ -186,7 +184,7 @@ def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times
 @given(st.floats(1e-6, 1e6))
 def test_a_margin_is_twice_the_deviation_rounded_up_to_two_digits(sd):
     """So it is no less than twice the deviation, and at most a tenth more, in any unit."""
-    margin = margin_of(sd)
+    margin = rounded_up(2 * sd)
     assert 2 * sd * (1 - 1e-9) <= margin <= 2 * sd * 1.1 * (1 + 1e-9)
     assert margin == float(f"{margin:.1e}")
-    assert margin_of(margin / 2) == margin
+    assert rounded_up(margin) == margin

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from builders import make_experiment, set_apart
 from embinit.claims import Family, claim
 from embinit.claims.judging import read as read_claim
-from embinit.claims.lock import Lock
-from embinit.claims.pilot import difference_key
+from embinit.claims.lock import Lock, difference_key
 from embinit.claims.registration_status import difference, frozen, registration_status
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status

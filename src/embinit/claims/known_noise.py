@@ -14,7 +14,7 @@ from dataclasses import replace
 from embinit.claims.comparisons import Comparison, Quantity, Term
 from embinit.claims.functions import SEEDS
 from embinit.claims.judging import Case
-from embinit.claims.pilot import difference_key
+from embinit.claims.lock import difference_key
 from embinit.claims.roles import Role
 from embinit.runs.store_view import StoreView
 from embinit.stats.pooling import Noise

@@ -1,7 +1,9 @@
 """``claims.lock``: the registration of a folder's claims, of what was fixed beforehand.
 
 The file lies next to the claims, or in a folder above them within the project. It has a line for
-each claim, for each noise floor that a margin comes from, and for each registered sd.
+each claim, for each noise floor that a margin comes from, and for each registered sd. An sd is kept
+under a digest of its arms' specs, weights and measures: a setting that changes has none until it is
+measured again.
 """
 
 from __future__ import annotations
@@ -11,21 +13,25 @@ import hashlib
 import inspect
 import json
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.comparisons import Comparison
+from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
-from embinit.claims.pilot import difference_key, noise_floor_key
+from embinit.digests import digest_of
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_json, reading
 from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
+from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
+from embinit.runs.trainers.inputs import ROOT_MARKS
+from embinit.specs import RunSpec, canonical
 from embinit.stats.statements import KnownSd
 
 NAME = "claims.lock"
@@ -33,9 +39,6 @@ SCHEMA_VERSION = 1
 SECTIONS = ("noise_floors", "differences", "claims")
 MEND = "restore it, or remove it and write it anew with embinit register"
 """What to do about a lock that can't be read."""
-
-ROOT_MARKS = ("pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini", ".git")
-"""A folder that has one of these is a project's root."""
 
 _NUMBER, _SEEDS = {"type": "number", "minimum": 0}, {"type": "integer", "minimum": 2}
 _TEXT = {"type": "string"}
@@ -184,3 +187,44 @@ def command(experiment: Experiment, lock: Lock | None) -> str:
         folder = folder.relative_to(Path.cwd())
     tier = "" if experiment.tier == "micro" else f" --embinit-tier {experiment.tier}"
     return f"embinit register {folder}{tier}"
+
+
+def digest_of_content(content: object) -> str:
+    """A digest of plain data."""
+    return digest_of(json.dumps(content, sort_keys=True))
+
+
+def without_code(run: RunSpec) -> str:
+    """A run's spec as canonical text, without its seed."""
+    return canonical(replace(run, seed=0).without_seed())
+
+
+def difference_key(comparison: Comparison) -> str:
+    """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
+    left, right = comparison.left, comparison.right
+    if groups := [*left.parts, *right.parts]:
+        return digest_of_content([[_arms(part) for part in group] for group in groups])
+    weights: dict[str, float] = defaultdict(float)
+    for side, sign in ((left, 1), (right, -1)):
+        for arm, weight in _arms(side).items():
+            weights[arm] += sign * weight
+    kept = sorted((arm, weight) for arm, weight in weights.items() if abs(weight) > 1e-12)
+    sign = 1 if not kept or kept[0][1] > 0 else -1
+    return digest_of_content([[arm, round(sign * weight, 9)] for arm, weight in kept])
+
+
+def _arms(quantity: Quantity) -> dict[str, float]:
+    """The weight of each arm of a quantity. An arm is named by its spec, seeds and measure."""
+    weights: dict[str, float] = defaultdict(float)
+    for term in quantity.terms:
+        run = term.run(0)
+        spec = canonical(replace(run.without_seed(), seed=term.role.seed(0)))
+        weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
+    return weights
+
+
+def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
+    """The key of a noise floor: the experiment's name, its tier, and a digest of the baseline."""
+    spec = without_code(experiment.run(experiment.baseline, 0))
+    digest = digest_of_content([spec, metric.name])
+    return f"{experiment.name} on {experiment.tier} {digest}"

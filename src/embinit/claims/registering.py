@@ -1,36 +1,37 @@
 """Registering: what is measured and frozen beforehand, as entries of locks.
 
-Nothing is judged. Standard deviations are measured on seeds that no claim uses.
+Nothing is judged. Standard deviations are measured on seeds that no claim uses. An experiment's
+noise floor is how far apart two trainings of its baseline come out; a margin is twice that arm's
+standard deviation, which two trainings of one model exceed in one case of six. No differences of
+means are kept: nothing here says how a claim would come out.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.comparisons import Comparison
+import numpy as np
+
+from embinit.claims.comparisons import Comparison, Lookup, Quantity
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
-from embinit.claims.lock import Lock
-from embinit.claims.pilot import (
-    code_of,
-    difference_key,
-    difference_runs,
-    measure_noise_floor,
-    measure_sd,
-    noise_floor_key,
-    noise_floor_runs,
-)
+from embinit.claims.lock import Lock, difference_key, noise_floor_key
 from embinit.claims.registration_status import named, registered
-from embinit.errors import counted
+from embinit.claims.roles import Role
+from embinit.errors import InputError, counted
 from embinit.runs.measures import Measure
+from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
+from embinit.stats.power import rounded_up
+from embinit.stats.statements import KnownSd
 
 LOCK_WORDS = {"noise_floors": "baseline", "differences": "standard deviation", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""
@@ -180,3 +181,83 @@ def _lock(case: Case) -> Lock:
     """The lock of a claim that pytest collected from a file."""
     assert case.lock is not None
     return case.lock
+
+
+def difference_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
+    """The runs that the sd of a comparison's difference is measured on."""
+    return (
+        _registering(comparison.left, seeds).runs() + _registering(comparison.right, seeds).runs()
+    )
+
+
+def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> KnownSd | None:
+    """Measures a difference's sd on seeds that no claim uses; None where none varies."""
+    if not (comparison.left.random or comparison.right.random):
+        return None
+    left, right = (
+        _registering(side, seeds).values(lookup) for side in (comparison.left, comparison.right)
+    )
+    pairs = zip(left, right, strict=True)
+    differences = [one - other for one, other in pairs if one is not None and other is not None]
+    if len(differences) < seeds or not np.isfinite(differences).all():
+        return None
+    return KnownSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+
+
+def _registering(quantity: Quantity, seeds: int) -> Quantity:
+    return quantity.in_role(Role.REGISTRATION).with_seeds(seeds)
+
+
+def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
+    """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
+    return [experiment.run(experiment.baseline, index, Role.REGISTRATION) for index in range(seeds)]
+
+
+def measure_noise_floor(
+    experiment: Experiment, metric: Measure, seeds: int, lookup: Lookup
+) -> dict[str, Any]:
+    """Measures an experiment's noise floor, with the margin of its sd."""
+    found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
+    results = [result for result in found if result is not None]
+    values = [
+        value
+        for result in results
+        if (value := metric.of(result)) is not None and math.isfinite(value)
+    ]
+    if len(values) < seeds or len(set(values)) < 2:
+        raise InputError(
+            f"{experiment.name}: {len(values)} of {seeds} seeds of {experiment.baseline!r} gave "
+            f"{metric.name}, {len(set(values))} of them different; there is no noise to measure, "
+            "so give the margin as a number"
+        )
+    sd = float(f"{_deviation_of_one(values, metric, results):.6g}")
+    code = code_of(experiment)
+    return {
+        "metric": metric.name,
+        "unit": metric.unit,
+        "baseline": experiment.baseline,
+        "mean": float(f"{np.mean(values):.6g}"),
+        "sd": sd,
+        "seeds": seeds,
+        "margin": rounded_up(2 * sd),
+        **({} if code is None else {"code": code}),
+        "measured": time.strftime("%Y-%m-%d"),
+    }
+
+
+def code_of(experiment: Experiment) -> str | None:
+    """The digest of the user's code that an experiment's runs are made by; None without such."""
+    return experiment.function.code if isinstance(experiment, FunctionExperiment) else None
+
+
+def _deviation_of_one(
+    values: Sequence[float], metric: Measure, results: Sequence[RunResult]
+) -> float:
+    """The sd over seeds, to which repeats within a seed add the variance of one of them."""
+    variance = np.var(values, ddof=1)
+    repeats = [result.curves.get(metric.repeated or "", ()) for result in results]
+    if min(map(len, repeats)) > 1:
+        within = [np.var(of_seed, ddof=1) for of_seed in repeats]
+        shares = [1 - 1 / len(of_seed) for of_seed in repeats]
+        variance += np.mean(np.multiply(within, shares))
+    return math.sqrt(variance)

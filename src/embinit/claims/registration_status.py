@@ -9,7 +9,7 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.pilot import digest_of_content, without_code
+from embinit.claims.lock import digest_of_content, without_code
 from embinit.stats.interim import Look
 from embinit.stats.statements import KnownSd
 
