@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import os
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embinit.commands.arguments import add_baseline, add_data_dir, compared
 from embinit.errors import InputError, Status, counted, printable
 from embinit.files.reading import finite
 
 if TYPE_CHECKING:
-    from embinit.report.baseline import FailOn
     from embinit.report.reading import Document
 
 
@@ -41,37 +40,8 @@ def add_check(commands: Any) -> None:
         help="judge nothing: train about so many of its runs again, and compare each number",
     )
     check.add_argument("--seed", type=int, default=0, help="which runs are trained again")
-    check.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
+    add_data_dir(check)
     check.set_defaults(run=_check)
-
-
-def add_baseline(command: argparse.ArgumentParser) -> None:
-    """Adds the baseline, and the options that make more of its changes faults."""
-    command.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
-    command.add_argument(
-        "--strict",
-        action="store_true",
-        help="also fail if a SUPPORTED claim is now UNDECIDED (default: only if the new interval "
-        "excludes the old difference)",
-    )
-    command.add_argument(
-        "--fail-on",
-        metavar="moved[=MARGINS]",
-        help="also fail if a difference moved by more than MARGINS margins since the baseline "
-        "(default: print it; without a number: 1)",
-    )
-
-
-def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
-    """The baseline's document, None without one, and the changes that are faults."""
-    from embinit.report.baseline import FailOn, require_claims
-    from embinit.report.reading import BY_BLESS, read
-
-    fail_on = FailOn.of(parsed.fail_on, parsed.strict)
-    baseline = None if parsed.baseline is None else read(parsed.baseline, BY_BLESS)
-    if baseline is not None:
-        require_claims(baseline)
-    return baseline, fail_on
 
 
 def _check(parsed: argparse.Namespace) -> int:

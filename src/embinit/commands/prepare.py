@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
+from embinit.commands.arguments import add_data_dir
 from embinit.errors import InputError, printable
 
 
@@ -16,14 +16,7 @@ def add_prepare(commands: Any) -> None:
         "prepare", help="tokenize text and look up vectors for another machine"
     )
     prepare.add_argument("--tier", default="sample", help="micro, sample, full or paper")
-    prepare.add_argument(
-        "--data-dir",
-        "--embinit-data-dir",  # what messages name
-        dest="data_dir",
-        type=Path,
-        default=os.environ.get("EMBINIT_DATA") or None,
-        help="directory with real text (default: the variable EMBINIT_DATA)",
-    )
+    add_data_dir(prepare)
     prepare.add_argument(
         "--source",
         "--embinit-source",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.commands.check import add_baseline, compared
+from embinit.commands.arguments import add_baseline, compared
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import InputError, OutputError, Status, counted, printable
 from embinit.options import LATEST

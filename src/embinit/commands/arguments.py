@@ -1,0 +1,53 @@
+"""Arguments that several commands take, and how they are read."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from embinit.report.baseline import FailOn
+    from embinit.report.reading import Document
+
+
+def add_data_dir(command: argparse.ArgumentParser) -> None:
+    """Adds the directory of real text."""
+    command.add_argument(
+        "--data-dir",
+        "--embinit-data-dir",  # what messages name
+        dest="data_dir",
+        type=Path,
+        default=os.environ.get("EMBINIT_DATA") or None,
+        help="directory with real text (default: the variable EMBINIT_DATA)",
+    )
+
+
+def add_baseline(command: argparse.ArgumentParser) -> None:
+    """Adds the baseline, and the options that make more of its changes faults."""
+    command.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="also fail if a SUPPORTED claim is now UNDECIDED (default: only if the new interval "
+        "excludes the old difference)",
+    )
+    command.add_argument(
+        "--fail-on",
+        metavar="moved[=MARGINS]",
+        help="also fail if a difference moved by more than MARGINS margins since the baseline "
+        "(default: print it; without a number: 1)",
+    )
+
+
+def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
+    """The baseline's document, None without one, and the changes that are faults."""
+    from embinit.report.baseline import FailOn, require_claims
+    from embinit.report.reading import BY_BLESS, read
+
+    fail_on = FailOn.of(parsed.fail_on, parsed.strict)
+    baseline = None if parsed.baseline is None else read(parsed.baseline, BY_BLESS)
+    if baseline is not None:
+        require_claims(baseline)
+    return baseline, fail_on
