@@ -63,10 +63,8 @@ from embinit_studies.changes import (
 from embinit_studies.table_pretraining import pretrainings
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = {
-    **{key: ROOT / "claims/embinit_papers" / key for key in ("kim2024", "chung2021")},
-    "studies": ROOT / "studies/embinit_studies",
-}
+OF_PAPERS = {path.parent.name: path.parent for path in ROOT.glob("claims/*/*/paper.py")}
+FOLDERS = {**OF_PAPERS, "studies": ROOT / "studies/embinit_studies"}
 
 
 def functions(*papers):
@@ -169,7 +167,7 @@ def test_the_page_of_claims_is_true():
         for row in rows
         for id in re.findall(r"`([^`]+)`", row)
     )
-    there = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "chung2021")]
+    there = [Claim.of(one) or Audit.of(one) for one in functions(*OF_PAPERS)]
     assert listed == Counter(one.id for one in there if one is not None)
     named = {row.split("|")[1].partition(":")[0].strip() for row in tables["kim2024"]}
     numbered = {*(f"Table {n}" for n in range(1, 9)), *(f"Finding {n}" for n in (1, 2, 3))}

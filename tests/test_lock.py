@@ -404,7 +404,7 @@ def test_{0}(arms):
 
 
 @pytest.mark.usefixtures("data_draws")
-@pytest.mark.parametrize("paper", ["kim2024", "chung2021", "studies"])
+@pytest.mark.parametrize("paper", FOLDERS)
 def test_the_papers_claims_stand_as_they_are_registered(paper):
     """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
 

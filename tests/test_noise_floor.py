@@ -8,7 +8,7 @@ import pytest
 
 from embinit.claims.lock import NAME, Lock
 from embinit.papers import PAPERS
-from test_claims import FOLDERS
+from test_claims import FOLDERS, OF_PAPERS
 
 GUESSING = {"translation": 0, "sentiment": 50, "inference": 100 / 3}
 
@@ -52,7 +52,7 @@ def test_the_second_papers_margin_is_a_twentieth_of_the_least_that_is_learnt():
 @pytest.mark.parametrize("tier", ["sample", "paper", "full"])
 def test_a_task_on_real_text_has_a_margin_of_one(tier):
     """1 BLEU or 1 point, whatever the source."""
-    for key in ("kim2024", "chung2021"):
+    for key in OF_PAPERS:
         if tier in PAPERS[key].tiers:
             trained = [one for one in PAPERS[key].experiments(tier) if one.model]
             assert {one.margin for one in trained} == {1.0}

@@ -45,6 +45,7 @@ from embinit_papers.kim2024.experiments import (
     SOURCES,
     experiments,
 )
+from test_claims import OF_PAPERS
 
 KIM = PAPERS["kim2024"]
 
@@ -157,7 +158,7 @@ def core():
 def test_the_core_names_no_paper():
     """A paper is an object that registers itself; nothing else knows which there are."""
     assert len(core()) > 60
-    shipped = ("kim2024", "chung2021", "embinit_papers", "embinit_studies")
+    shipped = (*OF_PAPERS, "embinit_papers", "embinit_studies")
     texts = {path.name: path.read_text("utf-8") for path in core()}
     named = {(name, key) for name, text in texts.items() for key in shipped if key in text}
     assert named == {("code.py", "embinit_papers"), ("code.py", "embinit_studies")}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from embinit.papers import PAPERS
+from test_claims import FOLDERS
 
 REGISTERED = json.loads(Path(__file__).with_name("run_digests.json").read_text("utf-8"))
 SEEDS = (0, 5)
@@ -35,7 +36,7 @@ def digest_of(experiment) -> str:
     return hashlib.sha256("".join(run.digest() for run in runs).encode()).hexdigest()[:16]
 
 
-@pytest.mark.parametrize("key", ["kim2024", "chung2021", "studies"])
+@pytest.mark.parametrize("key", FOLDERS)
 def test_the_digests_of_the_papers_runs_stand(key):
     """On every tier, on the draw of names without a number. A change leaves stored runs behind."""
     found = {

@@ -13,6 +13,7 @@ from embinit.papers import PAPERS
 from embinit.report import render
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.summary import LISTS, in_words, lists, outcome, summarise, tables, totals
+from test_claims import OF_PAPERS
 from test_report import check, make_claim, make_comparison, make_control, make_document
 
 VERDICTS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
@@ -192,7 +193,7 @@ def test_controls_and_registration_are_counted():
     assert statements["late"] == {"ran": 1, "not registered": 1}
 
 
-@pytest.mark.parametrize("key", ["chung2021", "kim2024"])
+@pytest.mark.parametrize("key", OF_PAPERS)
 def test_the_papers_findings_are_claims_of_its_own(key):
     """No claim is in two findings, and no title says wide of a standard deviation."""
     paper = PAPERS[key]
