@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results/calibration.json"
 SIZE, SHARED, REGISTERED, SEED = 20, 4, 10, 20261127
 ALPHA = 0.05
-LOOKS = schedule(3, 20, ALPHA / SIZE)
+ANALYSES = schedule(3, 20, ALPHA / SIZE)
 EFFECTS = {"1 sd": 1.0, "1.5 sd": 1.5, "2 sd": 2.0, "3 sd": 3.0}
 MARGIN = math.sqrt(2)
 """Within which a claim without an effect is to be shown, in sds of the difference."""
@@ -185,12 +185,12 @@ Shown = dict[str, list[np.ndarray]]
 
 def simulate(draw: Any, times: float, source: str, families: int, rng: Any) -> Iterator[Any]:
     """Of each interim analysis the means of a family's claims, and what each rule must pass."""
-    values = draw(rng, families, LOOKS[-1].seeds + REGISTERED)
+    values = draw(rng, families, ANALYSES[-1].seeds + REGISTERED)
     least = times * values[..., -REGISTERED:].std(axis=-1, ddof=1)
-    for look in LOOKS:
-        level = look.share * ALPHA / SIZE
+    for analysis in ANALYSES:
+        level = analysis.share * ALPHA / SIZE
         known = least if source == "registered" else None
-        yield bounds(values[..., : look.seeds], known, level)
+        yield bounds(values[..., : analysis.seeds], known, level)
 
 
 def without_any(shown: np.ndarray, robust: bool) -> np.ndarray:
@@ -235,8 +235,8 @@ def lone(claims: int = 20_000) -> Iterator[str]:
     for name, effect in EFFECTS.items():
         values = np.random.default_rng(SEED).standard_normal((claims, 1, 20)) + effect
         found, shown = np.zeros((claims, 1), dtype=bool), []
-        for look in schedule(6, 20, ALPHA):
-            mean, by_rule = bounds(values[..., : look.seeds], None, look.share * ALPHA)
+        for analysis in schedule(6, 20, ALPHA):
+            mean, by_rule = bounds(values[..., : analysis.seeds], None, analysis.share * ALPHA)
             found |= (mean >= by_rule["S"][0]).all(axis=-1)
             shown.append(f"{100 * found.mean():.0f}")
         yield f"{name}: {', '.join(shown)} %"

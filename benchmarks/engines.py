@@ -4,9 +4,9 @@ The same model, data, batch size, epochs and optimizer; each engine trains trans
 tables with several seeds, and then translates the test split greedily. Each has a process of its
 own with one thread. They take turns, seed by seed.
 
-- ``stacked``: embinit, ``--cohort`` arms of a seed at once, as most cohorts of the suite are, in a
+- ``stacked``: embinit, ``--stack`` arms of a seed at once, as most stacks of the suite are, in a
   process that keeps freed memory, as those of a session do.
-- ``single``: embinit, cohorts of one, in such a process.
+- ``single``: embinit, stacks of one, in such a process.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
 - ``huggingface``: ``Seq2SeqTrainer`` and a Marian model of these sizes (extra ``benchmarks``).
@@ -50,11 +50,11 @@ from embinit.lab.models.graphs import own_stream
 from embinit.lab.specs import Cut
 from embinit.lab.tables import positions
 from embinit.lab.tables.inits import INITS
-from embinit.lab.training.cohorts import CohortTraining
 from embinit.lab.training.scoring import bleu_of
 from embinit.lab.training.stacked import EVALUATION_BATCH
+from embinit.lab.training.stacks import StackTraining
 from embinit.randomness import stream
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 
@@ -63,7 +63,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine does with one seed: the experiment, its data, and the runs of a cohort."""
+    """What an engine does with one seed: the experiment, its data, and the runs of a stack."""
 
     one: ModelExperiment
     data_dir: Path | None
@@ -101,16 +101,16 @@ def setting(size: str, epochs: int | None, train: int | None) -> ModelExperiment
 
 
 def stacked(work: Work, seed: int) -> Outcome:
-    """embinit with ``runs`` runs a cohort: Xavier, and other arms of its seed to fill it up."""
+    """embinit with ``runs`` runs a stack: Xavier, and other arms of its seed to fill it up."""
     one = work.one
-    # Sigma is part of a run alone, not of its shape, so these fill the cohort without more work.
+    # Sigma is part of a run alone, not of its shape, so these fill the stack without more work.
     others = [
         one.with_sigma(0.05 + 0.01 * number).changed(training=one.training).run("xavier", seed)
         for number in range(work.runs - 1)
     ]
-    cohort = Cohort((one.run("xavier", seed), *others))
+    stack = Stack((one.run("xavier", seed), *others))
     with own_stream(work.device):
-        training = CohortTraining(cohort, work.data_dir, work.device)
+        training = StackTraining(stack, work.data_dir, work.device)
         started = time.perf_counter()
         for epoch in range(one.training.epochs):
             training.train_epoch(epoch)
@@ -400,7 +400,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="speed beside other engines")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
-    parser.add_argument("--cohort", type=int, default=15, help="runs at once (default: 15)")
+    parser.add_argument("--stack", type=int, default=15, help="runs at once (default: 15)")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--epochs", type=int, help="default: the size's own")
     parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
@@ -413,12 +413,12 @@ def main() -> None:
     data = prepare(one.data, arguments.data_dir)
     read = tokens(data) * one.training.epochs
     rows = {}
-    work = Work(one, arguments.data_dir, arguments.cohort, arguments.device)
+    work = Work(one, arguments.data_dir, arguments.stack, arguments.device)
     for name, outcomes in taking_turns(names, work, range(arguments.seeds)).items():
         seconds, losses, scores = map(list, zip(*outcomes, strict=True))
         second = statistics.fmean(seconds)
         rows[name] = {
-            "runs_at_once": arguments.cohort if name == "stacked" else 1,
+            "runs_at_once": arguments.stack if name == "stacked" else 1,
             "seconds_a_run": round(second, 2),
             "tokens_a_second": round(read / second),
             "validation_loss": [round(value, 4) for value in losses],
@@ -433,7 +433,7 @@ def main() -> None:
         document = {
             "command": f"python benchmarks/engines.py --size {arguments.size}"
             f" --device {arguments.device}",
-            "cohort": arguments.cohort,
+            "cohort": arguments.stack,
             "date": datetime.date.today().isoformat(),
             "device": device_name(arguments.device),
             "versions": versions(),

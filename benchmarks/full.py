@@ -195,7 +195,7 @@ def tiny(part: Part) -> Part:
 
 def stacks_of(runs: Iterable[RunSpec], most: int) -> Iterator[tuple[RunSpec, ...]]:
     """Runs that can be trained together, at most so many at a time, in their order."""
-    for _, group in itertools.groupby(runs, key=lambda run: run.cohort_key):
+    for _, group in itertools.groupby(runs, key=lambda run: run.stack_key):
         alike = tuple(group)
         for first in range(0, len(alike), most):
             yield alike[first : first + most]
@@ -333,7 +333,7 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
     """
     import torch
 
-    from embinit.runs.kinds import Cohort, RunContext, kind_of
+    from embinit.runs.kinds import RunContext, Stack, kind_of
     from embinit.runs.store import key_of
 
     store = to.stores["registering" if part.registering else "claims"]
@@ -345,7 +345,7 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
             break
         stack = next(stacks_of(todo, min(STACK, fit)))
         began = to.seconds
-        results = kind_of(stack[0]).make(Cohort(stack), RunContext(data, device))
+        results = kind_of(stack[0]).make(Stack(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
             to.say(unit=part.unit, **_log_line(run, result))

@@ -44,7 +44,7 @@ Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 ENOUGH = 8
 """A configuration of so many runs or more is drawn from."""
 
-EFFECTS, ALPHA, LOOKS_SHOWN, OTHERS = (0.0, 2.0, 4.0), 0.05, 3, 4
+EFFECTS, ALPHA, ANALYSES_SHOWN, OTHERS = (0.0, 2.0, 4.0), 0.05, 3, 4
 
 
 def normal(rng: np.random.Generator, arms: int, runs: int) -> np.ndarray:
@@ -70,9 +70,9 @@ def seeds(draw: Draw, arms: int, rng: np.random.Generator, effect: float) -> Ite
     known_sd, _ = Noise.of(stored, of_seeds=True).sd_of_difference()
     if known_sd is None:
         yield False  # it isn't judged with three seeds
-    for look in schedule(SEEDS if known_sd is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
-        new, old = (values[n, : look.seeds] for n in (-1, 0))
-        level = look.share * ALPHA / arms
+    for analysis in schedule(SEEDS if known_sd is None else SEEDS_KNOWN, MOST_SEEDS, ALPHA / arms):
+        new, old = (values[n, : analysis.seeds] for n in (-1, 0))
+        level = analysis.share * ALPHA / arms
         known = known_sd and unless_odd(known_sd, [*new], [*old])
         found = decide(Evidence(new - effect, old, Relation.BELOW, level, known_sd=known))
         yield found.verdict is Verdict.SUPPORTED
@@ -237,8 +237,8 @@ def main() -> None:
             rng, count = np.random.default_rng(3), given.files // (5 if "other" in name else 1)
             kept = [[*rule(draw, rng, effect)] for _ in range(count)]
             if effect:
-                looks = [[*itertools.accumulate(shown, max)][:LOOKS_SHOWN] for shown in kept]
-                cells.append(", ".join(f"{100 * share:.0f}" for share in np.mean(looks, axis=0)))
+                analyses = [[*itertools.accumulate(shown, max)][:ANALYSES_SHOWN] for shown in kept]
+                cells.append(", ".join(f"{100 * share:.0f}" for share in np.mean(analyses, axis=0)))
             else:
                 cells.append(f"{100 * np.mean([*map(any, kept)]):.1f}")
         print(f"| {name} | {draw.__name__} | {' | '.join(cells)} |", flush=True)

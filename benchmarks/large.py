@@ -108,7 +108,7 @@ PARTS = """
 import json, time
 from pathlib import Path
 from embinit.claims.definitions import Claim
-from embinit.runs.kinds import Cohort, RunContext, kind_of
+from embinit.runs.kinds import Stack, RunContext, kind_of
 from embinit.runs.modules import load_module
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -129,7 +129,7 @@ def timed(name, act, given):
     return made
 
 def make(run):
-    return kind.make(Cohort((run,)), context)[0]
+    return kind.make(Stack((run,)), context)[0]
 
 timed("start", make, runs[:1])  # its process, and a first run
 made = timed("run", make, runs)

@@ -1,6 +1,6 @@
 """What training the first paper's Tables 1 and 7 would cost, from the seconds of a step.
 
-For each of the twelve settings of Table 5 a step of a whole cohort (all arms of a seed), at its
+For each of the twelve settings of Table 5 a step of a whole stack (all arms of a seed), at its
 vocabularies, widths, layers and batch, times its steps, epochs and seeds. Table 5's own minutes per
 epoch come to 197 GPU-hours. Lengths are the mean words of a side as the tier's tokenizers cut it;
 vocabulary, training pairs, epochs and batch are Table 5's.
@@ -51,7 +51,7 @@ STEPS, WARM = 5, 2
 
 @dataclass(frozen=True)
 class Work:
-    """The shapes of one training step of a cohort: its models, and their batch in words."""
+    """The shapes of one training step of a stack: its models, and their batch in words."""
 
     shape: ModelShape
     runs: int
@@ -192,7 +192,7 @@ class Setting:
 
 
 def settings(precision: str = "float32") -> list[Setting]:
-    """The twelve, with all arms that Tables 1 and 7 print in one cohort a seed."""
+    """The twelve, with all arms that Tables 1 and 7 print in one stack a seed."""
     found = []
     for one in experiments("paper"):
         name, family, model = one.data.task.split("-")[0], one.source_role, one.model

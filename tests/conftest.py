@@ -24,7 +24,7 @@ shape_checks.install()
 
 from embinit_papers.settings import DATA_DRAWS  # noqa: E402, of the classes that the checks load anew
 
-DATA_DRAWS.clear()  # one language for all seeds takes less time; test_worlds has many
+DATA_DRAWS.clear()  # one language for all seeds takes less time; test_draws has many
 
 torch.set_num_threads(1)
 # Named one by one: Hypothesis' own defaults depend on the variable CI.
@@ -72,7 +72,7 @@ def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.Monke
 @pytest.fixture
 def data_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The papers' experiments as they are claimed: each seed of micro is a data draw of its own."""
-    from embinit.lab.data.microcosm.worlds import CLAIMING
+    from embinit.lab.data.microcosm.draws import CLAIMING
     from embinit_papers import chung2021
 
     monkeypatch.setitem(DATA_DRAWS, "micro", CLAIMING)

@@ -27,8 +27,8 @@ CHECKED = (
     "embinit.lab.training.scoring",
     "embinit.lab.training.stacked",
     "embinit.lab.table_pretraining",
-    "embinit.lab.training.cohorts",
-    "embinit.lab.transfer.cohorts",
+    "embinit.lab.training.stacks",
+    "embinit.lab.transfer.stacks",
     "embinit.lab.tables",
 )
 """Modules with annotated tensors. A call costs 50 µs more, and other modules make millions."""

@@ -45,8 +45,8 @@ def small(engines):
     )
 
 
-def test_a_cohort_learns_what_its_runs_learn_alone(engines):
-    """Runs that fill a cohort up change nothing of those that are compared."""
+def test_a_stack_learns_what_its_runs_learn_alone(engines):
+    """Runs that fill a stack up change nothing of those that are compared."""
     one = small(engines)
     together, alone, plain = (
         engine(engines.Work(one, None, runs, "cpu"), 1)
@@ -72,7 +72,7 @@ def test_the_plain_loop_learns_step_by_step_what_we_learn(engines):
     """From the same weights, without dropout, on the same batches: the same loss in every step."""
     one = small(engines)
     one = replace(one, model=replace(one.model, layers=2, dropout=0.0))
-    ours = engines.CohortTraining(engines.Cohort((one.run("xavier", 0),)), None, "cpu")
+    ours = engines.StackTraining(engines.Stack((one.run("xavier", 0),)), None, "cpu")
     plain = engines.Plain(one, ours.data, 1)
     assert sum(p.numel() for p in plain.parameters()) == ours.model.shape.parameters
     take_weights(plain, ours.model)

@@ -1,4 +1,4 @@
-"""On one machine's CPU a run has the same bits in any cohort, session and order, after a kill too.
+"""On one machine's CPU a run has the same bits in any stack, session and order, after a kill too.
 
 All sizes here are odd, so that runs lie across the vectors of a CPU, and the last batches are
 shorter than the others.
@@ -31,10 +31,10 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.lab.training import cohorts as training
-from embinit.lab.transfer import cohorts as transfer
+from embinit.lab.training import stacks as training
+from embinit.lab.transfer import stacks as transfer
 from embinit.runs.engines import Processes
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.runs.store import DamagedWarning, Store
@@ -62,7 +62,7 @@ SETTINGS: list[Any] = [
 
 @functools.cache
 def arms(role: str, model: str, precision: str) -> tuple[RunSpec, ...]:
-    """Fifteen runs of one cohort: three seeds, and tables of all sorts, one of them frozen."""
+    """Fifteen runs of one stack: three seeds, and tables of all sorts, one of them frozen."""
     [one] = experiments("micro", ("glove",), (role,))
     one = one.changed()
     width = MODELS[model].get("input_width", MODELS[model].get("dim", one.model.dim))
@@ -135,35 +135,35 @@ def numbers(result: RunResult) -> tuple[Any, ...]:
 @functools.cache
 def alone(run: RunSpec) -> tuple[Any, ...]:
     make = transfer.train if run.kind == "transfer" else training.train
-    return numbers(make(Cohort((run,)))[0])
+    return numbers(make(Stack((run,)))[0])
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids="-".join)
 def test_a_run_alone_has_the_bits_of_a_run_among_fourteen(setting):
     runs = arms(*setting)
-    together = training.train(Cohort(runs))
+    together = training.train(Stack(runs))
     for index in (8, 14):
         assert numbers(together[index]) == alone(runs[index])
 
 
 @settings(max_examples=5)
 @given(data=st.data())
-def test_a_run_has_the_same_bits_in_any_cohort(data):
+def test_a_run_has_the_same_bits_in_any_stack(data):
     """Of any size, mixture and order."""
     setting = data.draw(st.sampled_from([SETTINGS[0], SETTINGS[3], SETTINGS[-3]]))
     chosen = data.draw(
         st.lists(st.sampled_from(arms(*setting)), min_size=2, max_size=5, unique=True)
     )
-    together = training.train(Cohort(tuple(chosen)))
+    together = training.train(Stack(tuple(chosen)))
     seen = data.draw(st.integers(0, len(chosen) - 1))
     assert numbers(together[seen]) == alone(chosen[seen])
 
 
 @pytest.mark.parametrize("name", ["coupled", "decoupled", "bf16-mixed"])
-def test_a_pretrained_run_has_the_same_bits_in_any_cohort(name):
+def test_a_pretrained_run_has_the_same_bits_in_any_stack(name):
     runs = transfers(name)
     for chosen in (runs, runs[3:0:-1]):
-        together = dict(zip(chosen, transfer.train(Cohort(chosen)), strict=True))
+        together = dict(zip(chosen, transfer.train(Stack(chosen)), strict=True))
         for run in (runs[1], runs[3]):
             assert numbers(together[run]) == alone(run)
 
@@ -173,7 +173,7 @@ def test_the_trained_parameters_have_the_same_bits(setting):
     """Curves and outputs are sums and choices, which could hide a difference."""
 
     def parameters(runs: tuple[RunSpec, ...]) -> dict[str, torch.Tensor]:
-        trainer = training.CohortTraining(Cohort(runs), None, "cpu")
+        trainer = training.StackTraining(Stack(runs), None, "cpu")
         trainer.train_epochs(lambda done: None)
         row = 2 % len(runs) if len(runs) > 1 else 0
         return {name: value.detach()[row] for name, value in trainer.model.named_parameters()}
@@ -232,8 +232,8 @@ def test_trainers_order_and_a_kill_leave_the_bits_alone(tmp_path):
     assert stored(tmp_path / "killed", runs) == expected
 
 
-def test_what_is_trained_again_in_another_cohort_has_the_same_bits(tmp_path):
-    """Records are damaged or lost, and the few that are left to train share a smaller cohort."""
+def test_what_is_trained_again_in_another_stack_has_the_same_bits(tmp_path):
+    """Records are damaged or lost, and the few that are left to train share a smaller stack."""
     runs = list(arms("sentiment", "plain", "float32"))
     work(tmp_path, runs)
     expected = stored(tmp_path, runs)

@@ -32,7 +32,7 @@ EXCERPT = re.compile(r"^# (\S+/\S+)\n")
 
 RUN_BLOCKS = """
 import json, os, sys, tempfile, traceback
-import embinit_papers.kim2024, embinit.lab.training.cohorts
+import embinit_papers.kim2024, embinit.lab.training.stacks
 from embinit.claims import Claim, read
 
 def run(code):

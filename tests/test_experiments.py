@@ -15,7 +15,7 @@ from embinit.claims.audit import printed
 from embinit.errors import InputError
 from embinit.lab.data.tasks import TASKS as DATA_SETS
 from embinit.lab.models.transformer import ModelShape
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.plan import FEW_ARMS, Plan
 from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.printed import numbers
@@ -32,7 +32,7 @@ def runs(draw):
 
 
 def plan(wanted, most):
-    """The cohorts of a plan, as they are taken."""
+    """The stacks of a plan, as they are taken."""
     made = Plan(most)
     made.add(wanted)
     return [*iter(made.take, None)]
@@ -40,23 +40,23 @@ def plan(wanted, most):
 
 @given(wanted=st.lists(runs(), max_size=60), most=st.integers(1, 16))
 def test_every_run_is_planned_once(wanted, most):
-    """Cohorts follow the order in which runs are wanted."""
-    cohorts = plan(wanted, lambda _: most)
-    planned = [run for cohort in cohorts for run in cohort.runs]
+    """Stacks follow the order in which runs are wanted."""
+    stacks = plan(wanted, lambda _: most)
+    planned = [run for stack in stacks for run in stack.runs]
     assert Counter(planned) == Counter(set(wanted))
-    assert all(len(cohort.runs) <= most for cohort in cohorts)
-    places = [min(map(wanted.index, cohort.runs)) for cohort in cohorts]
+    assert all(len(stack.runs) <= most for stack in stacks)
+    places = [min(map(wanted.index, stack.runs)) for stack in stacks]
     assert places == sorted(places)
 
 
 @pytest.mark.parametrize("most", range(1, 14))
 def test_a_crowd_is_cut_into_even_parts(most):
-    """Twelve runs of a seed go into the fewest cohorts that hold them."""
+    """Twelve runs of a seed go into the fewest stacks that hold them."""
     one = TASKS[0]
     settings = (one, one.frozen(), one.without_positions())
     crowd = [setting.run(init, 0) for setting in settings for init in INITS]
-    sizes = [len(cohort.runs) for cohort in plan(crowd, lambda _: most)]
-    by_key = Counter(run.cohort_key for run in crowd)
+    sizes = [len(stack.runs) for stack in plan(crowd, lambda _: most)]
+    by_key = Counter(run.stack_key for run in crowd)
     assert len(sizes) == sum(-(-count // most) for count in by_key.values())
     assert max(sizes) <= most
 
@@ -64,21 +64,21 @@ def test_a_crowd_is_cut_into_even_parts(most):
 @given(wanted=st.lists(runs(), min_size=1, max_size=40), times=st.sampled_from([1, 2, 3]))
 def test_arms_of_a_seed_train_together(wanted, times):
     """They share batches and dropout masks; where a seed has few, the few of all seeds do."""
-    arms = Counter((run.cohort_key, run.seed) for run in set(wanted))
+    arms = Counter((run.stack_key, run.seed) for run in set(wanted))
     many = {one for one, count in arms.items() if count >= FEW_ARMS * times}
     few = {key for (key, _), count in arms.items() if count < FEW_ARMS * times}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("embinit.runs.plan.MOST_RUNS", 1000)
-        cohorts = plan(wanted, lambda _: 1000 * times)
-    assert len(cohorts) == len(many) + len(few)
-    for cohort in cohorts:
-        seeds = {(run.cohort_key, run.seed) for run in cohort.runs}
+        stacks = plan(wanted, lambda _: 1000 * times)
+    assert len(stacks) == len(many) + len(few)
+    for stack in stacks:
+        seeds = {(run.stack_key, run.seed) for run in stack.runs}
         assert seeds.isdisjoint(many) or len(seeds) == 1
 
 
-def test_a_cohort_is_of_one_shape():
+def test_a_stack_is_of_one_shape():
     with pytest.raises(InputError, match="must share"):
-        Cohort((TASKS[0].run("xavier", 0), TASKS[1].run("xavier", 0)))
+        Stack((TASKS[0].run("xavier", 0), TASKS[1].run("xavier", 0)))
 
 
 def test_xavier_is_one_run_for_all_sources():
@@ -142,8 +142,8 @@ def test_kinds_of_runs_have_limits_of_their_own():
         for one in (narrow, wide)
         for number in range(7)
     ]
-    cohorts = plan(wanted, lambda run: 7 if run.recipe.model.dim == 64 else 2)
-    sizes = sorted((cohort.runs[0].recipe.model.dim, len(cohort.runs)) for cohort in cohorts)
+    stacks = plan(wanted, lambda run: 7 if run.recipe.model.dim == 64 else 2)
+    sizes = sorted((stack.runs[0].recipe.model.dim, len(stack.runs)) for stack in stacks)
     assert sizes == [(64, 7), (300, 1), (300, 2), (300, 2), (300, 2)]
 
 
@@ -152,6 +152,7 @@ def test_the_engine_names_no_idea_of_the_lab():
     home = Path(embinit.__file__).parent
     engine = [path for path in home.glob("*/**/*.py") if not path.is_relative_to(home / "lab")]
     text = "".join(path.read_text("utf-8") for path in [*engine, home / "specs.py"])
-    ideas = r"\b\w*worlds?\b|data_draw|\.sigma\b|pe_share|best_epoch\(|planted|\blearns =|rank_corr"
+    ideas = r"\b\w*worlds?\b|data_draw|\b(?:at|on|split)_draw|\.sigma\b|pe_share|best_epoch\("
+    ideas += r"|planted|\blearns =|rank_corr"
     assert len(engine) > 50
     assert set(re.findall(ideas, text)) == set()

@@ -38,7 +38,7 @@ from embinit.runs.functions import (
     definition,
     other_versions,
 )  # fmt: skip
-from embinit.runs.kinds import KINDS, Cohort, RunContext, kind_of
+from embinit.runs.kinds import KINDS, RunContext, Stack, kind_of
 from embinit.runs.store import run_key
 
 MINE = Family("mine/f", size=1)
@@ -161,7 +161,7 @@ def test_progress_and_curves_are_told(session):
     shares = []
     arms = arms_of(trained.tells)
     context = RunContext(None, progress=shares.append, trainers=session.trainers)
-    [result] = KINDS["function"].make(Cohort((arms.run("high", 3),)), context)
+    [result] = KINDS["function"].make(Stack((arms.run("high", 3),)), context)
     assert result.curves == {"score": [0, 1, 2], "loss": [3, 2, 1]}
     assert shares == [0.0, 1 / 3, 2 / 3, 1.0]
     assert arms["high"].at_epoch(2).measure.of(result) == 1.0
@@ -172,7 +172,7 @@ def test_each_run_with_process_has_a_process_of_its_own():
     ids = []
     for own in (False, True, True, False):
         run = answering("its process", process=own).run("high", len(ids))
-        [result] = KINDS["function"].make(Cohort((run,)), RunContext(None))
+        [result] = KINDS["function"].make(Stack((run,)), RunContext(None))
         ids.append(result.measures["score"])
     assert ids[0] == ids[3]
     assert len(set(ids)) == 3

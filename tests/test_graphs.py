@@ -19,13 +19,13 @@ from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
 from embinit.lab.models.layers import PRECISIONS
 from embinit.lab.specs import Cut, ModelSpec
-from embinit.lab.training import cohorts as training
-from embinit.lab.training.cohorts import CohortTraining, _graph_key, train
+from embinit.lab.training import stacks as training
 from embinit.lab.training.stacked import graph_cache
-from embinit.lab.transfer import cohorts as transfer
-from embinit.runs.kinds import Cohort
+from embinit.lab.training.stacks import StackTraining, _graph_key, train
+from embinit.lab.transfer import stacks as transfer
+from embinit.runs.kinds import Stack
 from embinit_papers.kim2024.experiments import experiments
-from test_training import cohort
+from test_training import stack
 from test_transfer import run_of
 
 
@@ -60,16 +60,16 @@ def test_each_batch_is_learnt_once_in_its_turn(batches):
 
 def three(**changes):
     """Three translations with other settings of training."""
-    runs = cohort("translation")[:3]
+    runs = stack("translation")[:3]
     settings = replace(runs[0].recipe.training, **changes)
-    return Cohort(tuple(run.changed(training=settings) for run in runs))
+    return Stack(tuple(run.changed(training=settings) for run in runs))
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
 def test_recorded_training_is_training(schedule):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
     runs = three(schedule=schedule)
-    eager, replayed = (CohortTraining(runs, None, "cpu") for _ in range(2))
+    eager, replayed = (StackTraining(runs, None, "cpu") for _ in range(2))
     recorder = Recorder()
     where = addresses(replayed)
     replayed.learn = Replayed(replayed.step, recorder)
@@ -85,12 +85,12 @@ def test_recorded_training_is_training(schedule):
 
 
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
-def test_a_cohort_takes_the_place_of_another(role):
+def test_a_stack_takes_the_place_of_another(role):
     """Of the same sort: it comes to what it comes to anew, and no tensor moves."""
     first, second = (
-        Cohort(tuple(replace(run, seed=run.seed + by) for run in cohort(role))) for by in (0, 2)
+        Stack(tuple(replace(run, seed=run.seed + by) for run in stack(role))) for by in (0, 2)
     )
-    used = CohortTraining(first, None, "cpu")
+    used = StackTraining(first, None, "cpu")
     used.learn = Replayed(used.step, Recorder())
     used.run(lambda share: None)
     where = addresses(used)
@@ -98,7 +98,7 @@ def test_a_cohort_takes_the_place_of_another(role):
     again = used.run(lambda share: None)
     assert addresses(used) == where
     for one, other in zip(
-        again, CohortTraining(second, None, "cpu").run(lambda share: None), strict=True
+        again, StackTraining(second, None, "cpu").run(lambda share: None), strict=True
     ):
         assert one.spec == other.spec
         assert (one.measures, one.curves, one.outputs) == (
@@ -109,16 +109,16 @@ def test_a_cohort_takes_the_place_of_another(role):
 
 
 def test_only_what_is_of_one_sort_takes_anothers_place():
-    runs = cohort("sentiment")
+    runs = stack("sentiment")
     sort = partial(_graph_key, data_dir=None, device="cuda")
-    base = sort(Cohort((runs[0], runs[1])))
-    assert sort(Cohort((runs[2], runs[3]))) == base  # another seed, the same arms
-    assert sort(Cohort((runs[0], runs[2]))) != base  # two seeds
-    assert sort(Cohort((runs[0], runs[4]))) != base  # one is frozen
-    assert sort(Cohort((runs[0],))) != base
+    base = sort(Stack((runs[0], runs[1])))
+    assert sort(Stack((runs[2], runs[3]))) == base  # another seed, the same arms
+    assert sort(Stack((runs[0], runs[2]))) != base  # two seeds
+    assert sort(Stack((runs[0], runs[4]))) != base  # one is frozen
+    assert sort(Stack((runs[0],))) != base
 
 
-def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
+def test_the_newest_stack_is_kept_for_its_sort_alone(monkeypatch):
     """On a GPU; one that failed is not."""
     made = []
 
@@ -136,10 +136,10 @@ def test_the_newest_cohort_is_kept_for_its_sort_alone(monkeypatch):
                 raise RuntimeError("broken")
             return []
 
-    runs, broken = cohort("sentiment"), False
-    monkeypatch.setattr(training, "CohortTraining", Training)
+    runs, broken = stack("sentiment"), False
+    monkeypatch.setattr(training, "StackTraining", Training)
     graph_cache.clear()
-    one, like, other = (Cohort((runs[number],)) for number in (0, 2, 4))
+    one, like, other = (Stack((runs[number],)) for number in (0, 2, 4))
     for trained in (one, like, other, one):
         training._trainer_of(trained, None, "cuda").run(None)
     assert made == [one, ("again", like), other, one]
@@ -156,7 +156,7 @@ def test_another_kind_of_run_frees_the_memory(monkeypatch):
     monkeypatch.setattr(
         transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache) or 1
     )
-    transfer.train(Cohort((run_of(0),)))
+    transfer.train(Stack((run_of(0),)))
     assert fits == [False]
 
 
@@ -165,9 +165,9 @@ def test_scores_may_come_later_than_their_epoch(monkeypatch):
     [followed] = experiments("micro", ("glove",), ("translation",))
     followed = replace(followed, training=replace(followed.training, epochs=2))
     followed = replace(followed, data=replace(followed.data, cut=Cut(200, 30, 30)))
-    runs = Cohort((followed.run("xavier", 0),))
+    runs = Stack((followed.run("xavier", 0),))
     [at_once] = train(runs)
-    later = CohortTraining(runs, None, "cpu")
+    later = StackTraining(runs, None, "cpu")
     with ThreadPoolExecutor(1) as pool:
         later._aside = pool.submit
         [result] = later.run(lambda share: None)
@@ -190,7 +190,7 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no
 def test_graphs_train_as_eager_steps_do(precision):
     """Functions that are compiled are so in a shape's first step, which is not recorded."""
     runs = three(precision=precision)
-    graphs, eager = (CohortTraining(runs, None, "cuda") for _ in range(2))
+    graphs, eager = (StackTraining(runs, None, "cuda") for _ in range(2))
     eager.learn = eager.step
     assert isinstance(graphs.learn, Replayed)
     for trainer in (graphs, eager):
@@ -242,10 +242,10 @@ def test_gloves_heads_have_fused_attention():
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 def test_on_a_gpu_stacked_equals_single(role):
     """One after the other, each run alone, with the graphs of the one before."""
-    runs = cohort(role)
-    together = train(Cohort(tuple(runs)), device="cuda")
+    runs = stack(role)
+    together = train(Stack(tuple(runs)), device="cuda")
     for run, result in zip(runs, together, strict=True):
-        [alone] = train(Cohort((run,)), device="cuda")
+        [alone] = train(Stack((run,)), device="cuda")
         assert_same_curves(alone, result)
 
 
@@ -253,8 +253,8 @@ def test_on_a_gpu_stacked_equals_single(role):
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 def test_a_gpu_trains_as_a_cpu_does(role):
     """Without dropout, whose masks are drawn where they are used."""
-    runs = Cohort(
-        tuple(run.changed(model=replace(run.recipe.model, dropout=0.0)) for run in cohort(role))
+    runs = Stack(
+        tuple(run.changed(model=replace(run.recipe.model, dropout=0.0)) for run in stack(role))
     )
     for one, other in zip(train(runs, device="cuda"), train(runs), strict=True):
         assert_same_curves(one, other)

@@ -17,7 +17,7 @@ from embinit.errors import InputError
 from embinit.report.baseline import FailOn, Kind, compare
 from embinit.runs import instructions
 from embinit.runs.engines import Task
-from embinit.runs.kinds import Cohort, Making
+from embinit.runs.kinds import Making, Stack
 from embinit.runs.results import provenance
 from embinit.runs.store import Store, run_key
 from embinit.runs.trainers import processes
@@ -83,7 +83,7 @@ def test_a_user_s_training_is_pinned_if_asked(asked, home, expected, monkeypatch
 def test_a_process_that_is_not_pinned_has_another_make_runs(monkeypatch):
     """A session without trainers makes runs itself, and was started as the user started it."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task, asked = Task(Cohort((run,)), (), None, "cpu"), []
+    task, asked = Task(Stack((run,)), (), None, "cpu"), []
     trainers = SimpleNamespace(of=lambda home, device: f"{home} on {device}")
     monkeypatch.setattr(Task, "make_in", lambda self, process, progress: asked.append(process))
     monkeypatch.delenv("ATEN_CPU_CAPABILITY")

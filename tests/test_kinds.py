@@ -53,7 +53,7 @@ def registry(monkeypatch):
 
 @pytest.mark.parametrize("run", EXAMPLES, ids=lambda run: run.kind)
 def test_a_kind_says_what_its_runs_take(run):
-    """Their recipe, read back from a record too, a cost, a place in a cohort, words, counts."""
+    """Their recipe, read back from a record too, a cost, a place in a stack, words, counts."""
     kind = KINDS[run.kind]
     assert kind_of(run) is kind
     assert type(run.recipe) is kind.recipe
@@ -107,12 +107,12 @@ class Dice(Kind):
     def parameters(self, run):
         return {"throws": run.recipe.throws}
 
-    def make(self, cohort, context):
-        self.made.append(cohort.runs)
+    def make(self, stack, context):
+        self.made.append(stack.runs)
         context.progress(1.0)
         return [
             RunResult(run, {"pips": self.pips(run)}, provenance=provenance(context.device, 0.0))
-            for run in cohort.runs
+            for run in stack.runs
         ]
 
     @staticmethod

@@ -406,7 +406,7 @@ def test_{0}(arms):
 @pytest.mark.usefixtures("data_draws")
 @pytest.mark.parametrize("paper", FOLDERS)
 def test_the_papers_claims_stand_as_they_are_registered(paper):
-    """A statement, a margin, a family's size or a look that changes is registered anew, in sight.
+    """A statement, a margin, a family's size or analyses that change are registered anew, in sight.
 
     Those whose runs had been seen by then say so in their lines. Where data is missing, claims on
     real text aren't registered. Each line is a claim's.
@@ -418,7 +418,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
         tiers = () if claim is None else PAPERS[paper].tiers
         for setting in (one for tier in tiers for one in claim.experiments(tier)):
             case = read(test, setting, lock=lock)
-            now = registration_status(case, case.looks())
+            now = registration_status(case, case.analyses())
             message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
             may_lack = ("absent",) if setting.tier != "micro" else ()
             assert now.state in ("afterwards", "beforehand", *may_lack), message

@@ -1,4 +1,4 @@
-"""A cohort is cut to what memory holds, and cut again where the estimate was wrong."""
+"""A stack is cut to what memory holds, and cut again where the estimate was wrong."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from embinit.lab.models.memory import (
 )
 from embinit.lab.models.transformer import ModelShape
 from embinit.lab.specs import ModelSpec
-from embinit.lab.training import cohorts as training
-from embinit.lab.training.cohorts import CohortTraining, train
+from embinit.lab.training import stacks as training
+from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs import machine
-from embinit.runs.kinds import Cohort
-from test_training import cohort
+from embinit.runs.kinds import Stack
+from test_training import stack
 
 SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)
 WIDEST = WidestBatch(64, 15, 15)
@@ -92,10 +92,10 @@ def test_torch_says_so_when_memory_runs_out():
 )
 def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, most, tried):
     """The estimate lets so many of six train at once; only ``most`` have room."""
-    runs = cohort("sentiment")
-    whole = train(Cohort(tuple(runs)))
+    runs = stack("sentiment")
+    whole = train(Stack(tuple(runs)))
     sizes, shares = [], []
-    honest = CohortTraining.run
+    honest = StackTraining.run
 
     def tight(self, progress):
         sizes.append(len(self.initial.specs))
@@ -103,9 +103,9 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
             raise torch.OutOfMemoryError("CUDA out of memory")
         return honest(self, progress)
 
-    monkeypatch.setattr(CohortTraining, "run", tight)
+    monkeypatch.setattr(StackTraining, "run", tight)
     monkeypatch.setattr(training, "runs_that_fit", lambda *_: estimated)
-    results = train(Cohort(tuple(runs)), progress=shares.append)
+    results = train(Stack(tuple(runs)), progress=shares.append)
     assert [result.spec for result in results] == [result.spec for result in whole]
     for one, other in zip(results, whole, strict=True):
         assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)
@@ -125,9 +125,9 @@ def test_no_room_for_a_single_run_is_said_and_no_other_error(monkeypatch, raised
     def run(self, progress):
         raise raised
 
-    monkeypatch.setattr(CohortTraining, "run", run)
+    monkeypatch.setattr(StackTraining, "run", run)
     with pytest.raises(error, match=message):
-        train(Cohort(tuple(cohort("sentiment")[:1])))
+        train(Stack(tuple(stack("sentiment")[:1])))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from embinit.lab.data.microcosm.lexicon import Part
 from embinit.lab.data.tasks import microcosm
 from embinit.lab.data.tasks.base import TASKS, Splits
 from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 from embinit.lab.specs import Cut
 
 NAMES = ("micro-translation", "micro-sentiment", "micro-sentiment-plain", "micro-inference")
@@ -36,7 +36,7 @@ NAMES = ("micro-translation", "micro-sentiment", "micro-sentiment-plain", "micro
 def whole(name: str) -> Splits:
     """A task's text; of another draw the beginning, to save time."""
     task = TASKS[name]
-    if split_world(name)[1]:
+    if split_draw(name)[1]:
         task = replace(task, sizes=(400, 100, 100))  # type: ignore[type-var]
     return task.load(None, Cut())
 
@@ -100,7 +100,7 @@ def test_splits_are_disjoint_and_labels_are_balanced(name: str) -> None:
 @given(st.integers(0, 2**32 - 1).map(str), st.sampled_from([0, 9003]))
 def test_translation_reorders_but_loses_nothing(seed: str, draw: int) -> None:
     """Both of a draw's languages say each word of the tree once; only the order differs."""
-    sentence = Writer(generator("test", seed, world=draw), draw).sentence()
+    sentence = Writer(generator("test", seed, draw=draw), draw).sentence()
     words = lexicon(draw)
     classes = {
         word: words.target[part][number]
@@ -132,7 +132,7 @@ def classes_of(draw: int, part: Part) -> dict[str, int]:
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_sentiment_labels_follow_from_the_text(split: str, name: str) -> None:
     """An oracle that knows the classes reads each label off the words before the copula."""
-    _, draw = split_world(name)
+    _, draw = split_draw(name)
     source, nouns = lexicon(draw).source_function, classes_of(draw, "noun")
     adjectives = classes_of(draw, "adjective")
     for example in getattr(whole(name), split):
@@ -150,7 +150,7 @@ def test_sentiment_labels_follow_from_the_text(split: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["micro-verb", "micro-verb@1009"])
 def test_a_verb_s_label_is_its_class(name: str) -> None:
     """The one verb of an action is found by the words of its class."""
-    verbs = classes_of(split_world(name)[1], "verb")
+    verbs = classes_of(split_draw(name)[1], "verb")
     for example in whole(name).train:
         assert [verbs[word] for word in example.text.split() if word in verbs] == [example.label]
 
@@ -161,7 +161,7 @@ def test_a_verb_s_label_is_its_class(name: str) -> None:
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_inference_labels_follow_from_the_pair(split: str, name: str) -> None:
     """An oracle that knows the classes finds each label from the two texts alone."""
-    _, draw = split_world(name)
+    _, draw = split_draw(name)
     not_ = lexicon(draw).source_function["not"]
     nouns, adjectives = classes_of(draw, "noun"), classes_of(draw, "adjective")
 

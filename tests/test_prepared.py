@@ -19,8 +19,8 @@ from embinit.lab.data.cache import INDEX, CachedSource, Writer, open_directory, 
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
-from embinit.lab.training.cohorts import train
-from embinit.runs.kinds import Cohort
+from embinit.lab.training.stacks import train
+from embinit.runs.kinds import Stack
 from embinit.runs.store import run_key
 
 
@@ -69,7 +69,7 @@ def test_processes_share_the_text_of_a_data_draw(tmp_path, monkeypatch, damage):
     """Another process reads what the first has made; a damaged file is made again."""
     monkeypatch.setenv("EMBINIT_WORLDS", str(tmp_path))
     preparation.share_texts()
-    data = small("sentiment").data.in_world(9001)
+    data = small("sentiment").data.on_draw(9001)
     first = preparation.prepare(data, None)
     [file] = tmp_path.glob("texts/*/*.safetensors")
     made = []
@@ -104,7 +104,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     one = small()
     run = one.run("pretrained", 0)
     key = run_key(run, initial_tables.fingerprint(run, None))
-    [expected] = train(Cohort((run,)))
+    [expected] = train(Stack((run,)))
     preparation._opened.cache_clear()
 
     def gone(*_):
@@ -116,7 +116,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     set_apart(monkeypatch, preparation.SOURCES, empty=True)
     initial_tables.check(run, ready)
     assert run_key(run, initial_tables.fingerprint(run, ready)) == key
-    [found] = train(Cohort((run,)), ready)
+    [found] = train(Stack((run,)), ready)
     assert found.measures == expected.measures
     assert found.curves == expected.curves
     assert found.outputs == expected.outputs

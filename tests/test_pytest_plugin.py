@@ -20,7 +20,7 @@ from embinit.report.summary import summarise
 from embinit.runs import engines, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
-from embinit.stats.interim import Look, schedule
+from embinit.stats.interim import Analysis, schedule
 from embinit.stats.power import smallest_effect
 from embinit.stats.statements import KnownSd
 from embinit_papers.kim2024.experiments import experiments
@@ -140,12 +140,12 @@ def test_each_verdict_has_its_outcome(suite):
 
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
-    """Their looks, and the smallest differences that those show; the document has the same."""
+    """Their analyses, and the smallest differences that those show; the document has the same."""
     monkeypatch.setattr(Lock, "registered_sd", lambda self, comparison: KnownSd(2.0, 10))
     argued = ("claims", "--embinit-max-seeds", "20")
     effects = [
-        smallest_effect(0.01 * look.share, look.seeds, KnownSd(2.0, 10))
-        for look in schedule(6, 20, 0.01)
+        smallest_effect(0.01 * analysis.share, analysis.seeds, KnownSd(2.0, 10))
+        for analysis in schedule(6, 20, 0.01)
     ]
     first, second, last = (f"{effect:.3g}" for effect in effects)
     head = ["embinit: 5 claims and 2 controls, seeds: 6, then 12, then 20"]
@@ -325,19 +325,19 @@ def test_junit_has_the_numbers_as_properties(suite):
 
 
 def test_more_seeds_are_trained_for_what_is_open(suite):
-    """By the schedule that the file tells; what is decided keeps its first look."""
+    """By the schedule that the file tells; what is decided keeps its first analysis."""
     result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--embinit-max-seeds", "24")
     result.assert_outcomes(passed=1, xfailed=1)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
-    looks = [Look(**one) for one in document["claims"][0]["looks"]]
-    assert looks == [*schedule(6, 24, 0.01)]
-    assert [one.seeds for one in looks] == [6, 12, 24]
+    analyses = [Analysis(**one) for one in document["claims"][0]["looks"]]
+    assert analyses == [*schedule(6, 24, 0.01)]
+    assert [one.seeds for one in analyses] == [6, 12, 24]
     by_statement = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
     assert (by_statement["holds"]["n"], by_statement["open"]["n"]) == (6, 24)
     assert len(by_statement["open"]["left_values"]) == len(by_statement["open"]["seeds"]) == 24
-    assert by_statement["holds"]["alpha"] == pytest.approx(0.01 * looks[0].share)
-    assert by_statement["open"]["alpha"] == pytest.approx(0.01 * looks[2].share)
+    assert by_statement["holds"]["alpha"] == pytest.approx(0.01 * analyses[0].share)
+    assert by_statement["open"]["alpha"] == pytest.approx(0.01 * analyses[2].share)
     budget = ("--embinit-budget", "0", "--embinit-store", "fresh")
     suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
@@ -411,7 +411,7 @@ def test_cheap(arms):
     ("minutes", "kinds"),
     [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])],
 )
-def test_a_cheap_later_look_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
+def test_a_cheap_later_analysis_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
     """Though the costly claim is the first in its file, unless a budget has no time for both."""
     judged(CHEAP_AND_COSTLY, "--embinit-budget", minutes)
     trained = [line.split()[0] for line in (pytester.path / "claims/log").read_text().splitlines()]
@@ -444,12 +444,12 @@ test_whole = stated("whole")
 """
 
 
-def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
+def test_an_analysis_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their analyses, though it is first."""
     monkeypatch.setattr(
         analysis_order,
         "cheapest_first",
-        lambda looks: sorted(looks, key=lambda look: look.case.id),
+        lambda analyses: sorted(analyses, key=lambda analysis: analysis.case.id),
     )
     claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"

@@ -14,7 +14,7 @@ import pytest
 from embinit.errors import InputError
 from embinit.runs import ray_engine
 from embinit.runs.engines import Task, answer
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.ray_engine import RayEngine, connect
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
@@ -30,7 +30,7 @@ from embinit.lab.specs import Cut
 from embinit_papers.kim2024.experiments import experiments
 
 MINE = Family("mine/finding", {"micro": 2})
-embinit.runs.plan.FEW_ARMS = 0  # a cohort for each seed, so that every node gets one
+embinit.runs.plan.FEW_ARMS = 0  # a stack for each seed, so that every node gets one
 
 
 def small(tier):
@@ -51,7 +51,7 @@ def small(tier):
 def test_a(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
 """
-LOOKS = ("--embinit-seeds", "2", "--embinit-max-seeds", "4")
+ANALYSES = ("--embinit-seeds", "2", "--embinit-max-seeds", "4")
 RAY = "--embinit-engine=ray:"
 RUNS = 4 * (1 + 1 + 1)
 
@@ -123,14 +123,14 @@ def puts(root: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What one machine decides."""
-    return decided(run(suite(tmp_path_factory.mktemp("local")), *LOOKS))
+    return decided(run(suite(tmp_path_factory.mktemp("local")), *ANALYSES))
 
 
 def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path):
-    """The later look's runs too; the session itself trains nothing."""
+    """The later analysis's runs too; the session itself trains nothing."""
     there = suite(tmp_path)
     (there / "conftest.py").write_text(WATCH)
-    far = run(there, *LOOKS, RAY + cluster.address)
+    far = run(there, *ANALYSES, RAY + cluster.address)
     assert decided(far) == local
     assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert far["session"]["device"] == "cpu (Ray cluster)"
@@ -146,13 +146,13 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
 def test_a_task_answers_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
-    task = Task(Cohort((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
+    task = Task(Stack((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
     kind, reason, details = answer(task.sent)
     assert (kind, "sst2/train.tsv.gz" in reason) == ("failed", True)
     assert "in make_apart" in details
 
 
-def test_a_cohort_takes_a_core_or_a_gpu(monkeypatch):
+def test_a_stack_takes_a_core_or_a_gpu(monkeypatch):
     """Ray keeps to what a task says that it needs."""
     monkeypatch.setattr(RayEngine, "_watch", lambda self: None)
     for device, slots, gpus in (("cuda", 9, 1), ("cpu", 65, 0)):

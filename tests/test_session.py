@@ -23,7 +23,7 @@ from embinit.lab.data.sources import SOURCES, NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, Task
-from embinit.runs.kinds import Cohort, Making
+from embinit.runs.kinds import Making, Stack
 from embinit.runs.ray_engine import RayEngine
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -75,7 +75,7 @@ def small_runs(arms=("xavier", "pretrained"), seeds=(0, 1)):
 
 @pytest.fixture
 def seeds_apart(monkeypatch):
-    """A cohort for each seed, however few its arms."""
+    """A stack for each seed, however few its arms."""
     monkeypatch.setattr("embinit.runs.plan.FEW_ARMS", 0)
 
 
@@ -206,8 +206,8 @@ def test_a_killed_session_goes_on_where_it_was(suite):
     assert len(decided(resumed)) == 4
 
 
-def test_a_cohort_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
-    """Who finds a cohort taken trains another, and then waits for its result."""
+def test_a_stack_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
+    """Who finds a stack taken trains another, and then waits for its result."""
     runs = small_runs()
     first, second = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
     first.want(runs)
@@ -244,7 +244,7 @@ def test_processes_train_for_a_session(tmp_path, seeds_apart):
 def test_a_trainer_says_why_it_made_nothing():
     """An error of another process has its reason and its traceback, and the process goes on."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task = Task(Cohort((run,)), ("0" * 40,), None, "cpu")
+    task = Task(Stack((run,)), ("0" * 40,), None, "cpu")
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
         with pytest.raises(processes.RunFailed, match=r": it has other .+ every machine$") as error:
@@ -319,7 +319,7 @@ def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
 
 
 def test_sessions_that_plan_otherwise_share_runs(tmp_path):
-    """Cohorts that overlap are no reason to train a run twice."""
+    """Stacks that overlap are no reason to train a run twice."""
     runs = small_runs(arms=("xavier", "pretrained", "pretrained_shuffled"), seeds=(0,))
     one, other = (Session(Store(tmp_path), None, "cpu") for _ in range(2))
     one.want(runs[:2])
@@ -370,7 +370,7 @@ def elsewhere(experiment):
 
 
 def test_a_source_without_the_vocabularys_words_costs_its_own_runs_alone(tmp_path, monkeypatch):
-    """The arms that read no vectors are trained, in whatever cohort they were to be."""
+    """The arms that read no vectors are trained, in whatever stack they were to be."""
     set_apart(monkeypatch, SOURCES)
     (tmp_path / "other.txt").write_text("zyzzyva " + " ".join(["0.5"] * 64) + "\n")
     xavier, pretrained = small_runs(seeds=(0,))

@@ -30,10 +30,10 @@ from embinit.lab.models.layer_probes import mix_accuracy, neighbour_accuracy, se
 from embinit.lab.models.masking import Masked
 from embinit.lab.models.sizes import ABOVE, BELOW, count_parameters, deepened, widened
 from embinit.lab.specs import Cut, ModelSpec
-from embinit.lab.transfer.cohorts import check, train
 from embinit.lab.transfer.frozen import FURTHER
+from embinit.lab.transfer.stacks import check, train
 from embinit.lab.transfer.word_similarity import rated_pairs, similarity
-from embinit.runs.kinds import Cohort, kind_of
+from embinit.runs.kinds import Stack, kind_of
 from embinit_papers.chung2021 import choosing, shapes
 from test_transfer import TEXT, TRANSFER, masked_model, run_of
 
@@ -47,7 +47,7 @@ def test_layers_dropped_after_pre_training_are_layers_removed_in_each_fine_tunin
         run_of(training=REMOVING, layers=3),
         run_of(training=replace(TRANSFER, dropped_layers=1), layers=3),
     )
-    [removed], [dropped] = (train(Cohort((run,))) for run in runs)
+    [removed], [dropped] = (train(Stack((run,))) for run in runs)
     assert removed.measures["masked_loss"] == dropped.measures["masked_loss"]
     for name in ("accuracy", "test"):
         assert removed.measures[f"less_{name}"] == dropped.measures[f"sentiment_{name}"]
@@ -64,16 +64,16 @@ def test_further_measures_do_not_depend_on_the_stack():
     """A run's numbers are its own, to the last bit, and asking for more changes no other."""
     further = replace(TRANSFER, further=FURTHER, tasks=())
     runs = (run_of(0, training=further), run_of(1, training=further, output_width=5))
-    together = train(Cohort(runs))
+    together = train(Stack(runs))
     for run, result in zip(runs, together, strict=True):
-        [alone] = train(Cohort((run,)))
+        [alone] = train(Stack((run,)))
         assert alone.measures == result.measures
         assert alone.curves == result.curves
-    [fewer] = train(Cohort((run_of(0, training=replace(further, further=())),)))
+    [fewer] = train(Stack((run_of(0, training=replace(further, further=())),)))
     assert fewer.measures.items() < together[0].measures.items()
     assert 0 < together[0].measures["masked_accuracy"] < 100
     assert len(together[0].curves["neighbours_by_layer"]) == 3
-    [coupled] = train(Cohort((run_of(0, training=further, coupled=True),)))
+    [coupled] = train(Stack((run_of(0, training=further, coupled=True),)))
     assert coupled.measures["similarity_gap"] == 0 != together[0].measures["similarity_gap"]
 
 

@@ -221,11 +221,11 @@ def test_a_store_that_is_only_read_is_left_as_it_is(store):
 
 
 def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
-    """A worker that is killed frees its cohort."""
+    """A worker that is killed frees its stack."""
     store = Store(tmp_path)
     code = (
         "import sys, time; from pathlib import Path; from embinit.runs.store import Store\n"
-        "with Store(Path(sys.argv[1])).try_lock('cohort') as held:\n"
+        "with Store(Path(sys.argv[1])).try_lock('runs') as held:\n"
         "    print(held, flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen(
@@ -233,13 +233,13 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
     )
     with holder:
         assert holder.stdout.readline().strip() == "True"
-        with store.try_lock("cohort") as held:
+        with store.try_lock("runs") as held:
             assert not held
         holder.send_signal(signal.SIGKILL)
         holder.wait()
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        with store.try_lock("cohort") as held:
+        with store.try_lock("runs") as held:
             if held:
                 return
         time.sleep(0.05)

@@ -23,9 +23,9 @@ from embinit.lab.models import layers
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import check
-from embinit.lab.training import cohorts as training
-from embinit.lab.training.cohorts import CohortTraining
-from embinit.runs.kinds import Cohort
+from embinit.lab.training import stacks as training
+from embinit.lab.training.stacks import StackTraining
+from embinit.runs.kinds import Stack
 from embinit.runs.plan import Plan
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
@@ -72,8 +72,8 @@ def without_epsilons(monkeypatch):
 
 
 def trained(*runs: RunSpec) -> dict[str, torch.Tensor]:
-    """A cohort's parameters in float64 after an epoch."""
-    trainer = CohortTraining(Cohort(runs), None, "cpu")
+    """A stack's parameters in float64 after an epoch."""
+    trainer = StackTraining(Stack(runs), None, "cpu")
     torch.set_default_dtype(torch.float64)  # masks and sums
     try:
         trainer.train_epoch(0)
@@ -99,7 +99,7 @@ def test_all_three_repairs_make_a_large_table_train_as_the_original(role, times,
     for name, value in original.items():
         factor = times if name.endswith("embedding.table") else 1.0
         assert torch.equal(large[name], factor * value), name
-    initial = InitialState([run], CohortTraining(Cohort((run,)), None, "cpu").initial.data, None)
+    initial = InitialState([run], StackTraining(Stack((run,)), None, "cpu").initial.data, None)
     moved = original["encoder_embedding.table"][0] - initial.tables[0]["encoder"].values
     assert moved.abs().max() > 1e-3
 
@@ -125,7 +125,7 @@ def test_a_tables_rate_is_that_of_its_own_group_in_torch():
     """Against torch's Adam, which gets the tables as a group with a rate of their own."""
     runs = [rated(rate, role="translation")[0] for rate in (0.25, 3.0)]
     for run, rate in zip(runs, (0.25, 3.0), strict=True):
-        ours, theirs = (CohortTraining(Cohort((run,)), None, "cpu") for _ in range(2))
+        ours, theirs = (StackTraining(Stack((run,)), None, "cpu") for _ in range(2))
         named = dict(theirs.model.named_parameters())
         tables = {name for name in named if name.endswith("embedding.table")}
         assert len(tables) == 2
@@ -149,19 +149,19 @@ def test_a_tables_rate_is_that_of_its_own_group_in_torch():
 @settings(max_examples=6)
 @given(data=st.data())
 def test_a_run_has_the_same_bits_beside_any_other_rate(data):
-    """Rates are no part of a cohort's key, so runs of all rates are stacked."""
+    """Rates are no part of a stack's key, so runs of all rates are stacked."""
     runs = rated(1.0, 8.0, 0.5, seeds=(5000, 5001))
     plan = Plan()
     plan.add(runs)
     assert len([*iter(plan.take, None)]) == len({run.seed for run in runs})
     chosen = data.draw(st.lists(st.sampled_from(runs), min_size=2, max_size=5, unique=True))
-    for run, result in zip(chosen, training.train(Cohort(tuple(chosen))), strict=True):
+    for run, result in zip(chosen, training.train(Stack(tuple(chosen))), strict=True):
         assert result.curves == curves_alone(run)
 
 
 @functools.cache
 def curves_alone(run: RunSpec):
-    return training.train(Cohort((run,)))[0].curves
+    return training.train(Stack((run,)))[0].curves
 
 
 def test_a_factor_of_probes_is_refused_for_a_model():

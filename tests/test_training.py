@@ -1,4 +1,4 @@
-"""A run depends on its spec alone: not on its cohort, its order, or the other arms."""
+"""A run depends on its spec alone: not on its stack, its order, or the other arms."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from embinit.lab.models import initial_state
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.inits import INITS
-from embinit.lab.training import cohorts as training
-from embinit.lab.training.cohorts import CohortTraining, train
-from embinit.runs.kinds import Cohort, kind_of
+from embinit.lab.training import stacks as training
+from embinit.lab.training.stacks import StackTraining, train
+from embinit.runs.kinds import Stack, kind_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
@@ -29,7 +29,7 @@ def small(role: str, epochs: int = 2):
     return small_experiment(role, Cut(320, 60, 60), epochs=epochs, lr=1e-3, batch_size=32)
 
 
-def cohort(role: str) -> list[RunSpec]:
+def stack(role: str) -> list[RunSpec]:
     one = small(role)
     arms = [one.run(init, seed) for seed in (0, 1) for init in ("xavier", "pretrained")]
     return [*arms, one.frozen().run("xavier", 0), one.without_positions().run("xavier", 1)]
@@ -40,7 +40,7 @@ def test_the_init_leaves_weights_and_order_alone(init):
     """Common random numbers: only the table differs between the arms of a seed."""
     one = small("translation")
     first, second = (
-        CohortTraining(Cohort((one.run(name, 3),)), None, "cpu") for name in ("xavier", init)
+        StackTraining(Stack((one.run(name, 3),)), None, "cpu") for name in ("xavier", init)
     )
     others = dict(second.model.named_parameters())
     differing = [
@@ -59,7 +59,7 @@ def test_a_side_without_vectors_needs_the_experiment_s_word():
     """A decoder that starts from Xavier unsaid makes another experiment of the paper's."""
     one = replace(small("translation"), source="micro-glove")
     run = one.run("pretrained", 0)
-    for ask in (initial_tables.check, lambda run, data_dir: train(Cohort((run,)))):
+    for ask in (initial_tables.check, lambda run, data_dir: train(Stack((run,)))):
         with pytest.raises(InputError, match=r"no vectors for .+'s decoder, .+ micro-target: name"):
             ask(run, None)
     said = replace(one, one_sided=True)
@@ -92,7 +92,7 @@ def test_vectors_without_a_word_of_the_text_are_refused(monkeypatch):
 def test_a_run_that_breaks_ends_alone(monkeypatch):
     one = small("sentiment")
     runs = (one.run("xavier", 0), one.run("pretrained", 0))
-    healthy = train(Cohort(runs))
+    healthy = train(Stack(runs))
     honest = initial_state.make_initial_tables
 
     def spoiled(run, data, data_dir):
@@ -103,7 +103,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
 
     monkeypatch.setattr(initial_state, "make_initial_tables", spoiled)
     monkeypatch.setattr(training, "table_measures", lambda *_: {})
-    broken, other = train(Cohort(runs))
+    broken, other = train(Stack(runs))
     assert broken.failure == "the loss stopped being a number in epoch 1"
     assert "accuracy" not in broken.measures
     assert broken.outputs == broken.references == ()
@@ -114,11 +114,11 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
 
 def test_best_epoch_is_the_papers():
     """Lowest validation loss for translation, highest accuracy for classification (section 4)."""
-    [translated] = train(Cohort((small("translation", 3).run("xavier", 0),)))
+    [translated] = train(Stack((small("translation", 3).run("xavier", 0),)))
     losses = translated.curves["validation_loss"]
     assert translated.measures["best_epoch"] == losses.index(min(losses)) + 1
     assert "tok:none" in translated.signature
-    [classified] = train(Cohort((small("sentiment", 3).run("xavier", 0),)))
+    [classified] = train(Stack((small("sentiment", 3).run("xavier", 0),)))
     accuracies = classified.curves["validation_accuracy"]
     assert classified.measures["accuracy"] == max(accuracies)
     assert classified.measures["best_epoch"] == accuracies.index(max(accuracies)) + 1
@@ -127,7 +127,7 @@ def test_best_epoch_is_the_papers():
 def test_the_outputs_are_those_that_were_scored():
     """sacreBLEU and a count of equals give again what the best epoch measured, run by run."""
     one = small("translation", 3)
-    translated = train(Cohort((one.run("xavier", 0), one.run("pretrained_xavier", 1))))
+    translated = train(Stack((one.run("xavier", 0), one.run("pretrained_xavier", 1))))
     assert len({output for result in translated for output in result.outputs}) > 1
     for result in translated:
         score = BLEU(tokenize="none", force=True).corpus_score(
@@ -135,7 +135,7 @@ def test_the_outputs_are_those_that_were_scored():
         )
         assert score.score == pytest.approx(result.measures["bleu"])
     one = small("sentiment", 8)
-    results = train(Cohort((one.run("xavier", 0), one.run("pretrained", 1))))
+    results = train(Stack((one.run("xavier", 0), one.run("pretrained", 1))))
     for result in results:
         pairs = list(zip(result.outputs, result.references, strict=True))
         right = sum(said == meant for said, meant in pairs)
@@ -148,7 +148,7 @@ def test_epochs_after_the_best_change_no_translation():
         one = small("translation", epochs)
         steep = replace(one.training, lr=1e-2)
         few = replace(one.data, cut=Cut(64, 60, 60))
-        return train(Cohort((replace(one, training=steep, data=few).run("pretrained", 1),)))[0]
+        return train(Stack((replace(one, training=steep, data=few).run("pretrained", 1),)))[0]
 
     longer = trained(5)
     best = int(longer.measures["best_epoch"])
@@ -159,7 +159,7 @@ def test_epochs_after_the_best_change_no_translation():
 def test_a_run_tells_what_is_added_to_its_tables():
     one = small("sentiment", 1)
     runs = (one.run("xavier", 0), one.without_positions().run("xavier", 0))
-    with_positions, without = train(Cohort(runs))
+    with_positions, without = train(Stack(runs))
     assert with_positions.positions["encoder"].dim == 64
     assert with_positions.positions["encoder"].maximum == pytest.approx(1.0, abs=1e-3)
     assert without.positions == {}
@@ -173,7 +173,7 @@ def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[Run
         (directory / f"mnli/{split}.tsv").write_text(text)
     one = small("sentiment", 6)
     one = replace(one, data=replace(one.data, task="mnli"))
-    return train(Cohort((one.run("xavier", 0), one.run("xavier", 1))), directory)
+    return train(Stack((one.run("xavier", 0), one.run("xavier", 1))), directory)
 
 
 ROWS = [f"{x}\t{y}\t{(ord(x) + ord(y)) % 3}" for x in "abcdefgh" for y in "abcdefgh"]
@@ -199,7 +199,7 @@ def test_validation_bleu_is_followed_and_changes_nothing_else():
     one = small("translation", epochs=3)
     followed, plain = (
         train(
-            Cohort(
+            Stack(
                 (replace(one, training=replace(one.training, validation_bleu=on)).run("xavier", 0),)
             )
         )[0]
@@ -213,7 +213,7 @@ def test_validation_bleu_is_followed_and_changes_nothing_else():
 
 def test_a_sigma_is_what_the_table_starts_with():
     one = small("sentiment", epochs=1).with_sigma(0.7)
-    for result in train(Cohort((one.run("pretrained", 0), one.run("xavier", 0)))):
+    for result in train(Stack((one.run("pretrained", 0), one.run("xavier", 0)))):
         assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
         assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
 
@@ -221,13 +221,13 @@ def test_a_sigma_is_what_the_table_starts_with():
 @pytest.fixture
 def rates(monkeypatch):
     """The rates of each step that a test takes, sorted."""
-    honest, rates = CohortTraining.step, []
+    honest, rates = StackTraining.step, []
 
     def step(self, *arguments):
         rates.append(sorted(float(group["lr"]) for group in self.optimizer.param_groups))
         honest(self, *arguments)
 
-    monkeypatch.setattr(CohortTraining, "step", step)
+    monkeypatch.setattr(StackTraining, "step", step)
     return rates
 
 
@@ -237,7 +237,7 @@ def falling(run):
 
 def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(rates):
     run = falling(small("sentiment", 3).run("xavier", 0))
-    [result] = train(Cohort((run,)))
+    [result] = train(Stack((run,)))
     steps, lr = len(rates), run.recipe.training.lr
     wanted = [lr * (steps - number) / (steps + 1) for number in range(steps)]
     assert [rate for [rate] in rates] == pytest.approx(wanted, rel=1e-5)
@@ -254,8 +254,8 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
     """Whether it broke before the epoch that is measured or in it; the other run goes on."""
     one = small("sentiment", 3)
     runs = [falling(one.run(init, 0)) for init in ("xavier", "pretrained")]
-    healthy = train(Cohort(tuple(runs)))
-    honest = CohortTraining.train_epoch
+    healthy = train(Stack(tuple(runs)))
+    honest = StackTraining.train_epoch
     for epoch in (0, 2):
 
         def train_epoch(self, number, at=epoch):
@@ -264,8 +264,8 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
                 losses = self.curves.train_loss
                 losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
 
-        monkeypatch.setattr(CohortTraining, "train_epoch", train_epoch)
-        broken, other = train(Cohort(tuple(runs)))
+        monkeypatch.setattr(StackTraining, "train_epoch", train_epoch)
+        broken, other = train(Stack(tuple(runs)))
         assert broken.failure == f"the loss stopped being a number in epoch {epoch + 1}"
         assert "accuracy" not in broken.measures
         assert len(broken.curves["train_loss"]) == epoch
@@ -277,10 +277,10 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(rates):
     one = small("translation", 2)
     runs = [falling(one.run(init, 0)) for init in ("xavier", "pretrained")]
     runs[1] = runs[1].changed(table=replace(runs[1].recipe.table, rate=4.0))
-    together = train(Cohort(tuple(runs)))
+    together = train(Stack(tuple(runs)))
     assert all(low > 0 and high == pytest.approx(4 * low) for low, high in rates)
     for run, result in zip(runs, together, strict=True):
-        [alone] = train(Cohort((run,)))
+        [alone] = train(Stack((run,)))
         assert result.measures == alone.measures
         assert result.outputs == alone.outputs
 
@@ -299,14 +299,14 @@ def test_translation_with_a_falling_rate_and_tables_of_their_own_rate(rates):
 def test_each_setting_of_the_model_reaches_it(changes):
     plain = small("sentiment", epochs=1)
     one = plain.with_model(**changes)
-    losses = [train(Cohort((setting.run("pretrained", 0),)))[0].curves for setting in (one, plain)]
+    losses = [train(Stack((setting.run("pretrained", 0),)))[0].curves for setting in (one, plain)]
     assert losses[0]["train_loss"] != losses[1]["train_loss"]
 
 
 def test_seeds_and_sides_differ_in_all_that_is_drawn():
     """Else seeds would be fewer than they are counted as: tables, weights, order and dropout."""
     one = small("translation")
-    both = CohortTraining(Cohort((one.run("xavier", 3), one.run("xavier", 4))), None, "cpu")
+    both = StackTraining(Stack((one.run("xavier", 3), one.run("xavier", 4))), None, "cpu")
     drawn = {
         name: value
         for name, value in both.model.named_parameters()

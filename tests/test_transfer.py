@@ -46,12 +46,12 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.lab.training.cohorts import CohortTraining
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import Curves
-from embinit.lab.transfer.cohorts import check, fingerprint, train
+from embinit.lab.training.stacks import StackTraining
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.kinds import Cohort
+from embinit.lab.transfer.stacks import check, fingerprint, train
+from embinit.runs.kinds import Stack
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
 from test_model import copy_norm as norm
@@ -370,7 +370,7 @@ def run_of(seed: int = 0, init: str = "normal", training=TRANSFER, **model) -> R
 
 
 def test_a_result_tells_all_that_claims_ask_of_it():
-    [result] = train(Cohort((run_of(output_width=40),)))
+    [result] = train(Stack((run_of(output_width=40),)))
     counts = parameters_of(run_of(output_width=40))
     assert result.measures["pretraining_parameters"] == counts.pretraining
     assert result.measures["finetuning_parameters"] == counts.finetuning
@@ -390,9 +390,9 @@ def test_a_result_tells_all_that_claims_ask_of_it():
 
 
 def test_fine_tuning_starts_where_pre_training_ended():
-    cohort = Cohort((run_of(0, output_width=40),))
+    stack = Stack((run_of(0, output_width=40),))
     data = prepare(TEXT, None)
-    pretraining = Pretraining(InitialState(cohort.runs, data, None), "cpu")
+    pretraining = Pretraining(InitialState(stack.runs, data, None), "cpu")
     before = {name: value.clone() for name, value in pretraining.model.named_parameters()}
     pretraining.run(lambda share: None)
     carried = pretraining.model.encoder.state_dict()
@@ -400,9 +400,9 @@ def test_fine_tuning_starts_where_pre_training_ended():
         before["encoder.encoder_embedding.positions"], carried["encoder_embedding.positions"]
     )
     task = TRANSFER.tasks[0]
-    tuned = cohort.runs[0].changed(data=task.data, training=task.training)
+    tuned = stack.runs[0].changed(data=task.data, training=task.training)
     state = without_output(pretraining.model.encoder)
-    model = CohortTraining(Cohort((tuned,)), None, "cpu", state).model
+    model = StackTraining(Stack((tuned,)), None, "cpu", state).model
     own = dict(model.named_parameters())
     assert own["output.weight"].shape == (1, 16, 2)
     shared = set(own) - {"output.weight", "output.bias"}
@@ -425,7 +425,7 @@ def test_a_renamed_module_is_no_fresh_start():
         carry(initial.model(), renamed)
     del renamed["renamed." + kept]
     with pytest.raises(RuntimeError, match=rf'Missing key.*"{kept}"'):
-        CohortTraining(Cohort((tuned,)), None, "cpu", renamed)
+        StackTraining(Stack((tuned,)), None, "cpu", renamed)
 
 
 def test_arms_of_a_seed_share_all_but_what_they_differ_in():
@@ -438,7 +438,7 @@ def test_arms_of_a_seed_share_all_but_what_they_differ_in():
     layers = dict(second.model.encoder.encoder_layers.named_parameters())
     for name, value in first.model.encoder.encoder_layers.named_parameters():
         assert torch.equal(value, layers[name])
-    hidden = [[one.initial_seed() for one in cohort.masking] for cohort in (first, second)]
+    hidden = [[one.initial_seed() for one in stack.masking] for stack in (first, second)]
     assert hidden[0] == hidden[1]
     both = Pretraining(InitialState((run_of(3), run_of(4)), data, None), "cpu").masking
     assert both[0].initial_seed() == hidden[0][0]
@@ -457,7 +457,7 @@ def test_validation_hides_the_same_words_in_every_epoch():
 def test_pre_training_lowers_the_loss_from_what_a_guess_costs():
     none = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=0))
     longer = replace(TRANSFER, pretraining=replace(TRANSFER.pretraining, epochs=6))
-    [bare], [taught] = (train(Cohort((run_of(training=one),))) for one in (none, longer))
+    [bare], [taught] = (train(Stack((run_of(training=one),))) for one in (none, longer))
     assert bare.measures["masked_loss"] == pytest.approx(math.log(200), abs=0.1)
     assert bare.curves["masked_train_loss"] == []
     losses = taught.curves["masked_loss"]
@@ -509,7 +509,7 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     for data in TRANSFER.probes:
         assert data_fingerprint(data, None) in fingerprint(run, None)
     check(run, tmp_path)
-    [ours], [theirs] = (train(Cohort((run,)), where) for where in (tmp_path, None))
+    [ours], [theirs] = (train(Stack((run,)), where) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
     assert ours.curves == theirs.curves
 
@@ -528,9 +528,9 @@ def test_the_other_languages_score_is_that_of_the_best_epoch_here():
 
 def test_recorded_pre_training_is_pre_training():
     """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
-    cohort = Cohort((run_of(0), run_of(1)))
+    stack = Stack((run_of(0), run_of(1)))
     eager, replayed = (
-        Pretraining(InitialState(cohort.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
+        Pretraining(InitialState(stack.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
     )
     recorded = []
 
@@ -554,7 +554,7 @@ def test_fine_tuned_several_times_a_run_has_the_means():
     """The first time is that of a run fine-tuned once; later ones differ in head and order."""
     [task] = TRANSFER.tasks
     [one], [many] = (
-        train(Cohort((run_of(training=replace(TRANSFER, tasks=(replace(task, times=times),))),)))
+        train(Stack((run_of(training=replace(TRANSFER, tasks=(replace(task, times=times),))),)))
         for times in (1, 3)
     )
     assert "sentiment_accuracy_by_time" not in one.curves
@@ -571,15 +571,15 @@ def test_fine_tuned_several_times_a_run_has_the_means():
 def test_seeds_that_fine_tunings_would_share_are_named():
     """Else a run's second time would be another run's first."""
     with pytest.raises(InputError, match="seeds 3 and 1000003 must be less than 1000000 apart"):
-        train(Cohort((run_of(3), run_of(1_000_003))))
+        train(Stack((run_of(3), run_of(1_000_003))))
 
 
 def test_one_broken_time_breaks_the_run_alone(monkeypatch):
     [task] = TRANSFER.tasks
     recipe = replace(TRANSFER, tasks=(replace(task, times=2),))
     runs = (run_of(0, training=recipe), run_of(1, training=recipe))
-    healthy = train(Cohort(runs))
-    honest = CohortTraining.validate
+    healthy = train(Stack(runs))
+    honest = StackTraining.validate
 
     def validate(self):
         honest(self)
@@ -587,8 +587,8 @@ def test_one_broken_time_breaks_the_run_alone(monkeypatch):
         if len(losses) == 2:
             losses[-1] = torch.where(torch.arange(4) == 2, torch.nan, losses[-1])  # run 0, again
 
-    monkeypatch.setattr(CohortTraining, "validate", validate)
-    broken, other = train(Cohort(runs))
+    monkeypatch.setattr(StackTraining, "validate", validate)
+    broken, other = train(Stack(runs))
     assert broken.failure == (
         "fine-tuning on sentiment: the loss stopped being a number in epoch 2"
     )

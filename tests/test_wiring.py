@@ -21,8 +21,8 @@ from embinit.lab.models.layers import no_dropout
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.lab.tables.positions import sinusoidal
-from embinit.lab.training.cohorts import CohortTraining
-from embinit.runs.kinds import Cohort
+from embinit.lab.training.stacks import StackTraining
+from embinit.runs.kinds import Stack
 from embinit_papers.kim2024 import scaled
 from embinit_papers.kim2024.experiments import probes
 
@@ -53,7 +53,7 @@ def test_each_side_reads_its_table_times_the_multiplier_plus_the_positions(side)
 def test_a_frozen_run_keeps_each_sides_table(side, beside):
     one = small()
     runs = (one.frozen().run("xavier", 0), *[one.run("xavier", 0)] * beside)
-    trainer = CohortTraining(Cohort(runs), None, "cpu")
+    trainer = StackTraining(Stack(runs), None, "cpu")
     trainer.train_epoch(0)
     table = getattr(trainer.model, f"{side}_embedding").table
     before = [tables[side].values for tables in trainer.initial.tables]

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from embinit.lab.data.microcosm.worlds import (
+from embinit.lab.data.microcosm.draws import (
     BILINGUAL_CLAIMING,
     BILINGUAL_REGISTERING,
     CLAIMING,

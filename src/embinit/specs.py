@@ -157,7 +157,7 @@ class RunSpec(Generic[R]):
         return hashlib.sha256(canonical(self).encode()).hexdigest()
 
     @property
-    def cohort_key(self) -> tuple[object, ...]:
+    def stack_key(self) -> tuple[object, ...]:
         """A key for stacking: runs with equal keys have tensors of the same shapes."""
         return (self.kind, self.recipe.stacking)
 

@@ -63,7 +63,7 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.runs.kinds import Cohort, RunContext, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult
 from embinit_papers.chung2021.shapes import deeper, pretrained_for
 
@@ -157,7 +157,7 @@ def trained(arms: ModelExperiment, draws: Iterable[int]) -> list[RunResult]:
     results = []
     for index in draws:
         run, started = arms.run("normal", index), time.process_time()
-        [result] = kind_of(run).make(Cohort((run,)), RunContext(None))
+        [result] = kind_of(run).make(Stack((run,)), RunContext(None))
         seconds = round(time.process_time() - started, 1)
         measures = {name: round(value, 3) for name, value in result.measures.items()}
         curves = {

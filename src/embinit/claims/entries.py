@@ -33,7 +33,7 @@ def claim_entry(
     if case.lock is not None and case.lock.exists:
         named = {"lock": case.lock.name, "digest": case.lock.digest}
         registration = {
-            "registration": {**named, **asdict(registration_status(case, judgement.looks))}
+            "registration": {**named, **asdict(registration_status(case, judgement.analyses))}
         }
     return {
         "id": f"{claim.id}[{experiment.name}]",
@@ -58,7 +58,7 @@ def claim_entry(
         "family": claim.family.name,
         "family_says": claim.family.says,
         "alpha": case.alpha,
-        "looks": [asdict(look) for look in judgement.looks],
+        "looks": [asdict(analysis) for analysis in judgement.analyses],
         "reason": judgement.reason,
         **registration,
         "comparisons": [
@@ -81,7 +81,7 @@ def _comparison(
     comparison, outcome = decision.comparison, decision.outcome
     assert outcome is not None
     case = judgement.case
-    effects = smallest_effects(comparison, judgement.looks, case.alpha)
+    effects = smallest_effects(comparison, judgement.analyses, case.alpha)
     return {
         "relation": str(comparison.relation),
         "arms": {"left": comparison.left.label, "right": comparison.right.label},

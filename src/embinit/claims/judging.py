@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from embinit.claims.analyses import decided_at
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
-from embinit.claims.looks import look
 from embinit.claims.run_checks import seed_faults, unequal
 from embinit.errors import InputError, counted
 from embinit.runs.results import failure_reason
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
-from embinit.stats.interim import Look, schedule, seeds_of_looks
+from embinit.stats.interim import Analysis, schedule, seeds_of_analyses
 from embinit.stats.power import rounded_up, unknown_after
 from embinit.stats.statements import Relation, Verdict, verdict_of
 
@@ -71,13 +71,13 @@ class Case:
         """The claim's line in claims.lock; None without one."""
         return None if self.lock is None else self.lock.document["claims"].get(self.key)
 
-    def looks(self) -> tuple[Look, ...]:
-        """The planned interim analyses of the claim; see ``looks.schedule``."""
+    def analyses(self) -> tuple[Analysis, ...]:
+        """The planned interim analyses of the claim; see ``interim.schedule``."""
         return schedule(self.experiment.seeds, self.experiment.most_seeds, self.alpha)
 
-    def seeds_of_looks(self) -> tuple[int, ...]:
+    def seeds_of_analyses(self) -> tuple[int, ...]:
         """The number of seeds of each interim analysis, in order."""
-        return seeds_of_looks(self.experiment.seeds, self.experiment.most_seeds)
+        return seeds_of_analyses(self.experiment.seeds, self.experiment.most_seeds)
 
     @property
     def alpha(self) -> float:
@@ -160,7 +160,7 @@ def _underpowered(case: Case, comparison: Comparison) -> str | None:
     known_sd, expects = comparison.known_sd, case.claim.expects
     if known_sd is None or known_sd.origin or expects is Verdict.NO_EFFECT:
         return None
-    last, margin, unit = case.looks()[-1], comparison.left.margin, comparison.left.unit
+    last, margin, unit = case.analyses()[-1], comparison.left.margin, comparison.left.unit
     level = case.alpha * last.share
     if not comparison.relation.uses_margin:
         return None
@@ -177,7 +177,7 @@ class Judgement:
     """The verdict on a claim; ``failures`` are the reasons why runs failed or have no score."""
 
     case: Case
-    looks: tuple[Look, ...]
+    analyses: tuple[Analysis, ...]
     decisions: tuple[Decision, ...]
     failures: tuple[str, ...] = ()
 
@@ -231,7 +231,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class NextLook:
+class NextAnalysis:
     """The interim analysis that a claim needs next: its runs, and those that are not stored.
 
     ``decisions`` are those of the analysis before, which left something undecided; () before any.
@@ -262,14 +262,14 @@ def judge(
         case = read(test, experiment)
     else:
         raise InputError("judge needs an experiment in which the claim is tested")
-    while isinstance(found := judge_stored(case, session, may_go_on), NextLook):
+    while isinstance(found := judge_stored(case, session, may_go_on), NextAnalysis):
         session.ensure(found.runs)
     return found
 
 
-def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextLook:
+def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextAnalysis:
     """The verdict by the runs that are stored, or what they lack; see ``judge``. Nothing trains."""
-    looks = case.looks()
+    analyses = case.analyses()
     first = case.runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
     problems = [case.obstacle] if case.obstacle else sorted(found)
@@ -285,13 +285,13 @@ def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgem
     decisions: Sequence[Decision] = _undecided(case, problems)
     if not problems:
         if lacking := missing([*first, *twice]):
-            return NextLook((*first, *twice), lacking)
-        decisions, following = look(
-            case.comparisons, looks, case.alpha, session.result, lambda runs: not missing(runs)
+            return NextAnalysis((*first, *twice), lacking)
+        decisions, following = decided_at(
+            case.comparisons, analyses, case.alpha, session.result, lambda runs: not missing(runs)
         )
         lacking = missing(following) if may_go_on else ()
         if lacking and not any(map(session.problem, lacking)) and not faults(first):
-            return NextLook(tuple(following), lacking, tuple(decisions))
+            return NextAnalysis(tuple(following), lacking, tuple(decisions))
     wanted = [run for decision in decisions for run in decision.comparison.runs()]
     failures = session.failures(wanted)
     if not (failures or problems or any(decision.failed for decision in decisions)):
@@ -299,13 +299,13 @@ def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgem
     if failures:
         decisions = _undecided(case, failures)
     failures += dict.fromkeys(decision.reason for decision in decisions if decision.failed)
-    return Judgement(case, looks, tuple(decisions), tuple(failures))
+    return Judgement(case, analyses, tuple(decisions), tuple(failures))
 
 
 def broken(case: Case, error: Exception) -> Judgement:
     """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason."""
     reason = failure_reason(error)
-    return Judgement(case, case.looks(), tuple(_undecided(case, [reason])), (reason,))
+    return Judgement(case, case.analyses(), tuple(_undecided(case, [reason])), (reason,))
 
 
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:

@@ -45,7 +45,7 @@ def pending_analysis(case: Case, session: Session) -> PendingAnalysis | None:
     if not found.decisions:
         return PendingAnalysis(case, found.runs, costs, tuple(expected_runs(case)), is_owed=True)
     undecided = [one for one in found.decisions if one.open and one.outcome is not None]
-    counts = case.seeds_of_looks()
+    counts = case.seeds_of_analyses()
     needed = [one.outcome.seeds_needed or math.inf for one in undecided if one.outcome]
     seeds = next((count for count in counts if count >= max(needed)), counts[-1])
     expected = (run for one in undecided for run in one.comparison.with_seeds(seeds).runs())

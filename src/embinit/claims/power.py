@@ -7,24 +7,26 @@ from collections.abc import Sequence
 from embinit.claims.comparisons import Comparison
 from embinit.claims.judging import Case
 from embinit.specs import RunSpec
-from embinit.stats.interim import Look
+from embinit.stats.interim import Analysis
 from embinit.stats.power import smallest_effect
 
 
 def smallest_effects(
-    comparison: Comparison, looks: Sequence[Look], alpha: float
+    comparison: Comparison, analyses: Sequence[Analysis], alpha: float
 ) -> tuple[float, ...] | None:
     """The effect that each analysis shows with 90 % power, in the metric's unit, if registered."""
     if (known_sd := comparison.known_sd) is None:
         return None
-    return tuple(smallest_effect(alpha * look.share, look.seeds, known_sd) for look in looks)
+    return tuple(smallest_effect(alpha * one.share, one.seeds, known_sd) for one in analyses)
 
 
-def expected_seeds(comparison: Comparison, looks: Sequence[Look], alpha: float) -> int | None:
+def expected_seeds(
+    comparison: Comparison, analyses: Sequence[Analysis], alpha: float
+) -> int | None:
     """The seeds of the first analysis that sees a difference of one margin; None without one."""
-    effects = smallest_effects(comparison, looks, alpha) or ()
-    seen = zip(looks, effects, strict=False)
-    return next((look.seeds for look, effect in seen if effect <= comparison.left.margin), None)
+    effects = smallest_effects(comparison, analyses, alpha) or ()
+    seen = zip(analyses, effects, strict=False)
+    return next((one.seeds for one, effect in seen if effect <= comparison.left.margin), None)
 
 
 def random_comparisons(case: Case) -> list[Comparison]:
@@ -42,15 +44,15 @@ def expected_runs(case: Case) -> list[RunSpec]:
     runs, every = case.runs(), random_comparisons(case)
     known = [pair for pair in every if pair.known_sd is not None and pair.left.margin]
     if case.claim.expects is None and known:
-        looks = case.looks()
-        last = looks[-1].seeds
-        seeds = max(expected_seeds(pair, looks, case.alpha) or last for pair in known)
+        analyses = case.analyses()
+        last = analyses[-1].seeds
+        seeds = max(expected_seeds(pair, analyses, case.alpha) or last for pair in known)
         runs += [run for pair in every for run in pair.with_seeds(seeds).runs()]
     return runs
 
 
 def in_words(case: Case) -> str:
-    """A claim's looks, and the smallest differences that they see."""
+    """A claim's analyses, and the smallest differences that they see."""
     if case.obstacle:
         return f"not run, {case.obstacle}"
     seen = dict.fromkeys(_seen(comparison, case) for comparison in random_comparisons(case))
@@ -60,19 +62,19 @@ def in_words(case: Case) -> str:
 
 
 def _seen(comparison: Comparison, case: Case) -> str:
-    looks, margin = case.looks(), comparison.left.margin
-    effects = smallest_effects(comparison, looks, case.alpha)
+    analyses, margin = case.analyses(), comparison.left.margin
+    effects = smallest_effects(comparison, analyses, case.alpha)
     if effects is None:
-        seeds = schedule(case.seeds_of_looks())
+        seeds = schedule(case.seeds_of_analyses())
         return f"{seeds} seeds; embinit register measures which differences these can show"
-    pairs = zip(effects, looks, strict=True)
-    found = ", ".join(f"{effect:.3g} with {look.seeds} seeds" for effect, look in pairs)
+    pairs = zip(effects, analyses, strict=True)
+    found = ", ".join(f"{effect:.3g} with {analysis.seeds} seeds" for effect, analysis in pairs)
     unit = comparison.left.unit
     text = f"differences found with 90 % power{f', in {unit}' if unit else ''}: {found}"
     if not margin:
         return text
-    expected = expected_seeds(comparison, looks, case.alpha)
-    needed = f"{expected} seeds" if expected else f"more than {looks[-1].seeds} seeds"
+    expected = expected_seeds(comparison, analyses, case.alpha)
+    needed = f"{expected} seeds" if expected else f"more than {analyses[-1].seeds} seeds"
     return f"{text}; the margin, {f'{margin:g} {unit}'.rstrip()}, needs {needed}"
 
 

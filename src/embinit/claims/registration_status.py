@@ -10,7 +10,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
 from embinit.claims.lock import digest_of_content, without_code
-from embinit.stats.interim import Look
+from embinit.stats.interim import Analysis
 from embinit.stats.statements import KnownSd
 
 BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
@@ -32,14 +32,14 @@ class RegistrationStatus:
     when: str | None = None
 
 
-def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus:
+def registration_status(case: Case, analyses: Sequence[Analysis]) -> RegistrationStatus:
     """A claim's status against its line."""
     entry = case.line
     if entry is None:
         return RegistrationStatus(ABSENT)
-    differs = difference(entry, frozen(case, looks))
+    differs = difference(entry, frozen(case, analyses))
     if differs and (original := case.replicated) is not None:
-        differs = difference(entry, frozen(original, original.looks()))
+        differs = difference(entry, frozen(original, original.analyses()))
         if not differs:
             return RegistrationStatus(REPLICATION, "on other data draws", entry["registered"])
     if differs:
@@ -50,12 +50,12 @@ def registration_status(case: Case, looks: Sequence[Look]) -> RegistrationStatus
     )
 
 
-def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, Any]:
+def registered(case: Case, analyses: Sequence[Analysis], seen: bool) -> Mapping[str, Any]:
     """A claim's line as it is to be written; one that still fits stays as it is.
 
     Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
-    entry, now = case.line, frozen(case, looks)
+    entry, now = case.line, frozen(case, analyses)
     differences = () if entry is None else (difference(entry, now), *_moved(case))
     differs = "; ".join(filter(None, differences))
     if entry is not None and not differs:
@@ -66,7 +66,7 @@ def registered(case: Case, looks: Sequence[Look], seen: bool) -> Mapping[str, An
     return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
 
 
-def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
+def frozen(case: Case, analyses: Sequence[Analysis]) -> dict[str, Any]:
     """The statement of a claim that must be fixed beforehand.
 
     The code of a training function is no part of it: runs of another code are other runs.
@@ -76,7 +76,7 @@ def frozen(case: Case, looks: Sequence[Look]) -> dict[str, Any]:
         "family": claim.family.name,
         "claims": claim.family.size_on(tier),
         "alpha": claim.family.alpha,
-        "looks": [look.seeds for look in looks],
+        "looks": [analysis.seeds for analysis in analyses],
         "states": [_stated(comparison) for comparison in case.comparisons],
     }
     more = {"replicates": case.experiment.replicates, "expects": str(claim.expects or "")}

@@ -1,6 +1,6 @@
 """Data draws in names: ``micro-glove@9003`` is what ``micro-glove`` is on data draw 9003.
 
-The entry of the name without a number gives it by ``in_world``.
+The entry of the name without a number gives it by ``on_draw``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ANY_DRAW = "any"
 """The number of the draw in a name that has another draw for each seed."""
 
 
-def at_world(name: str, draw: int | str) -> str:
+def at_draw(name: str, draw: int | str) -> str:
     """The name of an entry on a draw; draw 0 has no number."""
     return f"{name}@{draw}" if draw else name
 
 
-def split_world(name: str) -> tuple[str, int]:
-    """The name and the draw of an ``at_world`` name; draw 0 without a number."""
+def split_draw(name: str) -> tuple[str, int]:
+    """The name and the draw of an ``at_draw`` name; draw 0 without a number."""
     base, _, draw = name.partition("@")
     if draw == ANY_DRAW:
         return base, 0
@@ -49,15 +49,15 @@ class DrawRegistry(Registry[T]):
         return _on_draw(self._noun, name, self)
 
     def _base(self, name: str) -> str:
-        return name if self._knows(name) else split_world(name)[0]
+        return name if self._knows(name) else split_draw(name)[0]
 
 
 def _on_draw(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
     base, sign, draw = name.partition("@")
     if not sign or base not in known:
         raise unknown(noun, name, known)
-    in_world: Callable[[int], T] | None = getattr(known[base], "in_world", None)
-    if in_world is None or not _NUMBER.fullmatch(draw):
-        mend = "it has none" if in_world is None else "give a number from 1 to 999999999"
+    on_draw: Callable[[int], T] | None = getattr(known[base], "on_draw", None)
+    if on_draw is None or not _NUMBER.fullmatch(draw):
+        mend = "it has none" if on_draw is None else "give a number from 1 to 999999999"
         raise InputError(f"{noun} {base!r} has no data draw {draw!r}: {mend}; name {base!r}")
-    return in_world(int(draw))
+    return on_draw(int(draw))

@@ -10,7 +10,7 @@ from typing import Any, Self
 from embinit.claims.experiments import Experiment
 from embinit.claims.roles import Role
 from embinit.errors import InputError
-from embinit.lab.data.microcosm.worlds import REGISTERING
+from embinit.lab.data.microcosm.draws import REGISTERING
 from embinit.lab.quantities import InitQuantity
 from embinit.lab.specs import (
     ALL,
@@ -80,7 +80,7 @@ class ModelExperiment(Experiment):
         if self.data_draws is not None:
             registers = Role.REGISTRATION in role
             draws = self.registering_draws if registers else self.data_draws
-            recipe = recipe.in_world(draw_of(index, draws, registers))
+            recipe = recipe.on_draw(draw_of(index, draws, registers))
         first = 0 if Role.REGISTRATION in role else self.claims_from
         return RunSpec(recipe, first + role.seed(index))
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 from embinit.lab.specs import DataSpec, ModelRecipe, ModelSpec, P, Procedure
 from embinit.lab.tables.recipes import INITS
 from embinit.runs.kinds import MOST_RUNS, Kind, Making, structured
@@ -16,7 +16,7 @@ NARROW, FEW_RUNS, MANY_RUNS = 128, 5, 48
 """Models up to ``NARROW`` wide are stacked by ``MOST_RUNS`` on a core, wider ones by ``FEW_RUNS``.
 
 Beyond that width a larger stack is no faster there (benchmarks/README.md). A GPU, on which each
-cohort records its graphs anew, stacks ``MANY_RUNS``.
+stack records its graphs anew, stacks ``MANY_RUNS``.
 """
 
 TEXTS = {
@@ -93,7 +93,7 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
     def lacks(self, run: RunSpec[ModelRecipe[P]]) -> Sequence[Making]:
         """The table of a data draw, where nobody has made it yet."""
         source = run.recipe.table.source
-        if source is None or not split_world(source)[1]:
+        if source is None or not split_draw(source)[1]:
             return ()
         from embinit.lab.data.sources.microcosm import lacking_tables
 
@@ -111,7 +111,7 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
         return (recipe.data, recipe.table.source, recipe.training, recipe.model)
 
     def stacked(self, run: RunSpec[ModelRecipe[P]], device: str) -> int:
-        """The largest useful cohort: few runs of a wide model fill a core, and more a GPU."""
+        """The largest useful stack: few runs of a wide model fill a core, and more a GPU."""
         if device != "cpu":
             return MANY_RUNS
         model = run.recipe.model

@@ -12,8 +12,8 @@ import pytest
 from embinit.claims import Case
 from embinit.claims.experiments import Experiment
 from embinit.errors import InputError
-from embinit.lab.data.microcosm.worlds import CLAIMING, SETS
-from embinit.lab.draws import split_world
+from embinit.lab.data.microcosm.draws import CLAIMING, SETS
+from embinit.lab.draws import split_draw
 from embinit.lab.experiments import ModelExperiment, draws_named
 from embinit.options import WORLDS
 from embinit.registry import nearest
@@ -128,7 +128,7 @@ def pytest_embinit_collected(
 def _make_tables(wanted: Iterable[RunSpec]) -> None:
     """Has tables made that runs read and that aren't shipped: as work for trainers."""
     read = (run.recipe.columns.get("source") for run in wanted)
-    if not any(name and split_world(name)[1] for name in read):
+    if not any(name and split_draw(name)[1] for name in read):
         return
     from embinit.lab.data.sources import microcosm
     from embinit.lab.table_pretraining.making import SECONDS, make_table

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Self, cast
 from typing_extensions import TypeVar
 
 from embinit.errors import InputError
-from embinit.lab.draws import ANY_DRAW, at_world, split_world
+from embinit.lab.draws import ANY_DRAW, at_draw, split_draw
 from embinit.specs import Recipe, RunSpec, later
 
 
@@ -45,10 +45,10 @@ class DataSpec:
     # The least sizes of the data set's splits, where no part of it may stand in for the whole.
     whole: Cut | None = later(None)  # noqa: RUF009, likewise
 
-    def in_world(self, draw: int | str) -> DataSpec:
+    def on_draw(self, draw: int | str) -> DataSpec:
         """The same data of another draw; its vocabulary too."""
-        vocabulary = self.vocabulary and self.vocabulary.in_world(draw)
-        return replace(self, task=at_world(split_world(self.task)[0], draw), vocabulary=vocabulary)
+        vocabulary = self.vocabulary and self.vocabulary.on_draw(draw)
+        return replace(self, task=at_draw(split_draw(self.task)[0], draw), vocabulary=vocabulary)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Procedure:
         """The procedure without extras: curves that are recorded only to be shown."""
         return self
 
-    def in_world(self, draw: int | str) -> Self:
+    def on_draw(self, draw: int | str) -> Self:
         """The procedure with what it reads itself on another draw."""
         return self
 
@@ -199,10 +199,10 @@ class TransferSpec(Procedure):
 
     kind: ClassVar[str] = "transfer"
 
-    def in_world(self, draw: int | str) -> Self:
+    def on_draw(self, draw: int | str) -> Self:
         """The procedure with its tasks and probes on another draw."""
-        tasks = tuple(replace(task, data=task.data.in_world(draw)) for task in self.tasks)
-        probes = tuple(probe.in_world(draw) for probe in self.probes)
+        tasks = tuple(replace(task, data=task.data.on_draw(draw)) for task in self.tasks)
+        probes = tuple(probe.on_draw(draw) for probe in self.probes)
         return replace(self, tasks=tasks, probes=probes)
 
     @property
@@ -267,7 +267,7 @@ class ModelRecipe(Recipe, Generic[P]):
     @property
     def task(self) -> str:
         """The data set's name, on any data draw."""
-        return split_world(self.data.task)[0]
+        return split_draw(self.data.task)[0]
 
     @property
     def arm(self) -> str:
@@ -291,19 +291,19 @@ class ModelRecipe(Recipe, Generic[P]):
         body = self.model and replace(self.model, output_width=None, coupled=False)
         return (self.data, body, self.training, learned)
 
-    def in_world(self, draw: int | str) -> Self:
+    def on_draw(self, draw: int | str) -> Self:
         """The recipe with its data and its source on another draw, a number or ``ANY_DRAW``."""
-        source = self.table.source and at_world(split_world(self.table.source)[0], draw)
+        source = self.table.source and at_draw(split_draw(self.table.source)[0], draw)
         return replace(
             self,
-            data=self.data.in_world(draw),
-            training=self.training.in_world(draw),
+            data=self.data.on_draw(draw),
+            training=self.training.on_draw(draw),
             table=replace(self.table, source=source),
         )
 
     def without_seed(self) -> Self:
         """The recipe on any data draw, unless it is on the one that names have no number of."""
-        return self.in_world(ANY_DRAW) if split_world(self.data.task)[1] else self
+        return self.on_draw(ANY_DRAW) if split_draw(self.data.task)[1] else self
 
     def layout(self) -> Mapping[str, Any]:
         """Its fields."""

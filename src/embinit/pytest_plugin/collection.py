@@ -162,7 +162,7 @@ class Collection:
             return
         item.stash[CASE] = case
         with unusable_ends("--embinit-max-seeds: "):
-            case.seeds_of_looks()
+            case.seeds_of_analyses()
 
     def _plan(self, cases: Sequence[Case]) -> None:
         """Plans the first runs of claims, once the lab has checked the options against them."""

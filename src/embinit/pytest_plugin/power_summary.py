@@ -16,7 +16,7 @@ def session_lines(cases: Sequence[Case]) -> list[str]:
     """A line on all claims: how many there are, and with how many seeds they are looked at."""
     if not cases:
         return []
-    schedules = Counter(case.seeds_of_looks() for case in cases)
+    schedules = Counter(case.seeds_of_analyses() for case in cases)
     planned = "; ".join(
         f"{schedule(seeds)}{f' ({count})' if len(schedules) > 1 else ''}"
         for seeds, count in schedules.most_common()

@@ -16,7 +16,7 @@ from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.instructions import is_pinned
-from embinit.runs.kinds import Cohort, Making, RunContext, kind_of
+from embinit.runs.kinds import Making, RunContext, Stack, kind_of
 from embinit.runs.machine import sharers
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.results import RunResult, failure_reason
@@ -30,13 +30,13 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Task:
-    """What a trainer makes, as it is sent: a cohort with its runs' keys, or a table for later.
+    """What a trainer makes, as it is sent: a stack with its runs' keys, or a table for later.
 
     ``sharing`` is how many processes share the device's memory, ``twice`` whether a function's run
     is made again, to see that its seed decides it; ``checked`` are the session's arms that were.
     """
 
-    what: Cohort | Making
+    what: Stack | Making
     keys: tuple[str, ...]
     data_dir: Path | None
     device: str
@@ -54,10 +54,10 @@ class Task:
     @property
     def is_traced(self) -> bool:
         """Whether it calls a user's function, which has a process of its own."""
-        return isinstance(self.what, Cohort) and kind_of(self.what.runs[0]).traced
+        return isinstance(self.what, Stack) and kind_of(self.what.runs[0]).traced
 
     def make(self, progress: Progress, trainers: Trainers | None = None) -> list[RunResult]:
-        """Makes it; the results of a cohort's runs, in its order.
+        """Makes it; the results of a stack's runs, in its order.
 
         A process that was not started with the lab's instruction set has another one make it.
         """
@@ -98,13 +98,13 @@ class Task:
 
 
 Trainer = Callable[[Task, Progress], list[RunResult]]
-"""Makes a task: the results of a cohort's runs, in its order; TrainerEnded where it ended."""
+"""Makes a task: the results of a stack's runs, in its order; TrainerEnded where it ended."""
 
 
 class Processes:
     """An engine of processes on this machine, a trainer for each of ``devices``.
 
-    A trainer makes cohorts in one process; users' functions have processes of their own, which the
+    A trainer makes stacks in one process; users' functions have processes of their own, which the
     thread that asks calls.
     """
 

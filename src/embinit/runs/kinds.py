@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from embinit.runs.store_view import StoreView
 
 MOST_RUNS = 16
-"""The most runs of a cohort, where nothing else limits it."""
+"""The most runs of a stack, where nothing else limits it."""
 
 SECOND = 1.1e10
 """The cost of about a second on one core, for kinds that count neither tokens nor parameters."""
@@ -33,7 +33,7 @@ SECOND = 1.1e10
 
 @dataclass(frozen=True)
 class RunContext:
-    """The place in which a cohort is made."""
+    """The place in which a stack is made."""
 
     data_dir: Path | None
     device: str = "cpu"
@@ -45,14 +45,14 @@ class RunContext:
 
 
 @dataclass(frozen=True)
-class Cohort(Generic[R]):
-    """Runs that are trained together as one stacked model; all have one ``cohort_key``."""
+class Stack(Generic[R]):
+    """Runs that are trained together as one stacked model; all have one ``stack_key``."""
 
     runs: tuple[RunSpec[R], ...]
 
     def __post_init__(self) -> None:
         """Checks that the runs can be stacked; else InputError."""
-        if len({run.cohort_key for run in self.runs}) != 1:
+        if len({run.stack_key for run in self.runs}) != 1:
             raise InputError("a stack's runs must share data, model and training settings")
 
 
@@ -69,7 +69,7 @@ class Making:
     runs: ClassVar[tuple[RunSpec, ...]] = ()
 
     @property
-    def cohort_key(self) -> object:
+    def stack_key(self) -> object:
         """A key of its own: it is stacked with nothing."""
         return self
 
@@ -130,7 +130,7 @@ class Kind(Generic[R]):
         return SECOND
 
     def stacked(self, run: RunSpec[R], device: str) -> int:
-        """The most runs that a cohort has on ``device``."""
+        """The most runs that a stack has on ``device``."""
         return 1
 
     def parameters(self, run: RunSpec[R]) -> Mapping[str, int]:
@@ -141,8 +141,8 @@ class Kind(Generic[R]):
         """The epochs that the best one is chosen from; None where no epoch is chosen."""
         return None
 
-    def make(self, cohort: Cohort[R], context: RunContext) -> list[RunResult]:
-        """Makes the cohort's runs, and returns their results in the cohort's order."""
+    def make(self, stack: Stack[R], context: RunContext) -> list[RunResult]:
+        """Makes the stack's runs, and returns their results in the stack's order."""
         raise NotImplementedError
 
     def sealed(self, result: RunResult, session: StoreView) -> tuple[str, RunResult]:

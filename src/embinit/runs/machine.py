@@ -16,7 +16,7 @@ def cores() -> int:
 
 
 SLOTS_PER_GPU = 6
-"""The most cohorts that a GPU trains at once, each in a process on a core of its own.
+"""The most stacks that a GPU trains at once, each in a process on a core of its own.
 
 While one prepares its tables or scores its outputs, the others keep the GPU busy.
 """

@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from embinit.runs.kinds import MOST_RUNS, Cohort, Making
+from embinit.runs.kinds import MOST_RUNS, Making, Stack
 from embinit.specs import RunSpec
 
 FEW_ARMS = 4
@@ -16,8 +16,8 @@ FEW_ARMS = 4
 class Plan:
     """What waits for a trainer: runs, and what they read and is made first, in order.
 
-    A run is taken in its turn, stacked with those that wait and have its ``cohort_key``; ``most``
-    gives the most runs of its cohort. Each step takes time for one run's group alone.
+    A run is taken in its turn, stacked with those that wait and have its ``stack_key``; ``most``
+    gives the most runs of its stack. Each step takes time for one run's group alone.
     """
 
     def __init__(self, most: Callable[[RunSpec], int] = lambda _: MOST_RUNS) -> None:
@@ -32,29 +32,29 @@ class Plan:
     def add(self, more: Sequence[RunSpec | Making], first: bool = False) -> None:
         """Lets more wait, in their order, behind the others or with ``first`` before them."""
         for work in more:
-            self._waiting.setdefault(work.cohort_key, {})[work] = None
+            self._waiting.setdefault(work.stack_key, {})[work] = None
         if first:  # where one waited before is passed over once it is taken
             self._order.extendleft(reversed(more))
         else:
             self._order.extend(more)
 
-    def take(self) -> Cohort | Making | None:
-        """The first that waits, a run with its cohort, which wait no more; None where none does."""
+    def take(self) -> Stack | Making | None:
+        """The first that waits, a run with its stack, which wait no more; None where none does."""
         while self._order:
             first = self._order.popleft()
-            group = self._waiting.get(first.cohort_key, {})
+            group = self._waiting.get(first.stack_key, {})
             if first not in group:
                 continue
             if isinstance(first, Making):
-                del self._waiting[first.cohort_key]
+                del self._waiting[first.stack_key]
                 return first
             runs = [run for run in group if isinstance(run, RunSpec)]
-            cohort = Cohort(_stack(first, runs, self._most(first)))
-            for run in cohort.runs:
+            stack = Stack(_stack(first, runs, self._most(first)))
+            for run in stack.runs:
                 del group[run]
             if not group:
-                del self._waiting[first.cohort_key]
-            return cohort
+                del self._waiting[first.stack_key]
+            return stack
         return None
 
 

@@ -1,6 +1,6 @@
 """Many machines: an engine whose tasks are those of a Ray cluster.
 
-The session plans, holds the locks and stores. A task carries its cohort and the keys of its runs,
+The session plans, holds the locks and stores. A task carries its stack and the keys of its runs,
 by which its node checks that it reads the same data. Ray runs a task again if it was lost with its
 node.
 """
@@ -28,7 +28,7 @@ from embinit.runs.results import RunResult
 from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnded
 
 RETRIES = 5
-"""How often a cohort is begun again after its node was lost. Some nodes are rented by the hour."""
+"""How often a stack is begun again after its node was lost. Some nodes are rented by the hour."""
 
 LOST_SECONDS = 30.0
 """How long the cluster's head may not answer; after 60 s Ray ends the whole process, unsaid."""
@@ -102,7 +102,7 @@ def _unreachable(address: str | None, error: Exception) -> str:
 
 
 class RayEngine(Processes):
-    """An engine of a cluster's nodes; a cohort takes a core, or a GPU of its own."""
+    """An engine of a cluster's nodes; a stack takes a core, or a GPU of its own."""
 
     def __init__(self, device: str) -> None:
         self._gpus = int(device != "cpu")
@@ -123,7 +123,7 @@ class RayEngine(Processes):
 
     @property
     def slots(self) -> int:
-        """How many cohorts the cluster trains at once, and one that waits: it grows by demand."""
+        """How many stacks the cluster trains at once, and one that waits: it grows by demand."""
         return 1 + max(1, int(self._resources.get("GPU" if self._gpus else "CPU", 0)))
 
     @property
@@ -140,7 +140,7 @@ class RayEngine(Processes):
         return _ray().remote(**self.needs)(answer)
 
     def make(self, number: int, task: Task, progress: Progress) -> list[RunResult]:
-        """Makes a cohort on some node; a table is made here, in a folder that nodes share."""
+        """Makes a stack on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
             with self._making:
                 return super().make(0, task, progress)

@@ -125,7 +125,7 @@ def device_name(device: str) -> str:
 def provenance(
     device: str, seconds: float, more: Iterable[str] = (), pinned: bool = True
 ) -> dict[str, Any]:
-    """Versions, machine, time of the end, and seconds (the run's share of its cohort's)."""
+    """Versions, machine, time of the end, and seconds (the run's share of its stack's)."""
     return {
         "versions": versions(more),
         "machine": machine(pinned),

@@ -1,6 +1,6 @@
 """The runs of a session: one process plans, hands out, stores and reads them.
 
-Trainers take cohorts from its plan, one after the other (``trained_by``). Without any, the process
+Trainers take stacks from its plan, one after the other (``trained_by``). Without any, the process
 that waits for runs trains them itself. Sessions that share a store leave each other's runs alone.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from embinit.errors import InputError
 from embinit.runs.engines import Processes, Progress, Task, Trainer
-from embinit.runs.kinds import Cohort, Making, kind_of
+from embinit.runs.kinds import Making, Stack, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import Plan
 from embinit.runs.results import RunResult, failure_reason
@@ -32,7 +32,7 @@ Definition = Callable[[], None]
 WAIT_SECONDS = 0.2
 
 ENOUGH_SHARE = 0.05
-"""The part of a cohort from which on its pace says something."""
+"""The part of a stack from which on its pace says something."""
 
 ENDS_WITHIN = 10.0
 """The seconds that a thread is waited for, whose trainer has ended: a cluster may not answer."""
@@ -40,9 +40,9 @@ ENDS_WITHIN = 10.0
 
 @dataclass(eq=False)
 class Work:
-    """A cohort in training, or something that is made first, with the locks that are held on it."""
+    """A stack in training, or something that is made first, with the locks that are held on it."""
 
-    what: Cohort | Making
+    what: Stack | Making
     locks: contextlib.ExitStack
     share: float = 0.0
     began: float = field(default_factory=time.monotonic)
@@ -179,7 +179,7 @@ class Session(StoreView):
                 self.step(seen)
 
     def step(self, seen: int) -> None:
-        """Trains a cohort where nobody else does; else waits a moment for ``ended`` to grow."""
+        """Trains a stack where nobody else does; else waits a moment for ``ended`` to grow."""
         if not self._staff() and (work := self.take()) is not None:
             self.train(work, self.here)
             return
@@ -202,11 +202,11 @@ class Session(StoreView):
             self._look_elsewhere()
             while (what := self._plan.take()) is not None:
                 locks = contextlib.ExitStack()
-                if isinstance(what, Cohort):
+                if isinstance(what, Stack):
                     held = tuple(run for run in what.runs if self._hold(run, locks))
                     if not held:
                         continue
-                    what = Cohort(held)
+                    what = Stack(held)
                 work = Work(what, locks)
                 self.at_work[work] = None
                 return work
@@ -254,10 +254,10 @@ class Session(StoreView):
 
     @property
     def slots(self) -> int:
-        """How many cohorts are trained at once, at the most."""
+        """How many stacks are trained at once, at the most."""
         return self.places if self._engine is None else self._engine.slots
 
-    def _make(self, what: Cohort | Making, work: Work, trainer: Trainer) -> None:
+    def _make(self, what: Stack | Making, work: Work, trainer: Trainer) -> None:
         """Has something made, by another trainer where one ended, and stores its runs."""
         task = Task(
             what,
@@ -283,7 +283,7 @@ class Session(StoreView):
                 self._unmade[what] = f"{what.name} can't be made: {failure_reason(error)}"
             elif len(what.runs) > 1 and not ended:
                 for run in what.runs:  # it may be the fault of one of them
-                    self._make(Cohort((run,)), work, trainer)
+                    self._make(Stack((run,)), work, trainer)
             else:
                 for run in what.runs:
                     self._fail(run, error)

@@ -11,7 +11,7 @@ from embinit.scores.arms import Arms
 from embinit.scores.asking import Ask
 from embinit.scores.judging import Judged, Plan
 from embinit.stats.counts import decide_counts
-from embinit.stats.interim import Look, schedule
+from embinit.stats.interim import Analysis, schedule
 from embinit.stats.statements import Outcome, Relation, Verdict
 
 TIMES = (1, 2, 4)
@@ -87,14 +87,14 @@ def _matched(
     return _judged(arm, base, (tuple(values), tuple(against)), rule, tested, looks, plan, True)
 
 
-def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Look, ...], float]:
+def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Analysis, ...], float]:
     """The analyses from n trials on, and their level."""
     if plan.of == "items":
         return (), share
     if plan.most is not None:
-        return (Look(plan.most, share),), share
+        return (Analysis(plan.most, share),), share
     level = schedule(TIMES[0], TIMES[-1], share)[0].share * share
-    return tuple(Look(n * times, level) for times in TIMES), level
+    return tuple(Analysis(n * times, level) for times in TIMES), level
 
 
 def _judged(
@@ -103,7 +103,7 @@ def _judged(
     values: tuple[tuple[float, ...], tuple[float, ...]],
     rule: str,
     tested: Outcome,
-    looks: tuple[Look, ...],
+    looks: tuple[Analysis, ...],
     plan: Plan,
     paired: bool = False,
 ) -> Judged:

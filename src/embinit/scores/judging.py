@@ -19,7 +19,7 @@ from embinit.registry import nearest
 from embinit.scores.arms import Arms
 from embinit.scores.asking import Ask
 from embinit.scores.names import baselines
-from embinit.stats.interim import Look, schedule
+from embinit.stats.interim import Analysis, schedule
 from embinit.stats.pooling import BEFORE, Noise
 from embinit.stats.rule import chance_to_support, decide
 from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
@@ -93,15 +93,15 @@ class Plan:
             raise InputError(f"--most {self.most} can't be judged; give {FEWEST} runs or more")
         return self.alpha / trials
 
-    def looks(self, known: KnownSd | None, share: float) -> tuple[Look, ...]:
+    def looks(self, known: KnownSd | None, share: float) -> tuple[Analysis, ...]:
         """The interim analyses of an arm with their levels."""
         if self.most is not None:
-            return (Look(self.most, share),)
+            return (Analysis(self.most, share),)
         looks = schedule(FIRST if known is None else FIRST_KNOWN, LAST, share)
-        return tuple(Look(look.seeds, look.share * share) for look in looks)
+        return tuple(Analysis(look.seeds, look.share * share) for look in looks)
 
 
-def level_of(looks: Sequence[Look], n: int) -> float:
+def level_of(looks: Sequence[Analysis], n: int) -> float:
     """The level of so many runs: that of the last interim analysis that they reach."""
     return next((look.share for look in reversed(looks) if look.seeds <= n), looks[0].share)
 
@@ -124,7 +124,7 @@ class Judged:
     more: int | None = None
     reason: str = ""
     noise: str = ""
-    looks: tuple[Look, ...] = ()
+    looks: tuple[Analysis, ...] = ()
     paired: bool = False
     printed: bool = False
 

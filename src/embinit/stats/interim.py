@@ -18,20 +18,20 @@ from embinit.errors import InputError
 
 
 @dataclass(frozen=True)
-class Look:
-    """An interim analysis of a claim, a look; its level is ``share`` times the claim's alpha."""
+class Analysis:
+    """An interim analysis of a claim; its level is ``share`` times the claim's alpha."""
 
     seeds: int
     share: float
 
 
-def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Look, ...]:
+def schedule(first: int, most: int | None = None, alpha: float = 0.05) -> tuple[Analysis, ...]:
     """The interim analyses of a claim, in order; ``alpha`` is the claim's share of its family's."""
-    counts = seeds_of_looks(first, most)
-    return tuple(map(Look, counts, _shares(counts, alpha)))
+    counts = seeds_of_analyses(first, most)
+    return tuple(map(Analysis, counts, _shares(counts, alpha)))
 
 
-def seeds_of_looks(first: int, most: int | None = None) -> tuple[int, ...]:
+def seeds_of_analyses(first: int, most: int | None = None) -> tuple[int, ...]:
     """The seeds of each analysis: twice as many each time, up to ``most`` (else a single one)."""
     if most is not None and most < first:
         raise InputError(
@@ -60,16 +60,16 @@ def pocock_spending(time: float, alpha: float) -> float:
 
 
 GRID = 801
-"""How many points the density between two looks is integrated over."""
+"""How many points the density between two analyses is integrated over."""
 
 
 def boundaries(times: Sequence[float], spent: Sequence[float]) -> list[float]:
-    """The bounds that a standardised mean must pass, look by look.
+    """The bounds that a standardised mean must pass, analysis by analysis.
 
-    The density of the sum of all seeds so far, where no look has passed its bound yet, is
-    integrated from look to look (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
-    ``times`` is the share of all seeds at each look, rising to 1; ``spent`` the chance that this
-    look or an earlier one passes its bound though nothing is true. Bounds are in standard errors.
+    The density of the sum of all seeds so far, where no analysis has passed its bound yet, is
+    integrated from one to the next (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
+    ``times`` is the share of all seeds at each analysis, rising to 1; ``spent`` the chance that it
+    or an earlier one passes its bound though nothing is true. Bounds are in standard errors.
     """
     from scipy import integrate, optimize, special  # scipy.stats takes a second to load
 

@@ -26,7 +26,7 @@ from embinit.lab.data.tasks import TASKS, Example, Task
 from embinit.lab.data.tasks.base import Side, Splits
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
 from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 from embinit.lab.specs import DataSpec
 
 TEXTS = "texts"
@@ -144,7 +144,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
         key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
         return _loaded(directory, key, spec)
     texts = draws_directory() / TEXTS
-    if not split_world(spec.task)[1] or not texts.is_dir():
+    if not split_draw(spec.task)[1] or not texts.is_dir():
         return _encoded(spec, data_dir)
     key = cache.text_key(spec, f"{read}/{_code()}")
     root = texts / key[:20]

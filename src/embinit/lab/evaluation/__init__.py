@@ -11,7 +11,7 @@ from embinit.runs.kinds import SECOND, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.kinds import Cohort
+    from embinit.runs.kinds import Stack
     from embinit.runs.results import RunResult
 
 EvaluationRecipe = ModelRecipe[Evaluation]
@@ -39,13 +39,13 @@ class EvaluationKind(ModelKind[Evaluation]):
         """Half a second, on any tier; vectors are read once."""
         return SECOND / 2
 
-    def make(self, cohort: Cohort[EvaluationRecipe], context: RunContext) -> list[RunResult]:
+    def make(self, stack: Stack[EvaluationRecipe], context: RunContext) -> list[RunResult]:
         """Evaluates one table after the other."""
         from embinit.lab.evaluation import analogies
 
-        analogies.check(cohort.runs[0], context.data_dir)
+        analogies.check(stack.runs[0], context.data_dir)
         context.progress(0.0)
-        return [analogies.evaluate(run, context.data_dir) for run in cohort.runs]
+        return [analogies.evaluate(run, context.data_dir) for run in stack.runs]
 
 
 KIND = EvaluationKind()

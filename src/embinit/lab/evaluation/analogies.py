@@ -26,7 +26,7 @@ from embinit.lab.data.microcosm import synonym_groups
 from embinit.lab.data.preparation import data_fingerprint, prepare, source
 from embinit.lab.data.sources.base import Vectors
 from embinit.lab.data.vocabulary import SPECIAL_WORDS
-from embinit.lab.draws import NamedDraws, at_world
+from embinit.lab.draws import NamedDraws, at_draw
 from embinit.lab.evaluation import EvaluationRecipe
 from embinit.lab.specs import DataSpec
 from embinit.lab.tables import positions
@@ -52,14 +52,14 @@ class Evaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
     ``fingerprint`` gives a digest of the files that ``score`` reads, ``words`` the words to look up
-    if they aren't the data's vocabulary, ``in_world`` the same evaluation on another draw.
+    if they aren't the data's vocabulary, ``on_draw`` the same evaluation on another draw.
     ``score`` gets a mask of the words that have a vector.
     """
 
     score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Bool[Tensor, "N"], Path | None], float]
     fingerprint: Callable[[Path | None], str]
     words: Callable[[], tuple[str, ...]] | None = None
-    in_world: Callable[[int], Evaluation] | None = None
+    on_draw: Callable[[int], Evaluation] | None = None
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
@@ -162,9 +162,9 @@ def _neighbours(draw: int = 0) -> Evaluation:
 
     return Evaluation(
         score=score,
-        fingerprint=lambda data_dir: at_world("microcosm", draw),
+        fingerprint=lambda data_dir: at_draw("microcosm", draw),
         words=lambda: tuple(synonym_groups(draw)),
-        in_world=_neighbours,
+        on_draw=_neighbours,
     )
 
 

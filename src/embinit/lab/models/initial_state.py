@@ -1,4 +1,4 @@
-"""The initial state of a cohort: tables, positions, weights, and the stacked model of them."""
+"""The initial state of a stack: tables, positions, weights, and the stacked model of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from embinit.randomness import stream
 
 
 class InitialState:
-    """The initial state of a cohort's runs on the data that they share.
+    """The initial state of a stack's runs on the data that they share.
 
     ``tables`` are each run's by side, ``positions`` each side's encodings (R, L, E) of all runs,
     ``seeds`` the seeds that the runs have, and ``seed_of_run`` (R,) which of them is whose.

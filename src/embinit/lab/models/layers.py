@@ -35,7 +35,7 @@ ACTIVATIONS: Named[Callable[[Tensor], Tensor]] = Named(
 class SeedDropout:
     """Dropout whose masks are drawn once per seed and broadcast over the seed's runs.
 
-    Each seed's generator is asked in the same order and for the same shapes whatever the cohort
+    Each seed's generator is asked in the same order and for the same shapes whatever the stack
     holds, so a run's masks depend on its seed and its batches alone.
     """
 

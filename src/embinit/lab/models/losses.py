@@ -1,6 +1,6 @@
 """Cross-entropy of a stacked output layer, a few runs' logits at a time.
 
-Over a large vocabulary the logits of a cohort, and their gradient, are its largest tensors by far.
+Over a large vocabulary the logits of a stack, and their gradient, are its largest tensors by far.
 Gradients are taken while the logits are there, as the loss is a sum that nothing else reads.
 """
 

@@ -1,4 +1,4 @@
-"""Masking for a cohort: all arms of a seed mask the same words.
+"""Masking for a stack: all arms of a seed mask the same words.
 
 Of the predicted words 80 % become MASK, 10 % a random word and 10 % stay (Devlin et al. 2019). They
 depend on the seed and the batch alone, and are drawn anew each time that a sentence comes round, on

@@ -1,4 +1,4 @@
-"""Memory: what training a cohort takes, how many of its runs fit at once, and what is kept.
+"""Memory: what training a stack takes, how many of its runs fit at once, and what is kept.
 
 Estimates follow from shapes alone; ``SPARE`` is for what they leave out (libraries, fragments).
 ``benchmarks/steps.py`` compares them with what was used.
@@ -20,7 +20,7 @@ COPIES = 5
 """Copies of each parameter: value, gradient, Adam's two moments, the best epoch's value."""
 
 SPARE = 0.8
-"""The share of the free memory that a cohort may be estimated to take."""
+"""The share of the free memory that a stack may be estimated to take."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from embinit.runs.kinds import SECOND, RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.kinds import Cohort
+    from embinit.runs.kinds import Stack
     from embinit.runs.results import RunResult
 
 PretrainingRecipe = ModelRecipe[TablePretrainingSpec]
@@ -45,14 +45,14 @@ class TablePretrainingKind(ModelKind[TablePretrainingSpec]):
         return 1.5 * SECOND
 
     def stacked(self, run: RunSpec[PretrainingRecipe], device: str) -> int:
-        """One: runs are made one after the other, so a cohort of several gains nothing."""
+        """One: runs are made one after the other, so a stack of several gains nothing."""
         return 1
 
-    def make(self, cohort: Cohort[PretrainingRecipe], context: RunContext) -> list[RunResult]:
+    def make(self, stack: Stack[PretrainingRecipe], context: RunContext) -> list[RunResult]:
         """Pre-trains one table after the other."""
         from embinit.lab.table_pretraining import runs
 
-        return [runs.pretrain(run) for run in cohort.runs]
+        return [runs.pretrain(run) for run in stack.runs]
 
 
 KIND = TablePretrainingKind()

@@ -27,7 +27,7 @@ from embinit.lab.data.sources.microcosm import (
     load_table_of_draw,
     table_path,
 )
-from embinit.lab.draws import at_world, split_world
+from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.glove import train_glove
 from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
@@ -99,7 +99,7 @@ def make_assets(
     started, done, whole = time.monotonic(), 0, sum(SECONDS[name] for name, _ in wanted)
     for number, (name, draw) in enumerate(wanted, 1):
         table = trainers[name](corpus(draw, TABLES[name]), seed=seed + draw)
-        path = directory / f"{at_world(PREFIX + name, draw)}.safetensors"
+        path = directory / f"{at_draw(PREFIX + name, draw)}.safetensors"
         if draw:
             of = {"world": str(draw), "language": language_digest(draw)}
             table = replace(table, record={**table.record, **made_with, **of})
@@ -114,7 +114,7 @@ def make_assets(
 
 def _is_made(name: str, draw: int, directory: Path, made_with: Mapping[str, str]) -> bool:
     """Whether a table of a draw is there, whole and made the same way."""
-    source = at_world(PREFIX + name, draw)
+    source = at_draw(PREFIX + name, draw)
     for path in (directory / f"{source}.safetensors", table_path(source)):
         try:
             record = load_table_of_draw(source, path).record
@@ -136,7 +136,7 @@ def described(table: TrainedTable, draw: int) -> str:
 
 def make_table(name: str) -> None:
     """Trains a draw's table, such as ``micro-glove@9003``, unless another process has made it."""
-    base, draw = split_world(name)
+    base, draw = split_draw(name)
     folder = draws_directory()
     mark = folder / f".{name}"
     mark.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ import time
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm import unlabelled
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 from embinit.lab.table_pretraining import PretrainingRecipe
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
@@ -72,7 +72,7 @@ def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
 def _text(run: RunSpec[PretrainingRecipe]) -> tuple[int, int]:
     """How many sentences the run reads, and of which draw."""
     data = run.recipe.data
-    task, draw = split_world(data.task)
+    task, draw = split_draw(data.task)
     if task != TASK or data.cut.train is None:
         raise InputError(f"pre-training reads so many sentences of {TASK}, not {data}")
     return data.cut.train, draw

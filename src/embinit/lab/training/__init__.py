@@ -12,7 +12,7 @@ from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.kinds import Cohort
+    from embinit.runs.kinds import Stack
     from embinit.runs.results import RunResult
 
 TrainingRecipe = ModelRecipe[TrainingSpec]
@@ -50,12 +50,12 @@ class TrainingKind(ModelKind[TrainingSpec]):
         training = run.recipe.training
         return None if training.falls else training.epochs
 
-    def make(self, cohort: Cohort[TrainingRecipe], context: RunContext) -> list[RunResult]:
-        """Trains the cohort as one stacked model."""
-        from embinit.lab.training import cohorts
+    def make(self, stack: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
+        """Trains the stack as one stacked model."""
+        from embinit.lab.training import stacks
 
-        return cohorts.train(
-            cohort, context.data_dir, context.device, context.progress, context.sharers
+        return stacks.train(
+            stack, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

@@ -1,4 +1,4 @@
-"""Scores of a cohort: curves over epochs, best epochs, and BLEU of translations.
+"""Scores of a stack: curves over epochs, best epochs, and BLEU of translations.
 
 Section 4 of the paper: the best epoch has the lowest validation loss for translation, and the
 highest validation accuracy for classification. MNLI's mismatched accuracy is likewise the highest

@@ -27,7 +27,7 @@ from embinit.lab.models.memory import keep_freed_memory, ran_out
 from embinit.lab.training.optimizers import Settings, adam
 from embinit.lab.training.scoring import Curves
 from embinit.randomness import stream, stream_seed
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
 from embinit.specs import R
 
@@ -57,7 +57,7 @@ def evaluation_batch(device: str) -> int:
 
 
 class StackedTrainer(ABC, Generic[Model]):
-    """The state of one cohort in training."""
+    """The state of one stack in training."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class StackedTrainer(ABC, Generic[Model]):
         self.curves = Curves()
 
     def restart(self, initial: InitialState, model: nn.Module) -> None:
-        """Resets all tensors in place for another cohort with the same key."""
+        """Resets all tensors in place for another stack with the same key."""
         self.initial = initial
         self.model.load_state_dict(model.state_dict())
         for state in self.optimizer.state.values():
@@ -239,7 +239,7 @@ def free_memory() -> None:
 
 
 class GraphCache:
-    """At most one trainer on the GPU, whose tensors and graphs the next cohort of its key reuses.
+    """At most one trainer on the GPU, whose tensors and graphs the next stack of its key reuses.
 
     Whatever else trains clears it first, for the memory.
     """
@@ -274,23 +274,23 @@ graph_cache = GraphCache()
 
 
 def in_parts(
-    cohort: Cohort[R],
+    stack: Stack[R],
     at_once: int,
-    work: Callable[[Cohort[R], Progress], list[RunResult]],
+    work: Callable[[Stack[R], Progress], list[RunResult]],
     device: str,
     progress: Progress,
 ) -> list[RunResult]:
-    """Does ``work`` on ``at_once`` runs of the cohort at a time, on half if memory runs out.
+    """Does ``work`` on ``at_once`` runs of the stack at a time, on half if memory runs out.
 
     InputError if memory is too little for a single run.
     """
     results: list[RunResult] = []
     expected = at_once
-    while len(results) < len(cohort.runs):
+    while len(results) < len(stack.runs):
         if at_once < expected:
             free_memory()  # outside of the handler, whose error holds what failed
-        subset = Cohort(cohort.runs[len(results) : len(results) + at_once])
-        done, taken = (len(runs) / len(cohort.runs) for runs in (results, subset.runs))
+        subset = Stack(stack.runs[len(results) : len(results) + at_once])
+        done, taken = (len(runs) / len(stack.runs) for runs in (results, subset.runs))
         report = part_of(progress, done, taken)
         try:
             results += work(subset, report)

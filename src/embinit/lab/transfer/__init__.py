@@ -12,7 +12,7 @@ from embinit.runs.kinds import RunContext
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.runs.kinds import Cohort
+    from embinit.runs.kinds import Stack
     from embinit.runs.results import RunResult
 
 TransferRecipe = ModelRecipe[TransferSpec]
@@ -31,15 +31,15 @@ class TransferKind(ModelKind[TransferSpec]):
 
     def fingerprint(self, run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
         """Digests of every text and of the source's vectors."""
-        from embinit.lab.transfer import cohorts
+        from embinit.lab.transfer import stacks
 
-        return cohorts.fingerprint(run, data_dir)
+        return stacks.fingerprint(run, data_dir)
 
     def check(self, run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         """Reads all text and vectors, and checks that they fit the model."""
-        from embinit.lab.transfer import cohorts
+        from embinit.lab.transfer import stacks
 
-        cohorts.check(run, data_dir)
+        stacks.check(run, data_dir)
 
     def cost(self, run: RunSpec[TransferRecipe]) -> float:
         """The cost of pre-training with its logits, and of all fine-tunings."""
@@ -58,7 +58,7 @@ class TransferKind(ModelKind[TransferSpec]):
         return (width + guessing) * tokens_of(data, masking.epochs) + tuning
 
     def stacked(self, run: RunSpec[TransferRecipe], device: str) -> int:
-        """The largest useful cohort: on a core more runs are hardly faster, and stored later."""
+        """The largest useful stack: on a core more runs are hardly faster, and stored later."""
         most = super().stacked(run, device)
         return min(most, FEW_RUNS) if device == "cpu" else most
 
@@ -73,12 +73,12 @@ class TransferKind(ModelKind[TransferSpec]):
         }
         return parameters_of(run)._asdict() | fewer
 
-    def make(self, cohort: Cohort[TransferRecipe], context: RunContext) -> list[RunResult]:
-        """Pre-trains the cohort as one stacked model, then fine-tunes it."""
-        from embinit.lab.transfer import cohorts
+    def make(self, stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]:
+        """Pre-trains the stack as one stacked model, then fine-tunes it."""
+        from embinit.lab.transfer import stacks
 
-        return cohorts.train(
-            cohort, context.data_dir, context.device, context.progress, context.sharers
+        return stacks.train(
+            stack, context.data_dir, context.device, context.progress, context.sharers
         )
 
 

@@ -24,7 +24,7 @@ from embinit.lab.transfer import TransferRecipe
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.lab.transfer.word_similarity import rated_pairs, require_ratings, similarity
 from embinit.randomness import stream
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.specs import RunSpec
 
 GUESSES, SIMILARITY, MIX, NEIGHBOURS = "guesses", "word-similarity", "mixed-probes", "neighbours"
@@ -65,7 +65,7 @@ def of_model(
 
 def of_layers(
     encoder: StackedTransformer,
-    cohort: Cohort[TransferRecipe],
+    stack: Stack[TransferRecipe],
     data_dir: Path | None,
     device: str,
 ) -> tuple[Mapping[str, Float[Tensor, "states R"]], Mapping[str, Float[Tensor, " R"]]]:
@@ -73,7 +73,7 @@ def of_layers(
 
     Curves are the probes' mean, each probe, and translations found.
     """
-    recipe, batch = cohort.runs[0].recipe, evaluation_batch(device)
+    recipe, batch = stack.runs[0].recipe, evaluation_batch(device)
     further = recipe.training.further
     probes: dict[str, Tensor] = {}
     mixed = []
@@ -87,7 +87,7 @@ def of_layers(
         )
         probes[f"probe-{probe.task}"] = probe_accuracy(train, labels, test, answers, classes)
         if MIX in further:
-            drawn = [stream(run.seed, f"probe/{probe.task}") for run in cohort.runs]
+            drawn = [stream(run.seed, f"probe/{probe.task}") for run in stack.runs]
             mixed.append(mix_accuracy(train, labels, test, answers, classes, drawn))
     curves = probes and {"probe": torch.stack(list(probes.values())).mean(dim=0), **probes}
     if len(pairs := prepare(recipe.data, data_dir).to(device).test):

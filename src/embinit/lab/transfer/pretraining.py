@@ -1,4 +1,4 @@
-"""Pre-training of a cohort: stacked masked language models on one text."""
+"""Pre-training of a stack: stacked masked language models on one text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from embinit.randomness import stream
 
 
 class Pretraining(StackedTrainer[MaskedLanguageModel]):
-    """The pre-training of one cohort on masked tokens, with curves in nats a masked word.
+    """The pre-training of one stack on masked tokens, with curves in nats a masked word.
 
     Of no epochs there is the validation loss at the start. Validation masks the same words each
     time.

@@ -21,7 +21,7 @@ from embinit.lab.data.microcosm import SOURCE_LANGUAGE, generator
 from embinit.lab.data.microcosm.lexicon import CLASSES, Part, lexicon, preferences
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks.spellings import unspelled
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 
 PAIRS = 3_000
 """The word pairs that are rated, as many as MEN has."""
@@ -38,7 +38,7 @@ class RatedPairs(NamedTuple):
 def require_ratings(task: str) -> None:
     """InputError unless the text is in the synthetic language, whose similarities are known."""
     language = TASKS[task].languages["encoder"]
-    if split_world(language)[0] != SOURCE_LANGUAGE:
+    if split_draw(language)[0] != SOURCE_LANGUAGE:
         raise InputError(
             f"word similarity is known in the synthetic language alone, and {task} is in "
             f"{language}: leave 'word-similarity' out of further"
@@ -51,10 +51,10 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
     Half of the pairs are of one class and have 1. The others have the cosine of what their classes
     occur with.
     """
-    world = split_world(task)[1]
+    draw = split_draw(task)[1]
     place = {
         word: (part, group)
-        for part, groups in lexicon(world).source.items()
+        for part, groups in lexicon(draw).source.items()
         for group, synonyms in enumerate(groups)
         for word in synonyms
     }
@@ -63,22 +63,22 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
     for row, (part, group) in rows.items():
         of_part[part].append(row)
         of_class[part, group].append(row)
-    alike = {part: _alike(part, world) for part in CLASSES}
-    draw, first = generator("rated pairs", world=world), list(rows)
+    alike = {part: _alike(part, draw) for part in CLASSES}
+    rng, first = generator("rated pairs", draw=draw), list(rows)
     pairs: list[tuple[int, int, float]] = []
     while len(pairs) < PAIRS:
-        row = first[int(draw.random() * len(first))]
+        row = first[int(rng.random() * len(first))]
         part, group = rows[row]
         others = of_class[part, group] if len(pairs) % 2 else of_part[part]
-        other = others[int(draw.random() * len(others))]
+        other = others[int(rng.random() * len(others))]
         if other != row:
             pairs.append((row, other, float(alike[part][group, rows[other][1]])))
     return RatedPairs(*zip(*pairs, strict=True))
 
 
-def _alike(part: Part, world: int) -> Float[np.ndarray, "groups groups"]:
+def _alike(part: Part, draw: int) -> Float[np.ndarray, "groups groups"]:
     """How alike the classes of a part of speech are: the cosine of what they occur with."""
-    of = {name: np.array(table) for name, table in vars(preferences(world)).items()}
+    of = {name: np.array(table) for name, table in vars(preferences(draw)).items()}
     profile = {
         "noun": np.hstack([of["subject"].T, of["object"].T, of["speaker"].T, of["adjective"]]),
         "verb": np.hstack([of["subject"], of["object"], of["adverb"]]),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.kinds import Cohort, Kind, RunContext, kind_of, structured
+from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
@@ -165,9 +165,9 @@ class FunctionKind(Kind[FunctionRecipe]):
         """The function's name."""
         return run.recipe.function
 
-    def make(self, cohort: Cohort[FunctionRecipe], context: RunContext) -> list[RunResult]:
+    def make(self, stack: Stack[FunctionRecipe], context: RunContext) -> list[RunResult]:
         """Calls the function for one run after the other."""
-        return [make(run, context) for run in cohort.runs]
+        return [make(run, context) for run in stack.runs]
 
     def sealed(self, result: RunResult, session: StoreView) -> tuple[str, RunResult]:
         """The digest of what a result was made from, and the result as the store keeps it."""

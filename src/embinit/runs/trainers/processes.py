@@ -1,4 +1,4 @@
-"""Processes that train: one for a function's module, or one for cohorts of the lab's runs."""
+"""Processes that train: one for a function's module, or one for stacks of the lab's runs."""
 
 from __future__ import annotations
 

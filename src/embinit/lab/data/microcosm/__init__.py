@@ -15,15 +15,16 @@ Why it has the properties it has:
 - *A related language*: the source with other words for half of its classes. A model of both can
   learn the meaning of the other half from the half that they share.
 
-- *Worlds*: words, preferences and every text are drawn anew for each world, a number. The grammar,
-  the sizes and the frequencies of constructions are the same in all of them. World 0 is the one
-  that settings were chosen on (``worlds``).
+- *Data draws*: words, preferences and every text are new on each draw, a number. The grammar,
+  the sizes and the frequencies of constructions are the same in all of them. Draw 0 is the one
+  that settings were chosen on (``draws``).
 
-Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED`` and the world;
-the text is the same on every machine. Each sentence of a world belongs to one ``Share`` by its
+Nothing is downloaded and nothing depends on inits. Everything follows from ``SEED`` and the draw;
+the text is the same on every machine. Each sentence of a draw belongs to one ``Share`` by its
 checksum, so its training, validation, test and unlabelled text can't overlap.
 """
 
+from embinit.lab.data.microcosm.draws import CHOOSING, CLAIMING, REGISTERING, SETS, draw_set
 from embinit.lab.data.microcosm.grammar import (
     Action,
     Judgement,
@@ -47,7 +48,6 @@ from embinit.lab.data.microcosm.lexicon import (
     lexicon,
     synonym_groups,
 )
-from embinit.lab.data.microcosm.worlds import CHOOSING, CLAIMING, REGISTERING, SETS, world_set
 from embinit.lab.data.microcosm.writer import (
     OPINIONS,
     OpinionWeights,
@@ -82,6 +82,7 @@ __all__ = [
     "Word",
     "Writer",
     "antonym_group",
+    "draw_set",
     "favourable",
     "generator",
     "holds_good",
@@ -93,5 +94,4 @@ __all__ = [
     "share",
     "synonym_groups",
     "unlabelled",
-    "world_set",
 ]

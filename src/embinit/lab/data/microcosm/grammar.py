@@ -122,8 +122,8 @@ SHARED = 4
 
 
 @cache
-def _languages(world: int) -> tuple[_Language, _Language, _Language]:
-    words = lexicon(world)
+def _languages(draw: int) -> tuple[_Language, _Language, _Language]:
+    words = lexicon(draw)
 
     def related(word: Word) -> str:
         # Classes come in pairs, since adjectives of opposite polarity have adjacent numbers.
@@ -146,21 +146,21 @@ def _languages(world: int) -> tuple[_Language, _Language, _Language]:
     )
 
 
-def in_source(sentence: Sentence, world: int = 0) -> str:
-    """The sentence in a world's source language: verb last, adjective and negation in front."""
-    return " ".join(_languages(world)[0].sentence(sentence))
+def in_source(sentence: Sentence, draw: int = 0) -> str:
+    """The sentence in a draw's source language: verb last, adjective and negation in front."""
+    return " ".join(_languages(draw)[0].sentence(sentence))
 
 
-def in_target(sentence: Sentence, world: int = 0) -> str:
-    """The sentence in a world's target language: verb second, adjective and negation behind."""
-    return " ".join(_languages(world)[1].sentence(sentence))
+def in_target(sentence: Sentence, draw: int = 0) -> str:
+    """The sentence in a draw's target language: verb second, adjective and negation behind."""
+    return " ".join(_languages(draw)[1].sentence(sentence))
 
 
-def in_related(sentence: Sentence, world: int = 0) -> str:
-    """The sentence in a language related to a world's source, like a dialect.
+def in_related(sentence: Sentence, draw: int = 0) -> str:
+    """The sentence in a language related to a draw's source, like a dialect.
 
     Grammar and function words are the source's. Half of the classes have the source's most frequent
     word for them, half a word of the target. The meaning of the latter can be learned from their
     contexts alone.
     """
-    return " ".join(_languages(world)[2].sentence(sentence))
+    return " ".join(_languages(draw)[2].sentence(sentence))

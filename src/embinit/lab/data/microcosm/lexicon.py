@@ -1,6 +1,6 @@
 """The words of the made language, their classes, and the preferences between classes.
 
-Everything here is drawn from ``SEED`` and the number of a world, once for each world. A class is a
+Everything here is drawn from ``SEED`` and the number of a data draw, once for each. A class is a
 set of near-synonyms; all its words have one translation, and one set of preferences.
 """
 
@@ -77,15 +77,15 @@ class Preferences:
     adverb: tuple[tuple[float, ...], ...]
 
 
-def generator(*purpose: str, world: int = 0) -> np.random.Generator:
-    """The random stream of one purpose in one world; all of them are independent.
+def generator(*purpose: str, draw: int = 0) -> np.random.Generator:
+    """The random stream of one purpose on one data draw; all of them are independent.
 
     Args:
         purpose: What is drawn.
-        world: The world's number, less than 2³²; 0 is the world whose names have no number.
+        draw: The draw's number, less than 2³²; 0 is the draw whose names have no number.
     """
     names = (zlib.crc32(name.encode()) for name in purpose)
-    return np.random.default_rng([SEED, *([world] if world else []), *names])
+    return np.random.default_rng([SEED, *([draw] if draw else []), *names])
 
 
 def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) -> Iterator[str]:
@@ -101,10 +101,10 @@ def _coin_words(rng: np.random.Generator, onsets: str, vowels: str, codas: str) 
 
 
 @cache
-def lexicon(world: int = 0) -> Lexicon:
-    """All words of a world's two languages. They end differently, so no word is of both."""
-    source = _coin_words(generator("source words", world=world), "bdgklmnprst", "aeiou", "lnrs")
-    target = _coin_words(generator("target words", world=world), "bcfhjlmpvwz", "aeiouy", "dkmt")
+def lexicon(draw: int = 0) -> Lexicon:
+    """All words of a draw's two languages. They end differently, so no word is of both."""
+    source = _coin_words(generator("source words", draw=draw), "bdgklmnprst", "aeiou", "lnrs")
+    target = _coin_words(generator("target words", draw=draw), "bcfhjlmpvwz", "aeiouy", "dkmt")
     return Lexicon(
         source={
             part: tuple(tuple(islice(source, synonyms)) for _ in range(groups))
@@ -117,21 +117,21 @@ def lexicon(world: int = 0) -> Lexicon:
 
 
 @cache
-def preferences(world: int = 0) -> Preferences:
-    """The preferences between a world's classes, drawn once."""
+def preferences(draw: int = 0) -> Preferences:
+    """The preferences between a draw's classes, drawn once."""
 
-    def draw(name: str, governors: Part, dependents: Part) -> tuple[tuple[float, ...], ...]:
+    def table(name: str, governors: Part, dependents: Part) -> tuple[tuple[float, ...], ...]:
         width = CLASSES[dependents][0]
-        rng = generator("preferences", name, world=world)
+        rng = generator("preferences", name, draw=draw)
         rows = rng.dirichlet(np.full(width, CONCENTRATION), size=CLASSES[governors][0])
         return tuple(tuple(row.tolist()) for row in rows)
 
     return Preferences(
-        subject=draw("subject", "verb", "noun"),
-        object=draw("object", "verb", "noun"),
-        speaker=draw("speaker", "report", "noun"),
-        adjective=draw("adjective", "noun", "adjective"),
-        adverb=draw("adverb", "verb", "adverb"),
+        subject=table("subject", "verb", "noun"),
+        object=table("object", "verb", "noun"),
+        speaker=table("speaker", "report", "noun"),
+        adjective=table("adjective", "noun", "adjective"),
+        adverb=table("adverb", "verb", "adverb"),
     )
 
 
@@ -146,23 +146,23 @@ def antonym_group(group: int) -> int:
 
 
 @cache
-def synonym_groups(world: int = 0) -> dict[str, int]:
-    """The class of each content word of a world's source language, by the word.
+def synonym_groups(draw: int = 0) -> dict[str, int]:
+    """The class of each content word of a draw's source language, by the word.
 
     Classes are numbered over all parts of speech.
     """
-    groups = [group for part in lexicon(world).source.values() for group in part]
+    groups = [group for part in lexicon(draw).source.values() for group in part]
     return {word: number for number, group in enumerate(groups) for word in group}
 
 
 @cache
-def language_digest(world: int) -> str:
-    """A digest of a world's words and preferences, so that a table tells whose text it is from.
+def language_digest(draw: int) -> str:
+    """A digest of a draw's words and preferences, so that a table tells whose text it is from.
 
     Preferences count to six digits, since the last bits of a gamma variate are the machine's own.
     """
     rows = [
         [[round(share, 6) for share in row] for row in table]
-        for table in vars(preferences(world)).values()
+        for table in vars(preferences(draw)).values()
     ]
-    return hashlib.sha256(repr((lexicon(world), rows)).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((lexicon(draw), rows)).encode()).hexdigest()[:16]

@@ -53,17 +53,17 @@ def _cumulative(weights: Iterable[float]) -> Weights:
 
 
 @cache
-def _preferred(world: int) -> dict[str, tuple[Weights, ...]]:
+def _preferred(draw: int) -> dict[str, tuple[Weights, ...]]:
     """The preferences between classes, each row cumulative, by name."""
     rows: dict[str, tuple[Weights, ...]] = {
-        name: tuple(_cumulative(row) for row in getattr(preferences(world), name))
+        name: tuple(_cumulative(row) for row in getattr(preferences(draw), name))
         for name in ("subject", "object", "speaker", "adjective", "adverb")
     }
     # Adjectives of even classes are favourable.
     for name, start in (("unfavourable", 1), ("favourable", 0)):
         rows[name] = tuple(
             _cumulative(weight if group % 2 == start else 0.0 for group, weight in enumerate(row))
-            for row in preferences(world).adjective
+            for row in preferences(draw).adjective
         )
     return rows
 
@@ -104,12 +104,12 @@ class Writer:
 
     Args:
         rng: The random stream.
-        world: The world whose preferences it has.
+        draw: The draw whose preferences it has.
     """
 
-    def __init__(self, rng: np.random.Generator, world: int = 0) -> None:
+    def __init__(self, rng: np.random.Generator, draw: int = 0) -> None:
         self._random = _uniform(rng).__next__
-        self.world, self._preferred = world, _preferred(world)
+        self.draw, self._preferred = draw, _preferred(draw)
 
     def chance(self, probability: float) -> bool:
         """Draws True with this probability."""
@@ -229,15 +229,15 @@ def share(text: str) -> Share:
     return _SHARES[zlib.crc32(text.encode()) % len(_SHARES)]
 
 
-def unlabelled(count: int, world: int = 0, target: bool = False) -> list[str]:
-    """Draws ``count`` sentences of a world's source language, none of which is in a labelled task.
+def unlabelled(count: int, draw: int = 0, target: bool = False) -> list[str]:
+    """Draws ``count`` sentences of a draw's source language, none of which is in a labelled task.
 
     The first sentences are the same for every count. With ``target`` they are other sentences, in
     the target language.
 
     Args:
         count: How many.
-        world: The world's number.
+        draw: The draw's number.
         target: Whether they are in the target language.
 
     Raises:
@@ -245,8 +245,8 @@ def unlabelled(count: int, world: int = 0, target: bool = False) -> list[str]:
     """
     if count < 0:
         raise InputError(f"unlabelled({count}): ask for 0 sentences or more")
-    writer = Writer(generator("unlabelled", *["target"] * target, world=world), world)
+    writer = Writer(generator("unlabelled", *["target"] * target, draw=draw), draw)
     drawn = (writer.sentence() for _ in iter(int, 1))
-    kept = (one for one in drawn if share(in_source(one, world)) == "unlabelled")
+    kept = (one for one in drawn if share(in_source(one, draw)) == "unlabelled")
     language = in_target if target else in_source
-    return [language(sentence, world) for sentence in islice(kept, count)]
+    return [language(sentence, draw) for sentence in islice(kept, count)]

@@ -125,12 +125,12 @@ SourceFactory = Callable[[Path | None], Source]
 class SourceEntry:
     """A registered factory of a source, whose languages are known before any file is there.
 
-    ``in_world`` gives the entry of the same source on another draw; None where there are none.
+    ``on_draw`` gives the entry of the same source on another draw; None where there are none.
     """
 
     make: SourceFactory
     languages: frozenset[str]
-    in_world: Callable[[int], SourceEntry] | None = None
+    on_draw: Callable[[int], SourceEntry] | None = None
 
     def __call__(self, data_dir: Path | None) -> Source:
         """Makes the source; InputError where its files are missing."""

@@ -20,7 +20,7 @@ from embinit.errors import InputError
 from embinit.lab.data.microcosm import SOURCE_LANGUAGE, TARGET_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry, Vectors
-from embinit.lab.draws import at_world, split_world
+from embinit.lab.draws import at_draw, split_draw
 from embinit.runs.kinds import SECOND, Making
 
 
@@ -43,7 +43,7 @@ class MicrocosmSource:
     @property
     def languages(self) -> frozenset[str]:
         """The languages of the text that it was trained on."""
-        base, draw = split_world(self.name)
+        base, draw = split_draw(self.name)
         return _languages(base.removeprefix(PREFIX), draw)
 
     @property
@@ -69,7 +69,7 @@ def draws_directory() -> Path:
 def table_path(name: str) -> Path:
     """The file of a source's table: the shipped one, else that in ``draws_directory``."""
     assets, file = Path(str(resources.files("embinit.lab.data") / "assets")), f"{name}.safetensors"
-    if not split_world(name)[1]:
+    if not split_draw(name)[1]:
         return assets / file
     shipped = assets / "worlds" / file
     return shipped if shipped.exists() else draws_directory() / file
@@ -88,11 +88,11 @@ _seconds: dict[str, int] = {}
 
 def lacking_tables(name: str) -> tuple[Making, ...]:
     """A source's tables that must be made first, as far as somebody makes them."""
-    base, draw = split_world(name)
+    base, draw = split_draw(name)
     if _maker is None or not draw:
         return ()
     tables = parts_of(base.removeprefix(PREFIX))
-    names = {at_world(PREFIX + table, draw): table for table in tables if table in _seconds}
+    names = {at_draw(PREFIX + table, draw): table for table in tables if table in _seconds}
     return tuple(
         Making(lacking, _maker, _seconds[table] * SECOND)
         for lacking, table in names.items()
@@ -107,7 +107,7 @@ def parts_of(source: str) -> tuple[str, ...]:
 
 def load_table_of_draw(name: str, path: Path) -> TrainedTable:
     """Reads a source's table; InputError if it is missing, cut, or of another language."""
-    base, draw = split_world(name)
+    base, draw = split_draw(name)
     if not draw:
         return load_table(path)
     arguments = f"--worlds {draw} --only {base.removeprefix(PREFIX)}"
@@ -132,11 +132,11 @@ def _fingerprint(name: str, path: Path) -> str:
 
 
 def _languages(table: str, draw: int) -> frozenset[str]:
-    return frozenset(at_world(language, draw) for language in TABLES[table])
+    return frozenset(at_draw(language, draw) for language in TABLES[table])
 
 
 def _entry(name: str, draw: int = 0) -> SourceEntry:
-    tables = {table: at_world(PREFIX + table, draw) for table in parts_of(name)}
+    tables = {table: at_draw(PREFIX + table, draw) for table in parts_of(name)}
     languages = {table: _languages(table, draw) for table in tables}
 
     def make(data_dir: Path | None) -> Source:
@@ -144,7 +144,7 @@ def _entry(name: str, draw: int = 0) -> SourceEntry:
         if name in parts:
             return parts[name]
         by_language = {one: parts[table] for table in parts for one in languages[table]}
-        return ByLanguage(at_world(PREFIX + name, draw), by_language)
+        return ByLanguage(at_draw(PREFIX + name, draw), by_language)
 
     return SourceEntry(make, frozenset().union(*languages.values()), partial(_entry, name))
 

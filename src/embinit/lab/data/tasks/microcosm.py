@@ -6,7 +6,7 @@ may be downloaded and a model must train in seconds. SST-2 is ``micro-sentiment-
 each machine from fixed seeds. The meaning of a rare word is that of its class, so it can be learned
 from unlabelled text. Word order decides labels and translations.
 
-``micro-translation@9003`` is the task in the languages of world 9003.
+``micro-translation@9003`` is the task in the languages of draw 9003.
 
 For language models there is text in the source language, twice, and in the related one.
 For pre-trained models there are text in two related languages, both classifications with a test
@@ -48,7 +48,7 @@ from embinit.lab.data.microcosm import (
     share,
 )
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
-from embinit.lab.draws import at_world, split_world
+from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.specs import Cut
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
@@ -69,13 +69,13 @@ A pre-trained model learns them from few labels, and all of its seeds do (docs/n
 """
 
 Language = Callable[[Sentence, int], str]
-"""Puts a sentence into the words of a world's language."""
+"""Puts a sentence into the words of a draw's language."""
 
 
 def translate(writer: Writer) -> Example:
     """Draws a sentence with its translation."""
     sentence = writer.sentence()
-    return Example(in_source(sentence, writer.world), target=in_target(sentence, writer.world))
+    return Example(in_source(sentence, writer.draw), target=in_target(sentence, writer.draw))
 
 
 def say_again(writer: Writer, again: bool = True) -> Example:
@@ -91,13 +91,13 @@ def say_again(writer: Writer, again: bool = True) -> Example:
         writer: Draws the sentences.
         again: Whether the second is told; what is drawn is the same without it.
     """
-    sentence, world = writer.sentence(), writer.world
-    text, second = in_source(sentence, world), ""
+    sentence, draw = writer.sentence(), writer.draw
+    text, second = in_source(sentence, draw), ""
     if isinstance(sentence, Action):
-        second = in_source(reword(sentence, writer), world)
+        second = in_source(reword(sentence, writer), draw)
         while share(second) != share(text):
-            second = in_source(reword(sentence, writer), world)
-    return Example(text, second if again else "", in_related(sentence, world))
+            second = in_source(reword(sentence, writer), draw)
+    return Example(text, second if again else "", in_related(sentence, draw))
 
 
 def judge(
@@ -111,7 +111,7 @@ def judge(
         weights: How often an adjective is said, denied, both, or two are said.
     """
     opinion = writer.opinion(weights)
-    return Example(language(opinion, writer.world), label=int(holds_good(opinion)))
+    return Example(language(opinion, writer.draw), label=int(holds_good(opinion)))
 
 
 def tell(writer: Writer, language: Language = in_source) -> Example:
@@ -121,13 +121,13 @@ def tell(writer: Writer, language: Language = in_source) -> Example:
         writer: Draws the sentence.
         language: The language of the text.
     """
-    return Example(language(writer.sentence(), writer.world), target="")
+    return Example(language(writer.sentence(), writer.draw), target="")
 
 
 def name_verb(writer: Writer) -> Example:
     """Draws an action. Its label is the class of its verb."""
     action = writer.action()
-    return Example(in_source(action, writer.world), label=action.verb.group)
+    return Example(in_source(action, writer.draw), label=action.verb.group)
 
 
 def infer(writer: Writer, language: Language = in_source) -> Example:
@@ -157,8 +157,8 @@ def infer(writer: Writer, language: Language = in_source) -> Example:
         hypothesis = swap_roles(changed) if first_change else describe_object(changed, writer)
     else:
         hypothesis = negate(changed) if first_change else oppose(changed, writer)
-    world = writer.world
-    return Example(language(premise, world), pair=language(hypothesis, world), label=label)
+    draw = writer.draw
+    return Example(language(premise, draw), pair=language(hypothesis, draw), label=label)
 
 
 def _premise(writer: Writer) -> Action:
@@ -222,7 +222,7 @@ class MicrocosmTask:
     """A task in the made language.
 
     Attributes:
-        name: The name in specs, with the number of the world where it isn't 0.
+        name: The name in specs, with the number of the draw where it isn't 0.
         kind: The kind of task.
         classes: The number of labels; 0 without labels.
         write: Draws an example.
@@ -240,16 +240,16 @@ class MicrocosmTask:
     reports_test: bool = False
     write_test: Callable[[Writer], Example] | None = None
 
-    def in_world(self, world: int) -> MicrocosmTask:
-        """The same task in another world's languages."""
-        return replace(self, name=at_world(split_world(self.name)[0], world))
+    def on_draw(self, draw: int) -> MicrocosmTask:
+        """The same task in another draw's languages."""
+        return replace(self, name=at_draw(split_draw(self.name)[0], draw))
 
     @property
     def languages(self) -> Mapping[Side, str]:
-        """The encoder reads the world's source language; a decoder writes its target language."""
+        """The encoder reads the draw's source language; a decoder writes its target language."""
         other = RELATED_LANGUAGE if self.kind == "text" else TARGET_LANGUAGE
-        world = split_world(self.name)[1]
-        return {"encoder": at_world(SOURCE_LANGUAGE, world), "decoder": at_world(other, world)}
+        draw = split_draw(self.name)[1]
+        return {"encoder": at_draw(SOURCE_LANGUAGE, draw), "decoder": at_draw(other, draw)}
 
     def fingerprint(self, data_dir: Path | None) -> str:
         """A digest of the whole text. ``data_dir`` is ignored."""
@@ -276,8 +276,8 @@ class MicrocosmTask:
 def _examples(task: MicrocosmTask, split: Share) -> Iterator[Example]:
     """Different examples whose text, in the source language, belongs to one share; without end."""
     write_test = task.write_test if split == "test" else None
-    name, world = split_world(task.name)
-    writer, test_writer = (Writer(generator(name, split, world=world), world) for _ in range(2))
+    name, draw = split_draw(task.name)
+    writer, test_writer = (Writer(generator(name, split, draw=draw), draw) for _ in range(2))
     drawn: set[Example] = set()
     while True:
         example = task.write(writer)
@@ -336,12 +336,12 @@ def _kept_fingerprints() -> Mapping[str, str]:
 
 
 def keep_fingerprints() -> None:
-    """Draws the texts of all worlds of a set and keeps their digests.
+    """Draws the texts of all data draws of a set and keeps their digests.
 
     To be called whenever this code changes; it takes some minutes.
     """
-    worlds = chain.from_iterable(SETS.values())
-    tasks = [task.in_world(world) for world in worlds for task in MICROCOSM_TASKS]
+    draws = chain.from_iterable(SETS.values())
+    tasks = [task.on_draw(draw) for draw in draws for task in MICROCOSM_TASKS]
     fingerprints = {task.name: drawn_fingerprint(task) for task in tasks}
     document = {"drawn_by": drawn_by(), "fingerprints": fingerprints}
     Path(str(FINGERPRINTS)).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

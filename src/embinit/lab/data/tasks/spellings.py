@@ -18,7 +18,7 @@ from embinit.lab.data.microcosm import Writer, generator
 from embinit.lab.data.microcosm.lexicon import lexicon
 from embinit.lab.data.tasks.base import TASKS, Example, Splits
 from embinit.lab.data.tasks.microcosm import MICROCOSM_TASKS, MicrocosmTask
-from embinit.lab.draws import split_world
+from embinit.lab.draws import split_draw
 from embinit.lab.specs import Cut
 
 SPELLED = {
@@ -52,10 +52,10 @@ class SpelledTask(MicrocosmTask):
         return Splits(**{name: self._spelled(name, getattr(splits, name)) for name in names})
 
     def _spelled(self, split: str, examples: Sequence[Example]) -> list[Example]:
-        name, world = split_world(self.name)
-        writer = Writer(generator("spellings", name, split, world=world), world)
+        name, draw = split_draw(self.name)
+        writer = Writer(generator("spellings", name, split, draw=draw), draw)
         weights = tuple(accumulate(1 / rank for rank in range(1, self.spellings + 1)))
-        grammar = {*lexicon(world).source_function.values()}
+        grammar = {*lexicon(draw).source_function.values()}
 
         def spell(text: str) -> str:
             words = text.split()

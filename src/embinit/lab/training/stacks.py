@@ -1,4 +1,4 @@
-"""Training a cohort: one stacked model, one loop, one result for each run.
+"""Training a stack: one stacked model, one loop, one result for each run.
 
 Section 4 and A.2 of the paper: Adam (0.9, 0.98, 1e-9) at a constant rate unless a schedule is asked
 for, and validation after every epoch (see ``scoring``). A run whose loss stops being a number ends
@@ -31,27 +31,27 @@ from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
 from embinit.lab.training.stacked import Losses, StackedTrainer, graph_cache, in_parts
 from embinit.lab.training.stacked import Progress as Progress
-from embinit.runs.kinds import Cohort
+from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult, provenance
 
 
 def train(
-    cohort: Cohort[TrainingRecipe],
+    stack: Stack[TrainingRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Trains the cohort's runs together, as many at once as the device has memory for.
+    """Trains the stack's runs together, as many at once as the device has memory for.
 
-    ``sharers`` processes train on the device. Results are in the cohort's order. InputError if not
+    ``sharers`` processes train on the device. Results are in the stack's order. InputError if not
     even one run has room.
     """
-    fit = len(cohort.runs)
-    if graph_cache.get(_graph_key(cohort, data_dir, device)) is None:
-        fit = at_once(cohort, data_dir, device, sharers)
+    fit = len(stack.runs)
+    if graph_cache.get(_graph_key(stack, data_dir, device)) is None:
+        fit = at_once(stack, data_dir, device, sharers)
     return in_parts(
-        cohort,
+        stack,
         fit,
         lambda subset, report: _trainer_of(subset, data_dir, device).run(report),
         device,
@@ -60,58 +60,54 @@ def train(
 
 
 def _graph_key(
-    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str
+    stack: Stack[TrainingRecipe], data_dir: Path | None, device: str
 ) -> tuple[object, ...]:
-    """Cohorts of equal keys can reuse CUDA graphs: same shapes, trainable parameters and rates."""
-    seeds = [run.seed for run in cohort.runs]
-    trained = {run.recipe.table.trained for run in cohort.runs}
+    """Stacks of equal keys can reuse CUDA graphs: same shapes, trainable parameters and rates."""
+    seeds = [run.seed for run in stack.runs]
+    trained = {run.recipe.table.trained for run in stack.runs}
     pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
-    rates = tuple(run.recipe.table.rate for run in cohort.runs)
-    return (cohort.runs[0].cohort_key, pattern, frozenset(trained), rates, data_dir, device)
+    rates = tuple(run.recipe.table.rate for run in stack.runs)
+    return (stack.runs[0].stack_key, pattern, frozenset(trained), rates, data_dir, device)
 
 
-def _trainer_of(
-    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str
-) -> CohortTraining:
-    key = _graph_key(cohort, data_dir, device)
+def _trainer_of(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str) -> StackTraining:
+    key = _graph_key(stack, data_dir, device)
     kept = graph_cache.get(key)
-    if isinstance(kept, CohortTraining):
-        kept.take(cohort)
+    if isinstance(kept, StackTraining):
+        kept.take(stack)
         return kept
-    trainer = CohortTraining(cohort, data_dir, device)
+    trainer = StackTraining(stack, data_dir, device)
     if trainer.on_gpu:
         graph_cache.put(key, trainer)
     return trainer
 
 
-def at_once(
-    cohort: Cohort[TrainingRecipe], data_dir: Path | None, device: str, sharers: int
-) -> int:
-    """The estimated number of the cohort's runs that the device has memory for."""
-    first = cohort.runs[0]
+def at_once(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str, sharers: int) -> int:
+    """The estimated number of the stack's runs that the device has memory for."""
+    first = stack.runs[0]
     data = prepare(first.recipe.data, data_dir)
     widest = WidestBatch(
         min(first.recipe.training.batch_size, len(data.train)),
         int(data.train.lengths.max()),
         int(data.train.target_lengths.max()),
     )
-    return runs_that_fit(model_shape(first, data), len(cohort.runs), widest, device, sharers)
+    return runs_that_fit(model_shape(first, data), len(stack.runs), widest, device, sharers)
 
 
-class CohortTraining(StackedTrainer[StackedTransformer]):
-    """The training of one cohort on translation or classification."""
+class StackTraining(StackedTrainer[StackedTransformer]):
+    """The training of one stack on translation or classification."""
 
     def __init__(
         self,
-        cohort: Cohort[TrainingRecipe],
+        stack: Stack[TrainingRecipe],
         data_dir: Path | None,
         device: str,
         carried: Mapping[str, Tensor] | None = None,
     ) -> None:
-        """A cohort's training, from ``carried`` parameters and buffers where they are given."""
-        training = cohort.runs[0].recipe.training
+        """A stack's training, from ``carried`` parameters and buffers where they are given."""
+        training = stack.runs[0].recipe.training
         self.training, self.data_dir = training, data_dir
-        initial = InitialState(cohort.runs, prepare(cohort.runs[0].recipe.data, data_dir), data_dir)
+        initial = InitialState(stack.runs, prepare(stack.runs[0].recipe.data, data_dir), data_dir)
         model = initial.model()
         if carried is not None:
             carry(model, carried)
@@ -119,9 +115,9 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
         self.rate = torch.zeros((), device=device) if training.falls else None
         super().__init__(initial, model, training, device, lr=self.rate)
 
-    def take(self, cohort: Cohort[TrainingRecipe]) -> None:
-        """Resets the trainer for another cohort with the same key."""
-        initial = InitialState(cohort.runs, self.initial.data, self.data_dir)
+    def take(self, stack: Stack[TrainingRecipe]) -> None:
+        """Resets the trainer for another stack with the same key."""
+        initial = InitialState(stack.runs, self.initial.data, self.data_dir)
         self.restart(initial, initial.model())
 
     def begin(self) -> None:
@@ -141,7 +137,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
                 torch.tensor(scores.result()[0]) for scores in self._bleu_of_epochs
             ]
             measures, outputs, signature = self._score()
-        # A run's share of the cohort's time, not what it would take alone.
+        # A run's share of the stack's time, not what it would take alone.
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
         return [
             _result(self, run, values, outputs[run], signature, made)
@@ -257,7 +253,7 @@ class CohortTraining(StackedTrainer[StackedTransformer]):
 
 
 def _result(
-    trainer: CohortTraining,
+    trainer: StackTraining,
     run: int,
     measures: dict[str, float],
     outputs: Sequence[str],

@@ -1,4 +1,4 @@
-"""Cohorts of transfer runs: pre-train, discard the output table, probe and fine-tune.
+"""Stacks of transfer runs: pre-train, discard the output table, probe and fine-tune.
 
 A run pre-trains an encoder on text of two languages by guessing hidden words, reads each frozen
 layer by linear probes and by looking translations up, and fine-tunes it on each of its tasks, every
@@ -43,12 +43,12 @@ from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.cohorts import CohortTraining, at_once
 from embinit.lab.training.stacked import Progress, graph_cache, in_parts, part_of
+from embinit.lab.training.stacks import StackTraining, at_once
 from embinit.lab.transfer import TransferRecipe
 from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.kinds import Cohort, kind_of
+from embinit.runs.kinds import Stack, kind_of
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -98,21 +98,21 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
 
 
 def train(
-    cohort: Cohort[TransferRecipe],
+    stack: Stack[TransferRecipe],
     data_dir: Path | None = None,
     device: str = "cpu",
     progress: Progress = lambda share: None,
     sharers: int = 1,
 ) -> list[RunResult]:
-    """Trains the cohort's runs together and returns their results, in the cohort's order.
+    """Trains the stack's runs together and returns their results, in the stack's order.
 
     InputError where not even one run has room, or seeds are too far apart.
     """
-    seeds = [run.seed for run in cohort.runs]
+    seeds = [run.seed for run in stack.runs]
     if max(seeds) - min(seeds) >= NEXT_TIME:
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
     graph_cache.clear()  # another kind of run may have left its trainer on the GPU
-    first = max(cohort.runs, key=lambda run: parameters_of(run).pretraining)
+    first = max(stack.runs, key=lambda run: parameters_of(run).pretraining)
     data = prepare(first.recipe.data, data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
     shape = MaskedModelShape(
@@ -126,9 +126,9 @@ def train(
         longest,
         answers=math.ceil(masking.share * longest),
     )
-    fit = runs_that_fit(shape, len(cohort.runs), widest, device, sharers)
+    fit = runs_that_fit(shape, len(stack.runs), widest, device, sharers)
     return in_parts(
-        cohort,
+        stack,
         fit,
         lambda part, report: _train(part, data_dir, device, report, sharers),
         device,
@@ -137,25 +137,25 @@ def train(
 
 
 def _train(
-    cohort: Cohort[TransferRecipe],
+    stack: Stack[TransferRecipe],
     data_dir: Path | None,
     device: str,
     progress: Progress,
     sharers: int,
 ) -> list[RunResult]:
-    started, first = time.perf_counter(), cohort.runs[0]
+    started, first = time.perf_counter(), stack.runs[0]
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
-    initial = InitialState(cohort.runs, prepare(first.recipe.data, data_dir), data_dir)
+    initial = InitialState(stack.runs, prepare(first.recipe.data, data_dir), data_dir)
     pretraining = Pretraining(initial, device)
     progress(0.0)
     pretraining.run(part_of(progress, 0.0, 1 / whole))
     encoder = pretraining.model.encoder
-    outcomes = [_pretrained(run, initial, pretraining) for run in range(len(cohort.runs))]
+    outcomes = [_pretrained(run, initial, pretraining) for run in range(len(stack.runs))]
     whole_model = of_model(pretraining, first)
     del pretraining  # its moments and gradients take three times the room of the model
     del encoder.encoder_layers[model_after(first.recipe).layers :]
-    by_layer, of_encoder = of_layers(encoder, cohort, data_dir, device)
+    by_layer, of_encoder = of_layers(encoder, stack, data_dir, device)
     for run, outcome in enumerate(outcomes):
         for name, values in by_layer.items():
             outcome.add_layers(name, values[:, run].tolist())
@@ -166,7 +166,7 @@ def _train(
     for task in tasks:
         takes = TUNING * task.times
         tuned = _fine_tuned(
-            cohort,
+            stack,
             task,
             data_dir,
             device,
@@ -177,8 +177,8 @@ def _train(
         done += takes
         for outcome, results in zip(outcomes, tuned, strict=True):
             outcome.add_task(task.role, results)
-    # A run's share of the cohort's time, not what it would take alone.
-    seconds = (time.perf_counter() - started) / len(cohort.runs)
+    # A run's share of the stack's time, not what it would take alone.
+    seconds = (time.perf_counter() - started) / len(stack.runs)
     progress(1.0)
     made = provenance(device, seconds)
     return [_result(run, outcome, initial, made) for run, outcome in enumerate(outcomes)]
@@ -242,7 +242,7 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
 
 
 def _fine_tuned(
-    cohort: Cohort[TransferRecipe],
+    stack: Stack[TransferRecipe],
     task: DownstreamSpec,
     data_dir: Path | None,
     device: str,
@@ -250,27 +250,27 @@ def _fine_tuned(
     progress: Progress,
     sharers: int,
 ) -> list[list[RunResult]]:
-    """Fine-tunes each run on one task from the pre-trained encoder, as one cohort."""
+    """Fine-tunes each run on one task from the pre-trained encoder, as one stack."""
     tuned = [
         RunSpec(_tuning(run, task), run.seed + time * NEXT_TIME)
         for time in range(task.times)
-        for run in cohort.runs
+        for run in stack.runs
     ]
-    encoder_of = {run: number % len(cohort.runs) for number, run in enumerate(tuned)}
-    layers = [model_after(cohort.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
+    encoder_of = {run: number % len(stack.runs) for number, run in enumerate(tuned)}
+    layers = [model_after(stack.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
     kept = without_layers(carried, range(*layers))
 
-    def work(part: Cohort[TrainingRecipe], report: Progress) -> list[RunResult]:
+    def work(part: Stack[TrainingRecipe], report: Progress) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
         theirs = {name: value[encoders] for name, value in kept.items()}
-        return CohortTraining(part, data_dir, device, theirs).run(report)
+        return StackTraining(part, data_dir, device, theirs).run(report)
 
-    every = Cohort(tuple(tuned))
+    every = Stack(tuple(tuned))
     most = min(
         at_once(every, data_dir, device, sharers), kind_of(tuned[0]).stacked(tuned[0], device)
     )
     results = in_parts(every, most, work, device, progress)
-    return [results[number :: len(cohort.runs)] for number in range(len(cohort.runs))]
+    return [results[number :: len(stack.runs)] for number in range(len(stack.runs))]
 
 
 def _result(

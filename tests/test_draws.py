@@ -28,11 +28,11 @@ from embinit.lab.data.microcosm import (
     SETS,
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
+    draw_set,
     language_digest,
     lexicon,
     synonym_groups,
     unlabelled,
-    world_set,
 )
 from embinit.lab.data.sources import SOURCES, microcosm, use_source
 from embinit.lab.data.sources.assets import load_table, save_table
@@ -43,7 +43,7 @@ from embinit.lab.data.sources.microcosm import (
 )
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
-from embinit.lab.draws import at_world, split_world
+from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.evaluation.analogies import EVALUATIONS, evaluate
 from embinit.lab.evaluation.analogies import check as check_evaluation
 from embinit.lab.experiments import ModelExperiment, draws_named
@@ -83,14 +83,14 @@ def source(name: str) -> MicrocosmSource:
 def test_no_draw_is_of_two_sets(draw):
     """What settings and margins were taken from must not be what a claim is tested on."""
     of = [name for name, members in SETS.items() if draw in members]
-    assert of == ([] if world_set(draw) == "free" else [world_set(draw)])
+    assert of == ([] if draw_set(draw) == "free" else [draw_set(draw)])
 
 
 @given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), draws)
 def test_a_name_carries_its_draw(name, draw):
-    assert split_world(at_world(name, draw)) == (name, draw)
-    assert split_world(at_world(name, 0)) == (name, 0)
-    assert at_world(name, 0) == name
+    assert split_draw(at_draw(name, draw)) == (name, draw)
+    assert split_draw(at_draw(name, 0)) == (name, 0)
+    assert at_draw(name, 0) == name
 
 
 @pytest.mark.parametrize("draw", ["x", "-1", "0", "007", "1000000000"])
@@ -206,7 +206,7 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(draws_folder, dam
     command = f"{said}.*`python -m embinit.lab.table_pretraining make --worlds {FREE} --only glove`"
     for read in (
         lambda: source(f"micro-glove@{FREE}").table,
-        lambda: key_of(in_world(make_experiment(), "glove", FREE).run("pretrained", 0), None),
+        lambda: key_of(on_draw(make_experiment(), "glove", FREE).run("pretrained", 0), None),
     ):
         with pytest.raises(InputError, match=command):
             read()
@@ -214,23 +214,23 @@ def test_a_table_that_can_t_be_used_is_told_with_what_makes_it(draws_folder, dam
 
 def test_a_table_of_another_draw_is_refused():
     make("glove")
-    experiment = in_world(make_experiment(), "glove", FREE)
+    experiment = on_draw(make_experiment(), "glove", FREE)
     mixed = replace(experiment, data=replace(experiment.data, task="micro-sentiment@9004"))
     with pytest.raises(InputError, match=r"covers no language of micro-sentiment@9004"):
         initial_tables.check(mixed.run("pretrained", 0), None)
 
 
-def in_world(experiment: ModelExperiment, table: str, draw: int) -> ModelExperiment:
+def on_draw(experiment: ModelExperiment, table: str, draw: int) -> ModelExperiment:
     """The experiment with its task, and a table, of another draw."""
-    data = replace(experiment.data, task=at_world(experiment.data.task, draw))
-    return replace(experiment, data=data, source=at_world(f"micro-{table}", draw))
+    data = replace(experiment.data, task=at_draw(experiment.data.task, draw))
+    return replace(experiment, data=data, source=at_draw(f"micro-{table}", draw))
 
 
 def test_a_table_s_neighbours_are_asked_in_its_draw():
     """By the draw's synonyms, whose words a table of another draw doesn't have."""
     make("glove")
     [probe] = probes("micro")
-    asked = in_world(probe, "glove", FREE).run("pretrained", 0)
+    asked = on_draw(probe, "glove", FREE).run("pretrained", 0)
     check_evaluation(asked, None)
     assert evaluate(asked, None).measures["accuracy"] > 0
     assert key_of(asked, None) != key_of(probe.run("pretrained", 0), None)
@@ -240,7 +240,7 @@ def test_a_pre_training_reads_the_text_of_its_draw():
     """Else the claims on why a sigma is large would see one text for all seeds."""
     experiment = next(one for one in pretrainings("micro") if one.name.startswith("t5"))
     experiment = replace(experiment, data=replace(experiment.data, cut=Cut(train=50)))
-    there = in_world(experiment, "t5", FREE)
+    there = on_draw(experiment, "t5", FREE)
     digests = {table_runs.fingerprint(one.run("pretrained", 0)) for one in (experiment, there)}
     assert len(digests) == 2
 
@@ -249,8 +249,8 @@ def test_shipped_tables_are_of_their_draws():
     """Each is whole, of its draw's language, fully trained, and knows some synonyms."""
     folder = table_path("micro-glove").parent / "worlds"
     for path in sorted(folder.iterdir()):
-        name, draw = split_world(path.stem)
-        assert world_set(draw).endswith(("registering", "claiming")), path
+        name, draw = split_draw(path.stem)
+        assert draw_set(draw).endswith(("registering", "claiming")), path
         table, words = source(path.stem).table, lexicon(draw)
         of_source = {*synonym_groups(draw), *words.source_function.values()}
         of_target = {*chain(*words.target.values()), *words.target_function.values()}
@@ -337,7 +337,7 @@ def test_the_draws_are_registered():
         assert arms["pretrained"] < arms["xavier"]
 
     one, other, still, later = (
-        frozen(case, case.looks())
+        frozen(case, case.analyses())
         for experiment in (
             on_draws(),
             on_draws(9500),
@@ -386,7 +386,7 @@ def test_other_draws_alone_are_a_replication():
 
     registered = on_draws(most_seeds=12)
     known = read_claim(test_it, registered)
-    line = {"registered": "2031-01-01", **frozen(known, known.looks())}
+    line = {"registered": "2031-01-01", **frozen(known, known.analyses())}
 
     def state(**changes: Any) -> tuple[str, str]:
         asked = replace(registered, **changes)
@@ -394,7 +394,7 @@ def test_other_draws_alone_are_a_replication():
         case = read_claim(test_it, other)
         lock = Lock(Path("claims.lock"))
         lock.__dict__["document"] = {"claims": {case.key: line}}
-        status = registration_status(replace(case, lock=lock), case.looks())
+        status = registration_status(replace(case, lock=lock), case.analyses())
         return status.state, status.differs
 
     assert state() == ("replication", "on other data draws")
@@ -410,7 +410,7 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
         if name.endswith("9008"):
             raise InputError("no room for it")
         made.append(name)
-        make("glove", draw=split_world(name)[1])
+        make("glove", draw=split_draw(name)[1])
 
     monkeypatch.setattr(microcosm, "_maker", maker)
     monkeypatch.setattr(microcosm, "_seconds", {"glove": 18})
@@ -437,12 +437,11 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
         session.key(runs[2])
 
 
-def test_a_cohort_and_a_transfer_are_of_one_draw():
+def test_a_stack_and_a_transfer_are_of_one_draw():
     """Arms of two draws have other text; a transfer's tasks, vocabulary and probes are of one."""
     experiment = on_draws()
     keys = [
-        [experiment.run(arm, seed).cohort_key for arm in ("pretrained", "xavier")]
-        for seed in (0, 1)
+        [experiment.run(arm, seed).stack_key for arm in ("pretrained", "xavier")] for seed in (0, 1)
     ]
     assert keys[0][0] == keys[0][1] != keys[1][0] == keys[1][1]
     usual = chung2021.experiments("micro")[0]

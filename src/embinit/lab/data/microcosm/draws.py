@@ -1,6 +1,6 @@
-"""The sets of worlds, which never meet, and all other worlds.
+"""The sets of data draws, which never meet, and all other draws.
 
-A setting is chosen, a margin is registered and a claim is tested on worlds of different sets. So no
+A setting is chosen, a margin is registered and a claim is tested on draws of different sets. So no
 choice was made on what a claim is tested on.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 CHOOSING = range(1)
-"""The world that settings were chosen on, whose names have no number."""
+"""The draw that settings were chosen on, whose names have no number."""
 
 REGISTERING = range(1000, 1010)
-"""The worlds that margins, spreads and effects are registered on."""
+"""The draws that margins and standard deviations are registered on."""
 
 CLAIMING = range(3001, 3021)
-"""The worlds that claims are tested on."""
+"""The draws that claims are tested on."""
 
 BILINGUAL_REGISTERING, BILINGUAL_CLAIMING = range(4101, 4111), range(4001, 4021)
 """The same for claims on models whose tables are of both languages."""
@@ -32,9 +32,9 @@ SETS: Mapping[str, range] = {
     "pre-training registering": PRETRAINING_REGISTERING,
     "pre-training claiming": PRETRAINING_CLAIMING,
 }
-"""The sets by name. A world in none of them is ``free``."""
+"""The sets by name. A draw in none of them is ``free``."""
 
 
-def world_set(world: int) -> str:
-    """The name of the set that a world belongs to; ``free`` where it belongs to none."""
-    return next((name for name, worlds in SETS.items() if world in worlds), "free")
+def draw_set(draw: int) -> str:
+    """The name of the set that a draw belongs to; ``free`` where it belongs to none."""
+    return next((name for name, draws in SETS.items() if draw in draws), "free")

@@ -1,4 +1,4 @@
-"""Decide a claim's comparisons at its interim analyses, or looks."""
+"""Decide a claim's comparisons at its interim analyses."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import replace
 
 from embinit.claims.comparisons import Comparison, Decision, Lookup
 from embinit.specs import RunSpec
-from embinit.stats.interim import Look
+from embinit.stats.interim import Analysis
 from embinit.stats.statements import Verdict, verdict_of
 
 
-def look(
+def decided_at(
     comparisons: Sequence[Comparison],
-    looks: Iterable[Look],
+    analyses: Iterable[Analysis],
     alpha: float,
     lookup: Lookup,
     are_stored: Callable[[list[RunSpec]], bool],
 ) -> tuple[list[Decision], list[RunSpec]]:
     """Decide a claim's comparisons, one interim analysis after the other.
 
-    A later look takes only the comparisons that are still undecided. It ends once the claim as
-    a whole is decided, or before a later look whose runs are not stored; these are returned too,
+    A later analysis takes only the comparisons that are still undecided. It ends once the claim as
+    a whole is decided, or before a later one whose runs are not stored; these are returned too,
     and the reason of what is undecided says so. ``lookup`` finds the results of runs.
     """
     decisions: dict[int, Decision] = {}
     following: list[RunSpec] = []
-    for number, planned in enumerate(looks):
+    for number, planned in enumerate(analyses):
         undecided = [
             index for index in range(len(comparisons)) if number == 0 or decisions[index].open
         ]

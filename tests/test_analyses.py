@@ -1,4 +1,4 @@
-"""The schedule of interim analyses (looks): more seeds go only to what is undecided."""
+"""The schedule of interim analyses: more seeds go only to what is undecided."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from builders import make_experiment, make_result
+from embinit.claims.analyses import decided_at
 from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
-from embinit.claims.looks import look
 from embinit.claims.pending_analyses import PendingAnalysis, cheapest_first, pending_analysis
 from embinit.errors import InputError
 from embinit.runs.kinds import SECOND, Making
 from embinit.runs.session import Session
 from embinit.runs.store import Store
-from embinit.stats.interim import Look, boundaries, pocock_spending, schedule
+from embinit.stats.interim import Analysis, boundaries, pocock_spending, schedule
 from embinit.stats.statements import KnownSd, Verdict, verdict_of
 
 ONE = make_experiment()
@@ -29,20 +29,20 @@ ONE = make_experiment()
 
 @given(st.integers(2, 30), st.integers(0, 300), st.sampled_from([0.05, 0.0025, 1e-4]))
 @settings(max_examples=30)
-def test_looks_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
-    """Seeds rise, never more than twofold; the levels add up to more than alpha, as looks agree."""
-    looks = schedule(first, first + more, alpha)
-    counts = [planned.seeds for planned in looks]
+def test_analyses_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
+    """Seeds rise, never more than twofold; levels add up to more than alpha, as analyses agree."""
+    analyses = schedule(first, first + more, alpha)
+    counts = [planned.seeds for planned in analyses]
     assert (counts[0], counts[-1]) == (first, first + more)
     assert all(low < high <= 2 * low for low, high in itertools.pairwise(counts))
-    shares = [planned.share for planned in looks]
+    shares = [planned.share for planned in analyses]
     assert all(0 < share <= 1 for share in shares)
     assert max(shares) < 1 <= sum(shares) + 1e-9 if more else shares == [1.0]
 
 
-def test_one_look_is_the_rule():
-    """Without leave to train more there is one look with all of alpha; less is refused."""
-    assert schedule(5) == (Look(5, 1.0),)
+def test_one_analysis_is_the_rule():
+    """Without leave to train more there is one analysis with all of alpha; less is refused."""
+    assert schedule(5) == (Analysis(5, 1.0),)
     assert [planned.seeds for planned in schedule(5, 20)] == [5, 10, 20]
     assert [planned.seeds for planned in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
@@ -50,7 +50,7 @@ def test_one_look_is_the_rule():
 
 
 def test_bounds_are_those_of_the_books():
-    """Lan and DeMets's O'Brien-Fleming type, one-sided 2.5 %, at four looks (as R's gsDesign)."""
+    """Lan and DeMets's O'Brien-Fleming type, one-sided 2.5 %, in four analyses (R's gsDesign)."""
     times = [0.25, 0.5, 0.75, 1.0]
     spent = [2 * stats.norm.sf(stats.norm.isf(0.0125) / time**0.5) for time in times]
     assert boundaries(times, spent) == pytest.approx([4.3326, 2.9631, 2.3590, 2.0141], abs=1e-4)
@@ -68,11 +68,11 @@ def _passes(times, bound):
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.0025])
-def test_the_looks_together_err_as_often_as_alpha_says(alpha):
-    """By scipy's multivariate normal: the mean of all seeds so far, at each look's level."""
-    looks = schedule(3, 20, alpha)
-    times = [planned.seeds / 20 for planned in looks]
-    bounds = [stats.norm.isf(planned.share * alpha) for planned in looks]
+def test_the_analyses_together_err_as_often_as_alpha_says(alpha):
+    """By scipy's multivariate normal: the mean of all seeds so far, at each analysis's level."""
+    analyses = schedule(3, 20, alpha)
+    times = [planned.seeds / 20 for planned in analyses]
+    bounds = [stats.norm.isf(planned.share * alpha) for planned in analyses]
     shared = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
     inside = stats.multivariate_normal.cdf(
         bounds, cov=shared, abseps=1e-8, releps=1e-8, rng=np.random.default_rng(0)
@@ -104,11 +104,11 @@ def decided(made, comparisons, in_time=True):
     def may_go_on(runs):
         return in_time and made.ask(runs)
 
-    return look(comparisons, schedule(5, 20), 0.01, made.record, may_go_on)[0]
+    return decided_at(comparisons, schedule(5, 20), 0.01, made.record, may_go_on)[0]
 
 
 def test_seeds_follow_need():
-    """A large effect stops at the first look; a small one goes on, with the new seeds too."""
+    """A large effect stops at the first analysis; a small one goes on, with the new seeds too."""
     made = Made({"pretrained": -40})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
@@ -128,7 +128,7 @@ def test_scores_that_are_equal_on_every_seed_show_no_equality():
     assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
 
 
-def test_a_later_look_takes_only_what_is_open():
+def test_a_later_analysis_takes_only_what_is_open():
     """What was decided stays as it was; a claim that fell is not looked at again."""
     clear, close = ONE["pretrained"] < ONE["xavier"], ONE["xavier_pretrained"] < ONE["xavier"]
     made = Made({"pretrained": -40})
@@ -142,7 +142,7 @@ def test_a_later_look_takes_only_what_is_open():
     assert len(made.asked) == 1
 
 
-def test_no_look_begins_without_time():
+def test_no_analysis_begins_without_time():
     """The first is always taken, since without it there is no verdict at all."""
     made = Made({})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]], in_time=False)
@@ -157,7 +157,7 @@ def test_numbers_that_no_seed_changes_are_looked_at_once():
     assert (decision.verdict, len(made.asked)) == (Verdict.NO_EFFECT, 1)
 
 
-def test_a_missing_number_ends_the_looks():
+def test_a_missing_number_ends_the_analyses():
     """No measure, no verdict, and no more training for it."""
     made = Made({})
     made.record = make_result
@@ -171,7 +171,7 @@ def test_one_of_several_comparisons_refutes_at_its_part_alone():
     known_sd = KnownSd(7.6, 1000)
 
     def verdicts(comparisons):
-        found, _ = look(comparisons, schedule(5), alpha, made.record, made.ask)
+        found, _ = decided_at(comparisons, schedule(5), alpha, made.record, made.ask)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
     falls, holds = (
@@ -237,8 +237,8 @@ def test_an_analysis_costs_what_its_missing_runs_take(tmp_path):
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
 
 
-def test_a_look_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
-    """Each table once, however many of its runs read it: else a look seems cheap that isn't."""
+def test_an_analysis_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
+    """Each table once, however many of its runs read it: else one seems cheap that isn't."""
     case, session = stated_over("pretrained"), Session(Store(tmp_path), None, "cpu")
     before = pending_analysis(case, session).seconds
     tables = {seed: Making(f"table of {seed}", print, 100 * SECOND) for seed in range(3)}
