@@ -16,7 +16,7 @@ from embinit.errors import InputError
 from embinit.lab.data.tasks import TASKS as DATA_SETS
 from embinit.lab.models.transformer import ModelShape
 from embinit.runs.kinds import Stack
-from embinit.runs.plan import FEW_ARMS, Plan
+from embinit.runs.plan import FEW_ARMS, TrainingPlan
 from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.printed import numbers
 
@@ -33,7 +33,7 @@ def runs(draw):
 
 def plan(wanted, most):
     """The stacks of a plan, as they are taken."""
-    made = Plan(most)
+    made = TrainingPlan(most)
     made.add(wanted)
     return [*iter(made.take, None)]
 

@@ -16,7 +16,7 @@ from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.report.baseline import FailOn, Kind, compare
 from embinit.runs import instructions
-from embinit.runs.engines import Task
+from embinit.runs.engines import TrainerTask
 from embinit.runs.kinds import Making, Stack
 from embinit.runs.results import provenance
 from embinit.runs.store import Store, run_key
@@ -45,7 +45,7 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "default")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
-    task = Task(Making(str(written), describe), (), None, "cpu")
+    task = TrainerTask(Making(str(written), describe), (), None, "cpu")
     task.make_in(trainers.of(None), print)
     trainers.end()
     assert json.loads(written.read_text()) == {**PINNED, "capability": "AVX2"}
@@ -83,9 +83,11 @@ def test_a_user_s_training_is_pinned_if_asked(asked, home, expected, monkeypatch
 def test_a_process_that_is_not_pinned_has_another_make_runs(monkeypatch):
     """A session without trainers makes runs itself, and was started as the user started it."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task, asked = Task(Stack((run,)), (), None, "cpu"), []
+    task, asked = TrainerTask(Stack((run,)), (), None, "cpu"), []
     trainers = SimpleNamespace(of=lambda home, device: f"{home} on {device}")
-    monkeypatch.setattr(Task, "make_in", lambda self, process, progress: asked.append(process))
+    monkeypatch.setattr(
+        TrainerTask, "make_in", lambda self, process, progress: asked.append(process)
+    )
     monkeypatch.delenv("ATEN_CPU_CAPABILITY")
     task.make(print, trainers)
     assert asked == ["None on cpu"]

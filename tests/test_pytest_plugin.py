@@ -101,7 +101,9 @@ def suite(pytester, monkeypatch):
     def problem(self, run):
         return real(self, run) if run.recipe.table.init in SCORES else "no vectors here"
 
-    monkeypatch.setattr(engines.Task, "make", lambda self, *more: [*map(result, self.what.runs)])
+    monkeypatch.setattr(
+        engines.TrainerTask, "make", lambda self, *more: [*map(result, self.what.runs)]
+    )
     monkeypatch.setattr(session.Session, "problem", problem)
     directory = pytester.mkdir("claims")
     (directory / "test_mine.py").write_text(CLAIMS)
@@ -618,7 +620,9 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
         return RunResult(run, {"sentiment_accuracy": 50.0 + int(run.digest(), 16) % 5})
 
     monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
-    monkeypatch.setattr(engines.Task, "make", lambda self, *more: [*map(made, self.what.runs)])
+    monkeypatch.setattr(
+        engines.TrainerTask, "make", lambda self, *more: [*map(made, self.what.runs)]
+    )
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)

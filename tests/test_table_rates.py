@@ -26,7 +26,7 @@ from embinit.lab.tables.initial_tables import check
 from embinit.lab.training import stacks as training
 from embinit.lab.training.stacks import StackTraining
 from embinit.runs.kinds import Stack
-from embinit.runs.plan import Plan
+from embinit.runs.plan import TrainingPlan
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
 
@@ -151,7 +151,7 @@ def test_a_tables_rate_is_that_of_its_own_group_in_torch():
 def test_a_run_has_the_same_bits_beside_any_other_rate(data):
     """Rates are no part of a stack's key, so runs of all rates are stacked."""
     runs = rated(1.0, 8.0, 0.5, seeds=(5000, 5001))
-    plan = Plan()
+    plan = TrainingPlan()
     plan.add(runs)
     assert len([*iter(plan.take, None)]) == len({run.seed for run in runs})
     chosen = data.draw(st.lists(st.sampled_from(runs), min_size=2, max_size=5, unique=True))

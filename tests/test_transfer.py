@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.data.cache import Writer
+from embinit.lab.data.cache import CacheWriter
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.lab.models.graphs import Replayed
@@ -47,7 +47,7 @@ from embinit.lab.specs import (
     TransferSpec,
 )
 from embinit.lab.training.optimizers import lr_factor
-from embinit.lab.training.scoring import Curves
+from embinit.lab.training.scoring import EpochCurves
 from embinit.lab.training.stacks import StackTraining
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.lab.transfer.stacks import check, fingerprint, train
@@ -501,7 +501,7 @@ def test_sentences_are_means_over_words_whatever_the_batch():
 
 def test_a_run_is_the_same_from_prepared_files(tmp_path):
     run = run_of(0, "pretrained", dim=64)
-    writer = Writer(tmp_path)
+    writer = CacheWriter(tmp_path)
     write(TEXT, ["micro-glove"], None, writer)
     for data in TRANSFER.probes:
         write(data, [], None, writer)
@@ -516,7 +516,7 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
 
 def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     losses = [torch.tensor([1.0])] * 2
-    curves = Curves(
+    curves = EpochCurves(
         train_loss=losses,
         validation_loss=losses,
         validation_accuracy=[torch.tensor([60.0]), torch.tensor([50.0])],

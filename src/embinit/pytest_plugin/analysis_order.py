@@ -14,7 +14,7 @@ from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.pytest_plugin.training import Training
+    from embinit.pytest_plugin.training import TrainingPlugin
 
 STALE_SHARE = 20
 """Analyses are put in order again once one in so many has ended, so that order costs little."""
@@ -28,7 +28,7 @@ class AnalysisOrder:
     one joins those that are pending.
     """
 
-    def __init__(self, options: SessionOptions, training: Training) -> None:
+    def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         """Orders the analyses of claims, by what ``training`` has stored."""
         self._options, self._training = options, training
         self._pending: dict[str, PendingAnalysis] = {}

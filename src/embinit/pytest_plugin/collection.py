@@ -36,7 +36,7 @@ from embinit.pytest_plugin.items import (
 )
 from embinit.pytest_plugin.project_globals import all_globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
-from embinit.pytest_plugin.training import Training
+from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.functions import Surroundings
 from embinit.specs import RunSpec
 
@@ -49,7 +49,7 @@ CONTROL_WITHOUT_ARMS = (
 class Collection:
     """The collection of a session's claims."""
 
-    def __init__(self, options: SessionOptions, training: Training) -> None:
+    def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         """Collects claims, and plans the runs that ``training`` makes."""
         self._options, self._training = options, training
         self._without: set[object] = set()

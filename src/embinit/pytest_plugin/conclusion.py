@@ -15,7 +15,7 @@ from embinit.pytest_plugin import PHASES, RESULT
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.training import Training
+from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.report.baseline import FailOn, compare, file_of
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.reading import SCHEMA_VERSION, Document
@@ -27,7 +27,7 @@ from embinit.runs.modules import load_modules
 class Conclusion:
     """The conclusion of a session of claims, in the process that the user called."""
 
-    def __init__(self, options: SessionOptions, training: Training) -> None:
+    def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         """Concludes what comes out of tests, in the end."""
         self._options, self._training = options, training
         self._results: dict[str, ItemResult] = {}

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from embinit.claims.audit import Audit, Finding, finding_of
+from embinit.claims.audit import Audit, Consistency, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
@@ -17,7 +17,7 @@ from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
 from embinit.pytest_plugin.project_globals import difference
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.training import Training
+from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.functions import changed_meanwhile
 from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
@@ -26,7 +26,7 @@ from embinit.stats.statements import Verdict
 class Judging:
     """The judging of a session's claims."""
 
-    def __init__(self, options: SessionOptions, training: Training) -> None:
+    def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         """Judges what ``training`` stores."""
         self._options, self._training = options, training
 
@@ -119,7 +119,7 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
         pytest.fail(str(lacking), pytrace=False)
     finding = finding_of(checks)
     item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
-    if finding is Finding.INCONSISTENT:
+    if finding is Consistency.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
         text = printable(f"{audit.says}: {finding}\n{wrong}")
         raise pytest.xfail.Exception(text, pytrace=False)

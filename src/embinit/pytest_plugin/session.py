@@ -15,7 +15,7 @@ from embinit.pytest_plugin.collection import Collection
 from embinit.pytest_plugin.conclusion import Conclusion
 from embinit.pytest_plugin.judging import Judging
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.pytest_plugin.training import Training
+from embinit.pytest_plugin.training import TrainingPlugin
 
 
 class ClaimSession:
@@ -27,7 +27,7 @@ class ClaimSession:
             config.pluginmanager.add_hookspecs(hooks)
         config.pluginmanager.load_setuptools_entrypoints(hooks.GROUP)
         options = SessionOptions(config)
-        training = Training(options)
+        training = TrainingPlugin(options)
         collection, conclusion = Collection(options, training), Conclusion(options, training)
         judging = Judging(options, training)
         # The process that the user called concludes, and no worker.

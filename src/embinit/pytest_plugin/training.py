@@ -28,7 +28,7 @@ LINE_SECONDS, CI_SECONDS = 30.0, 300.0
 """The seconds between lines on progress: few, but no job is taken for hung."""
 
 
-class Training:
+class TrainingPlugin:
     """The training of a session's runs.
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``

@@ -29,7 +29,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainerTask:
     """What a trainer makes, as it is sent: a stack with its runs' keys, or a table for later.
 
     ``sharing`` is how many processes share the device's memory, ``twice`` whether a function's run
@@ -97,7 +97,7 @@ class Task:
         return self.make(progress)
 
 
-Trainer = Callable[[Task, Progress], list[RunResult]]
+Trainer = Callable[[TrainerTask, Progress], list[RunResult]]
 """Makes a task: the results of a stack's runs, in its order; TrainerEnded where it ended."""
 
 
@@ -116,7 +116,7 @@ class Processes:
         """How many tasks are made at once, at the most."""
         return len(self._devices)
 
-    def make(self, number: int, task: Task, progress: Progress) -> list[RunResult]:
+    def make(self, number: int, task: TrainerTask, progress: Progress) -> list[RunResult]:
         """What trainer ``number`` makes; its processes are started when they are first needed."""
         device, trainers = self._devices[number], self._trainers[number]
         task = replace(task, device=device, sharing=self._devices.count(device))
@@ -136,7 +136,7 @@ def answer(
     """What comes of a task that was sent: done or failed."""
     try:
         load_modules(sent[0])
-        task: Task = pickle.loads(sent[1])
+        task: TrainerTask = pickle.loads(sent[1])
         return "done", task.make_apart(progress)
     except Exception as error:
         return "failed", failure_reason(error), traceback.format_exc()

@@ -13,7 +13,7 @@ FEW_ARMS = 4
 """A seed with fewer arms is stacked with other seeds: that gains more than sharing masks does."""
 
 
-class Plan:
+class TrainingPlan:
     """What waits for a trainer: runs, and what they read and is made first, in order.
 
     A run is taken in its turn, stacked with those that wait and have its ``stack_key``; ``most``

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Task, answer
+from embinit.runs.engines import Processes, Progress, TrainerTask, answer
 from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.kinds import Making
 from embinit.runs.machine import cores
@@ -139,7 +139,7 @@ class RayEngine(Processes):
         """What a task calls, which the head node gets once."""
         return _ray().remote(**self.needs)(answer)
 
-    def make(self, number: int, task: Task, progress: Progress) -> list[RunResult]:
+    def make(self, number: int, task: TrainerTask, progress: Progress) -> list[RunResult]:
         """Makes a stack on some node; a table is made here, in a folder that nodes share."""
         if isinstance(task.what, Making):
             with self._making:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Task, Trainer
+from embinit.runs.engines import Processes, Progress, Trainer, TrainerTask
 from embinit.runs.kinds import Making, Stack, kind_of
 from embinit.runs.modules import Home
-from embinit.runs.plan import Plan
+from embinit.runs.plan import TrainingPlan
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import Store
 from embinit.runs.store_view import StoreView
@@ -105,7 +105,7 @@ class Session(StoreView):
         self.at_work: dict[Work, None] = {}
         self.troubles: list[str] = []
         self.news = threading.Condition()
-        self._plan = Plan(lambda run: kind_of(run).stacked(run, self.device))
+        self._plan = TrainingPlan(lambda run: kind_of(run).stacked(run, self.device))
         self._blocked: dict[Making, dict[RunSpec, None]] = {}
         self._elsewhere: dict[RunSpec, None] = {}
         self._looked = 0.0
@@ -187,7 +187,7 @@ class Session(StoreView):
             if len(self.ended) == seen:
                 self.news.wait(WAIT_SECONDS)
 
-    def here(self, task: Task, progress: Progress) -> list[RunResult]:
+    def here(self, task: TrainerTask, progress: Progress) -> list[RunResult]:
         """The trainer that is this process; users' functions have processes of their own."""
         return task.make(progress, self.trainers)
 
@@ -259,7 +259,7 @@ class Session(StoreView):
 
     def _make(self, what: Stack | Making, work: Work, trainer: Trainer) -> None:
         """Has something made, by another trainer where one ended, and stores its runs."""
-        task = Task(
+        task = TrainerTask(
             what,
             tuple(map(self.key, what.runs)),
             self.data_dir,

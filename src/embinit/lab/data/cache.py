@@ -120,7 +120,7 @@ class Directory:
             return safetensors.torch.load(content), facts
 
 
-class Writer:
+class CacheWriter:
     """Adds to a directory of prepared files. Files that are there already are kept."""
 
     def __init__(self, root: Path) -> None:

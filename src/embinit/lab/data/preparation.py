@@ -153,7 +153,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
             return _loaded(directory, key, spec)
     data = _encoded(spec, data_dir)
     with contextlib.suppress(InputError):  # no room, say
-        cache.Writer(root).add("data", key, *_to_file(data))
+        cache.CacheWriter(root).add("data", key, *_to_file(data))
     return data
 
 
@@ -232,7 +232,9 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
     }
 
 
-def write(spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Writer) -> None:
+def write(
+    spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.CacheWriter
+) -> None:
     """Writes a task's text, and sources' vectors for its vocabularies, to a cache that lacks them.
 
     InputError if text or vectors are missing or broken, or the cache can't be written to.

@@ -48,7 +48,7 @@ QUESTIONS = "analogies/questions-words.txt"
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class TableEvaluation:
     """An intrinsic evaluation of tables, by a score from 0 to 1.
 
     ``fingerprint`` gives a digest of the files that ``score`` reads, ``words`` the words to look up
@@ -59,7 +59,7 @@ class Evaluation:
     score: Callable[[Float[Tensor, "N D"], tuple[str, ...], Bool[Tensor, "N"], Path | None], float]
     fingerprint: Callable[[Path | None], str]
     words: Callable[[], tuple[str, ...]] | None = None
-    on_draw: Callable[[int], Evaluation] | None = None
+    on_draw: Callable[[int], TableEvaluation] | None = None
 
 
 def fingerprint(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> str:
@@ -153,14 +153,14 @@ def _analogies(
     return analogy_accuracy(table, words, asked or questions)
 
 
-def _neighbours(draw: int = 0) -> Evaluation:
+def _neighbours(draw: int = 0) -> TableEvaluation:
     """The evaluation by the synonyms of a data draw."""
 
     def score(table: Tensor, words: tuple[str, ...], found: Tensor, data_dir: Path | None) -> float:
         groups = synonym_groups(draw)
         return neighbour_purity(table, torch.tensor([groups[word] for word in words]))
 
-    return Evaluation(
+    return TableEvaluation(
         score=score,
         fingerprint=lambda data_dir: at_draw("microcosm", draw),
         words=lambda: tuple(synonym_groups(draw)),
@@ -171,7 +171,7 @@ def _neighbours(draw: int = 0) -> Evaluation:
 EVALUATIONS = NamedDraws(
     "evaluation",
     {
-        "analogies": Evaluation(
+        "analogies": TableEvaluation(
             score=_analogies,
             fingerprint=lambda data_dir: digest(_questions(data_dir)),
         ),

@@ -19,7 +19,7 @@ from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.lab.inspection import row_checks as rows
 from embinit.lab.inspection import table_checks as tables
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
-from embinit.lab.inspection.findings import Check, Evidence
+from embinit.lab.inspection.findings import Check, TableEvidence
 from embinit.lab.inspection.findings import Finding as Finding
 from embinit.lab.inspection.measures import COPIES, KEYED, alike, blocks, measure
 from embinit.lab.inspection.result import InspectedTable as InspectedTable
@@ -91,7 +91,7 @@ def inspect(
     )
 
 
-def run_checks(evidence: Evidence) -> list[Finding]:
+def run_checks(evidence: TableEvidence) -> list[Finding]:
     """The findings of one table."""
     findings: list[Finding] = []
     for check in CHECKS:
@@ -101,7 +101,7 @@ def run_checks(evidence: Evidence) -> list[Finding]:
     return findings
 
 
-def _evidence(subject: Subject, table: StoredTensor, copies: float) -> Evidence:
+def _evidence(subject: Subject, table: StoredTensor, copies: float) -> TableEvidence:
     measured = np.ones(table.shape[0], dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
@@ -114,7 +114,7 @@ def _evidence(subject: Subject, table: StoredTensor, copies: float) -> Evidence:
     if measures.dim >= KEYED:  # fewer columns bring rows together by chance
         for cosine in sorted({copies, rows.CLOSE, LOOSEST}, reverse=True):
             groups[cosine] = alike(by_row, compared, measures.mean_cosine, cosine)
-    return Evidence(
+    return TableEvidence(
         "output" if table is head else "input",
         subject,
         measures,
@@ -133,7 +133,7 @@ def equal(table: StoredTensor, head: StoredTensor) -> bool:
     return all(torch.equal(left.float(), right.float()) for (_, left), (_, right) in both)
 
 
-def _tied(subject: Subject, first: Evidence) -> bool | None:
+def _tied(subject: Subject, first: TableEvidence) -> bool | None:
     if subject.kind != "model":
         return None
     if subject.head is not None:
@@ -141,7 +141,7 @@ def _tied(subject: Subject, first: Evidence) -> bool | None:
     return (subject.layout.tied is not False) if subject.layout.headed else None
 
 
-def _facts(subject: Subject, evidence: list[Evidence]) -> Facts:
+def _facts(subject: Subject, evidence: list[TableEvidence]) -> Facts:
     """Further figures in words."""
     first, last, layout = evidence[0], evidence[-1], subject.layout
     facts: Facts = {}

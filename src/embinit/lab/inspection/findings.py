@@ -49,7 +49,7 @@ def texts() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TableEvidence:
     """The evidence of one table for its checks."""
 
     side: Side
@@ -126,7 +126,7 @@ class Evidence:
 VERBS = {"": "", "are": "is", "have": "has", "lack": "lacks", "repeat": "repeats"}
 """Verbs of several rows, and of one."""
 
-Check = Callable[[Evidence], Iterator[Finding]]
+Check = Callable[[TableEvidence], Iterator[Finding]]
 
 
 def rows_of(count: int, noun: str = "row", verb: str = "") -> str:

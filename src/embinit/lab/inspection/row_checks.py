@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from embinit.lab.inspection.findings import Evidence, Finding, rows_of
+from embinit.lab.inspection.findings import Finding, TableEvidence, rows_of
 
 GAP = 3.0
 """The ratio to the next norm, and to the median, from which rows count as separate."""
@@ -29,7 +29,7 @@ OFF_CENTRE = 8.0
 """The robust deviations from the median share along the common direction."""
 
 
-def non_finite(evidence: Evidence) -> Iterator[Finding]:
+def non_finite(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows with a NaN or an infinity."""
     rows = np.flatnonzero(~np.isfinite(evidence.by_row.norms))
     if len(rows):
@@ -37,7 +37,7 @@ def non_finite(evidence: Evidence) -> Iterator[Finding]:
         yield evidence.finding("non-finite", what, rows)
 
 
-def zero_rows(evidence: Evidence) -> Iterator[Finding]:
+def zero_rows(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows of zeros that are not padding."""
     rows = np.flatnonzero((evidence.by_row.norms == 0) & evidence.by_row.measured)
     if len(rows):
@@ -45,7 +45,7 @@ def zero_rows(evidence: Evidence) -> Iterator[Finding]:
         yield evidence.finding("zero-rows", what, rows)
 
 
-def gaps(evidence: Evidence) -> Iterator[Finding]:
+def gaps(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows much shorter or much longer than all others."""
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 8:
@@ -82,7 +82,7 @@ def gaps(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def copies(evidence: Evidence) -> Iterator[Finding]:
+def copies(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows that are nearly one direction."""
     mask, norms = evidence.ordinary, evidence.by_row.norms
     if groups := evidence.groups_above(evidence.alike):
@@ -104,7 +104,7 @@ def copies(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def nearly_copies(evidence: Evidence) -> Iterator[Finding]:
+def nearly_copies(evidence: TableEvidence) -> Iterator[Finding]:
     """Many rows that are close to one direction, and most of them no copies."""
     groups = [
         sorted(map(int, group))
@@ -119,7 +119,7 @@ def nearly_copies(evidence: Evidence) -> Iterator[Finding]:
         yield evidence.finding("rows-close", what, sorted(itertools.chain(*groups)), cosine=CLOSE)
 
 
-def off_centre(evidence: Evidence) -> Iterator[Finding]:
+def off_centre(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows without the direction that all others share."""
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 32:
@@ -141,7 +141,7 @@ def off_centre(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def words_twice(evidence: Evidence) -> Iterator[Finding]:
+def words_twice(evidence: TableEvidence) -> Iterator[Finding]:
     """Words that a file of vectors has more than once."""
     first: dict[str, int] = {}
     words = enumerate(evidence.subject.words)

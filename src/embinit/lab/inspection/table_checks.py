@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from embinit.lab.inspection.findings import Evidence, Finding, rows_of
+from embinit.lab.inspection.findings import Finding, TableEvidence, rows_of
 
 MOST_LOSS = 20.0
 """The largest first loss above ln V that is not reported, in nats."""
@@ -30,7 +30,7 @@ LOW_RANK = 0.1
 """The least effective rank that is not reported, as a share of the possible rank."""
 
 
-def size(evidence: Evidence) -> Iterator[Finding]:
+def size(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows against the tokenizer's ids, the configuration and the padding row."""
     rows, subject = evidence.table.rows, evidence.subject
     ids, configured, pad = subject.ids, subject.layout.vocabulary, subject.pad
@@ -53,7 +53,7 @@ def size(evidence: Evidence) -> Iterator[Finding]:
         yield evidence.finding("padding-outside", what, pad=pad, found=rows)
 
 
-def head(evidence: Evidence) -> Iterator[Finding]:
+def head(evidence: TableEvidence) -> Iterator[Finding]:
     """Whether the output table is what the configuration says."""
     layout, stored, name, what = evidence.subject.layout, evidence.subject.head, "", ""
     if stored is None:
@@ -79,7 +79,7 @@ def head(evidence: Evidence) -> Iterator[Finding]:
         yield evidence.finding(name, what, side="output")
 
 
-def first_loss(evidence: Evidence) -> Iterator[Finding]:
+def first_loss(evidence: TableEvidence) -> Iterator[Finding]:
     """Logits whose spread alone makes a large loss."""
     loss = excess_loss(evidence)
     if loss is not None and loss > MOST_LOSS:
@@ -95,7 +95,7 @@ def first_loss(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def excess_loss(evidence: Evidence) -> float | None:
+def excess_loss(evidence: TableEvidence) -> float | None:
     """The expected loss above ln V, in nats, of an unrelated state; None without a head."""
     subject, table = evidence.subject, evidence.table
     if subject.kind != "model" or not (subject.layout.headed or evidence.side == "output"):
@@ -105,19 +105,19 @@ def excess_loss(evidence: Evidence) -> float | None:
     return 0.5 * subject.layout.logit_factor**2 * table.energy / table.dim * gain(evidence)
 
 
-def gain(evidence: Evidence) -> float:
+def gain(evidence: TableEvidence) -> float:
     """The summed squares of the final norm's gain; D where it was not found."""
     values = evidence.subject.gain
     return float(evidence.table.dim) if values is None else float((values.double() ** 2).sum())
 
 
-def lookup_rms(evidence: Evidence) -> float:
+def lookup_rms(evidence: TableEvidence) -> float:
     """A row's root mean square after the architecture's multiplier."""
     table = evidence.table
     return evidence.subject.layout.multiplier * math.sqrt(table.mean**2 + table.sigma**2)
 
 
-def scale(evidence: Evidence) -> Iterator[Finding]:
+def scale(evidence: TableEvidence) -> Iterator[Finding]:
     """The scale of rows after look-up in the architecture."""
     layout, sigma = evidence.subject.layout, evidence.table.sigma
     if evidence.subject.kind != "model":
@@ -137,7 +137,7 @@ def scale(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def position_ratio(evidence: Evidence) -> float | None:
+def position_ratio(evidence: TableEvidence) -> float | None:
     """The energy of the rows over that of positions; None where none are added.
 
     Both are mean squared distances to the mean: what is the same in all rows, or at all positions,
@@ -154,7 +154,7 @@ def position_ratio(evidence: Evidence) -> float | None:
     return multiplier**2 * evidence.table.energy / energy if energy else None
 
 
-def positions(evidence: Evidence) -> Iterator[Finding]:
+def positions(evidence: TableEvidence) -> Iterator[Finding]:
     """The balance of rows and positions that are added to each other."""
     ratio, vectors = position_ratio(evidence), evidence.subject.kind == "vectors"
     if not ratio or 1 / DROWNED <= ratio <= (WORSE_RATIO if vectors else DROWNED):
@@ -172,7 +172,7 @@ def positions(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def shape(evidence: Evidence) -> Iterator[Finding]:
+def shape(evidence: TableEvidence) -> Iterator[Finding]:
     """Tables that are mostly one direction, or a few."""
     table = evidence.table
     if table.mean_cosine > COMMON and table.measured_rows > 1:

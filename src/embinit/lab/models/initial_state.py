@@ -18,7 +18,7 @@ from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelRun
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import pe_share, table_statistics
-from embinit.lab.tables.initial_tables import Table, make_initial_tables
+from embinit.lab.tables.initial_tables import InitialTable, make_initial_tables
 from embinit.lab.tables.inits import ordinary_rows
 from embinit.randomness import stream
 
@@ -112,7 +112,7 @@ def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:
     )
 
 
-def position_table(spec: ModelRun, length: int, table: Table) -> Float[Tensor, "L E"]:
+def position_table(spec: ModelRun, length: int, table: InitialTable) -> Float[Tensor, "L E"]:
     """A run's positional encodings for the side with the table ``table``."""
     width, pe_scale = spec.recipe.architecture.table_width, spec.recipe.positions.pe_scale
     if pe_scale == positions.OF_PROBES:
@@ -131,7 +131,7 @@ def multiplier(spec: ModelRun) -> float:
 
 
 def table_measures(
-    spec: ModelRun, table: Table, position_rows: Float[Tensor, "L E"]
+    spec: ModelRun, table: InitialTable, position_rows: Float[Tensor, "L E"]
 ) -> dict[str, float]:
     """The initial table's sigma, and the PE's share of the variance of the encoder's input."""
     values = table.values * multiplier(spec)

@@ -30,7 +30,7 @@ def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class InitialTable:
     """One side's initial table; ``special`` rows stay zero, coverage is None without a source."""
 
     values: Float[Tensor, "N D"]
@@ -40,7 +40,7 @@ class Table:
 
 def make_initial_tables(
     run: ModelRun, data: PreparedData, data_dir: Path | None
-) -> dict[Side, Table]:
+) -> dict[Side, InitialTable]:
     """Makes each side's initial table; for a language that the source lacks see ``TableSpec``.
 
     InputError if the source is missing, broken, or not of the table's width.
@@ -59,7 +59,7 @@ def make_initial_table(
     data: PreparedData,
     dim: int,
     data_dir: Path | None,
-) -> Table:
+) -> InitialTable:
     """Makes one side's table from the side's own stream; InputError if the source misfits."""
     given, name = run.recipe.table.source, run.recipe.table.init
     if given is not None and not covers(given, data.task, side, data_dir):
@@ -80,7 +80,7 @@ def make_initial_table(
         coverage = vectors.coverage(vocabulary.counts)
     if run.recipe.table.sigma is not None:
         values = init.at_sigma(values, special, run.recipe.table.sigma)
-    return Table(values, special, coverage)
+    return InitialTable(values, special, coverage)
 
 
 def _uncovered(name: str, task: Task, side: Side) -> InputError:

@@ -29,7 +29,7 @@ Scores = tuple[list[float], str]
 
 
 @dataclass
-class Curves:
+class EpochCurves:
     """Curves over epochs: one (R,) tensor an epoch, on the CPU.
 
     If the first epochs were left unmeasured, the last one's measures count, and none is chosen.

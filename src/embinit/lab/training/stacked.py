@@ -25,7 +25,7 @@ from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.memory import keep_freed_memory, ran_out
 from embinit.lab.training.optimizers import Settings, adam
-from embinit.lab.training.scoring import Curves
+from embinit.lab.training.scoring import EpochCurves
 from embinit.randomness import stream, stream_seed
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
@@ -149,7 +149,7 @@ class StackedTrainer(ABC, Generic[Model]):
     def begin(self) -> None:
         """Resets example order and curves; parameters and moments stay."""
         self.orders = [stream(seed, f"order{self._purpose}") for seed in self.initial.seeds]
-        self.curves = Curves()
+        self.curves = EpochCurves()
 
     def restart(self, initial: InitialState, model: nn.Module) -> None:
         """Resets all tensors in place for another stack with the same key."""
