@@ -43,6 +43,9 @@ PHRASES = {
 }
 """Phrases that a newcomer stumbled over, and what is written instead."""
 
+NAMED = ("id", "attr", "arg", "name")
+"""Where nodes of a module's tree have names."""
+
 PATTERN = re.compile("|".join(rf"(?P<p{n}>\b(?:{phrase})\b)" for n, phrase in enumerate(PHRASES)))
 
 
@@ -85,6 +88,15 @@ def test_no_text_has_a_private_phrase():
     """Names in code spans are free: those of options and files stay."""
     lost = [f"{file}:{line}: {phrase}" for file, line, text in texts() for phrase in found(text)]
     assert not lost, "\n".join(lost)
+
+
+def test_no_name_in_the_code_is_a_private_word():
+    """Who reads pages and code learns one language; what is stored or public keeps its name."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in ROOT.glob("src/**/*.py"))
+    named = (getattr(node, of, "") for tree in trees for node in ast.walk(tree) for of in NAMED)
+    words = {(str(name), word) for name in named for word in str(name).lower().split("_")}
+    private = {name for name, word in words if re.fullmatch("worlds?|cohorts?", word)}
+    assert private == {"WORLDS"}
 
 
 @pytest.mark.parametrize("text", ["the last look", "a made language", "it fares worse", "a cohort"])
