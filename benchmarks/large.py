@@ -1,11 +1,10 @@
-"""What a large store and a large suite cost.
+"""What a large suite costs.
 
-    python benchmarks/large.py --records 100000 --claims 1000
+    python benchmarks/large.py --claims 1000
 
-Makes a store of records that nothing trained, and a suite of claims on a function that takes no
-time. Measures how long it takes to open the store, to train, judge and report the suite, to judge
-it again, and to list the store, and the most memory that each takes. Each step has a process of its
-own. ``--json`` keeps the figures.
+Makes a suite of claims on a function that takes no time. Measures how long it takes to collect the
+suite, to train, judge and report it, and to judge it again, and the most memory that each takes.
+Each step has a process of its own.
 
 ``--parts`` measures only what a trainer of such a function costs, in milliseconds: to start it, to
 make and to store one run, and to check that the inputs of a stored run are as they were.
@@ -16,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -51,30 +49,11 @@ for number in range({claims}):
 """
 
 
-def made(folder: Path, records: int, claims: int) -> None:
-    """Makes a project of claims, and a store that has records of none of their runs."""
-    from embinit.runs.functions import plain_training
-    from embinit.runs.results import RunResult
-    from embinit.runs.store import _checksum
-    from embinit.specs import RunSpec
-
+def made(folder: Path, claims: int) -> None:
+    """Makes a project of claims."""
     (folder / "claims").mkdir(parents=True)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "claims/test_mine.py").write_text(CLAIMS.format(claims=claims))
-    (folder / ".embinit/store/runs").mkdir(parents=True)
-    recipe = plain_training(score).spec({})
-    record = RunResult(RunSpec(recipe, 0), {"score": 1.0}).as_record()
-    draw = random.Random(5000)
-    for key in (f"{draw.getrandbits(160):040x}" for _ in range(records)):
-        path = folder / f".embinit/store/runs/{key[:2]}/{key}.json"
-        path.parent.mkdir(exist_ok=True)
-        envelope = {"key": key, "checksum": _checksum(record), "record": record}
-        path.write_text(json.dumps(envelope))
-
-
-def score(seed: int) -> float:
-    """What other records are of."""
-    return float(seed)
 
 
 def measured(folder: Path, *command: str) -> dict[str, float]:
@@ -95,13 +74,6 @@ def measured(folder: Path, *command: str) -> dict[str, float]:
         "status": status,
         "peak_mib": round(used.ru_maxrss / 1024),
     }
-
-
-OPEN = """
-from pathlib import Path
-from embinit.runs.store import Store
-store = Store(Path('.embinit/store'))
-"""
 
 
 PARTS = """
@@ -151,45 +123,34 @@ def parts(folder: Path) -> dict[str, float]:
 
 def steps(claims: int) -> dict[str, tuple[str, ...]]:
     """The commands that are measured, by what they do."""
-    python = sys.executable
-    test = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
+    test = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly",
             "-p", "no:playwright", "--embinit-seeds=6", "claims")  # fmt: skip
     return {
-        "open the store": (python, "-c", OPEN),
-        "count its runs": (python, "-c", OPEN + "print(len([*store]))"),
         "collect the suite": (*test, "--collect-only"),
         "train it, with 6 seeds": test,
         "judge it again": test,
         "judge it again without training": (*test, "--embinit-no-train"),
         "one claim of it": (*test, "-k", f"test_{claims - 1}"),
-        "list every run": (python, "-m", "embinit", "runs"),
     }
 
 
 def main() -> int:
     """Runs the command line; 1 if a step failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--claims", type=int, default=1000)
     parser.add_argument("--parts", action="store_true", help="what a trainer costs, part by part")
-    parser.add_argument("--json", type=Path, help="write the figures here")
     parsed = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="embinit-large-") as temporary:
         folder = Path(temporary) / "mine"
         if parsed.parts:
-            made(folder, 0, 1)
+            made(folder, 1)
             print("milliseconds:", parts(folder))
             return 0
-        began = time.monotonic()
-        made(folder, parsed.records, parsed.claims)
-        print(f"made in {time.monotonic() - began:.0f} s", flush=True)
+        made(folder, parsed.claims)
         for name, command in steps(parsed.claims).items():
             figures[name] = measured(folder, *command)
             print(f"{name:34} {figures[name]}", flush=True)
-        document = {"records": parsed.records, "claims": parsed.claims, "steps": figures}
-        if parsed.json:  # before the store is removed, which takes minutes on a busy disk
-            parsed.json.write_text(json.dumps(document, indent=1) + "\n")
     # Status 1 is of claims without an effect, and nothing broke.
     return int(any(figure["status"] not in (0, 1) for figure in figures.values()))
 
