@@ -180,9 +180,6 @@ def subsets(devices: str) -> list[str]:
     return ["".join(s) for size in sizes for s in itertools.combinations(devices, size)]
 
 
-Shown = dict[str, list[np.ndarray]]
-
-
 def simulate(draw: Any, times: float, source: str, families: int, rng: Any) -> Iterator[Any]:
     """Of each interim analysis the means of a family's claims, and what each rule must pass."""
     values = draw(rng, families, ANALYSES[-1].seeds + REGISTERED)

@@ -42,9 +42,6 @@ _IN_WORDS = {
     Origin.OURS: "our own",
 }
 
-OF_THE_PAPER = (Origin.PAPER, Origin.ABSTRACT)
-"""The origins of a paper's own statements."""
-
 
 @dataclass(frozen=True)
 class Family:
