@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from embinit.claims.audit import (
     Check,
-    Consistency,
+    Finding,
     agrees,
     audited,
     between,
@@ -80,8 +80,8 @@ def test_nothing_checked_is_nothing_found():
     with pytest.raises(InputError, match="at least one check"):
         finding_of([])
     good, bad = (Check("x", "1", "1", "", consistent) for consistent in (True, False))
-    assert finding_of([good]) is Consistency.CONSISTENT
-    assert finding_of([good, bad]) is Consistency.INCONSISTENT
+    assert finding_of([good]) is Finding.CONSISTENT
+    assert finding_of([good, bad]) is Finding.INCONSISTENT
 
 
 def test_an_audit_needs_a_whole_id():

@@ -26,7 +26,7 @@ Interval = Any
 """``mpmath.iv.mpf``: an interval with the ends ``a`` and ``b``, and with arithmetic."""
 
 
-class Consistency(StrEnum):
+class Finding(StrEnum):
     """The outcome of an audit."""
 
     CONSISTENT = "CONSISTENT"
@@ -114,9 +114,9 @@ audited = Audit
 """The decorator's name, as an audit reads."""
 
 
-def finding_of(checks: Sequence[Check]) -> Consistency:
+def finding_of(checks: Sequence[Check]) -> Finding:
     """CONSISTENT if every check is; InputError without a check, as nothing passes by default."""
     if not checks:
         raise InputError("an audit must make at least one check")
     good = all(check.consistent for check in checks)
-    return Consistency.CONSISTENT if good else Consistency.INCONSISTENT
+    return Finding.CONSISTENT if good else Finding.INCONSISTENT

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from embinit.claims.audit import Audit, Consistency, finding_of
+from embinit.claims.audit import Audit, Finding, finding_of
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_entry, claim_entry, properties
 from embinit.claims.judging import Judgement, broken, judge
@@ -119,7 +119,7 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
         pytest.fail(str(lacking), pytrace=False)
     finding = finding_of(checks)
     item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
-    if finding is Consistency.INCONSISTENT:
+    if finding is Finding.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
         text = printable(f"{audit.says}: {finding}\n{wrong}")
         raise pytest.xfail.Exception(text, pytrace=False)
