@@ -129,8 +129,8 @@ def same_in_each(texts: Sequence[str], arms: Sequence[str]) -> bool:
     return bool(others) and len({*first}) == len(first) > 1 and all(o == first for o in others)
 
 
-def require_one_unit(arms: Arms, noise: Arms | None) -> None:
-    """A question where positive scores differ so much that they may have two units."""
+def two_units(arms: Arms, noise: Arms | None) -> str:
+    """The question where positive scores differ so much that they may have two units; else ""."""
     shown: dict[str, list[float]] = {}
     for name, of in (noise.scores if noise and not noise.of_noise else {}).items():
         shown[f"{name} (noise)"] = [run.value for run in of if not run.crashed]
@@ -139,13 +139,13 @@ def require_one_unit(arms: Arms, noise: Arms | None) -> None:
     shown = {name: of for name, of in shown.items() if of and min(of) > 0}
     odd = [name for name, of in shown.items() if max(of) > MOST_TIMES * min(of)]
     middle = {name: float(np.median(of)) for name, of in shown.items()}
-    text = ""
     if odd:
         values = shown[odd[0]]
         text = f"scores of {odd[0]} go from {min(values):g} to {max(values):g}"
     elif shown and max(middle.values()) > MOST_TIMES * min(middle.values()):
         low, high = min(middle, key=middle.__getitem__), max(middle, key=middle.__getitem__)
         text = f"scores of {low} are about {middle[low]:g}, and of {high} {middle[high]:g}"
-    if text:
-        text += ": write all in one unit, such as %, and take out what is no score"
-        raise Ask(f"{text}; or are they in one unit?", [{"one_unit": True}])
+    else:
+        return ""
+    text += ": write all in one unit, such as %, and take out what is no score"
+    return f"{text}; or are they in one unit?"

@@ -45,18 +45,18 @@ def page(
     return printable("\n".join((*first, *lines, *after)))
 
 
-def reading(arms: Arms, plan: Plan) -> str:
+def reading(arms: Arms, of: str | None, lower: bool | None) -> str:
     """What was read: the runs of each arm, the columns, and which side is better."""
     counts = {arm: runs[0].of or len(runs) for arm, runs in arms.scores.items()}
     each = [f"{_cut(arm)} {n}" for arm, n in counts.items()]
-    what = "run" if plan.of is None else plan.of.removesuffix("s")
+    what = "run" if of is None else of.removesuffix("s")
     of_arms = f"{counted(sum(counts.values()), what)}: {', '.join(each[:MOST_NAMES])}"
     if len(each) > MOST_NAMES:
         of_arms += f" and {len(each) - MOST_NAMES} arms more"
     columns = [f"arms from `{arms.by}`"] * (arms.by not in ("", "arm"))
     columns += [f"scores from `{arms.metric}`"] * bool(arms.metric)
-    way = f"{'lower' if plan.lower else 'higher'} is better"
-    return f"{of_arms}; {', '.join([*columns, way])}"
+    columns += [] if lower is None else [f"{'lower' if lower else 'higher'} is better"]
+    return "; ".join([of_arms, *([", ".join(columns)] if columns else [])])
 
 
 def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
@@ -154,6 +154,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
     looks = f"; analyses at {' or '.join(sorted(counts))}" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
+    margin += "" if plan.no_worse is None else f"; gate at {plain(plan.no_worse)}"
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
     lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]

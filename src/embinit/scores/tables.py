@@ -137,8 +137,6 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
         if name in ("", "Unnamed: 0") or all(cell == text for cell in table.columns[name]):
             kept = {n: texts for n, texts in table.columns.items() if n != name}
             table = table._replace(columns=kept)
-    if [*table.columns] == [VALUE]:
-        given = replace(given, by=None, metric=None, seed=None)
 
     def columns(option: str) -> list[str]:
         names = getattr(given, option) or ""
@@ -158,6 +156,9 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     steps = steps or called(left, "step")[:1]
     others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
     score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, of_noise)
+    for option in ("seed", "id", "step", "cells"):
+        for name in filter((score, *by).__contains__, columns(option)):
+            raise InputError(f"{name} is the score or tells arms apart: leave out --{option}")
     seeds, runs, steps = ([n for n in of if n not in (score, *by)] for of in (seeds, runs, steps))
     roles = (score, *by, *seeds, *runs, *steps, *columns("cells"))
     free = [name for name in table.columns if name not in roles]
@@ -358,8 +359,8 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
         return _over_cells(rows, given.cells, values, rows.failures(crashed), notes)
     if not rows.run:
         require_no_copies(table, values)
-    if given.id and len(groups) < len(values):
-        notes.append(f"{len(values)} rows are {len(groups)} runs by {rows.run}; means are judged")
+    if given.id:
+        notes.append(f"{len(values)} rows are {len(groups)} runs by {given.id}; means are judged")
         given = replace(given, unpaired=not rows.seed)
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups, given)
