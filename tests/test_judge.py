@@ -440,6 +440,22 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
     )
 
 
+def test_each_metric_that_a_folder_logged_may_be_meant(tmp_path, capsys):
+    """Steps and clocks are logged, too, and are no first guess; names may end in settings."""
+    for seed in range(3):
+        for tied in ("false", "true"):
+            folder = tmp_path / f"tied={tied},seed={seed}"
+            folder.mkdir()
+            text = "".join(f"{n},{n},{1e9 + n},{seed + n}\n" for n in range(3))
+            (folder / "log.csv").write_text("Step,epoch,Wall time,Value\n" + text)
+    status, out = judged(capsys, tmp_path, "--higher")
+    offered = re.findall(r"^  embinit judge (.*)", out, re.M)
+    assert (status, "--metric Value --baseline tied=false" in offered[0]) == (Status.UNUSABLE, True)
+    for line in offered:
+        assert judged(capsys, *shlex.split(line))[0] in (0, 1, 8), line
+        assert "--metric Step" not in line
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -82,13 +82,16 @@ def _metric(table: Table, metric: str | None) -> str:
     """The logged number that is judged: the one that was named, or the only one."""
     if metric is not None:
         return one_of(table, "metric", metric)
-    roles = ("arm", "seed", "uid", "step", *called(table.columns, "step"))
-    logged = [n for n, cells in table.columns.items() if n not in roles and is_number(cells)]
-    logged = [name for name in logged if name[:8] != "hparams."]
+    logged = [
+        name
+        for name, texts in table.columns.items()
+        if name not in ("arm", "seed", "uid") and name[:8] != "hparams."
+        if is_number(texts) and not called([name], "step")
+    ]
     if len(logged) == 1:
         return logged[0]
     likely = sorted(
-        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n)
+        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n.lower())
     )
     choices = [{"metric": name} for name in likely[:3]]
     raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)

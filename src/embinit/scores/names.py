@@ -40,9 +40,9 @@ _NO_NAME = re.compile(
 """Parts of paths that tools make, and that name no arm."""
 
 _IN_PATH = re.compile(
-    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|"
-    r"(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
-    r"(?:^|[-_. /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])",
+    r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
@@ -102,7 +102,7 @@ def arm_and_seed(path: str) -> tuple[str, str]:
         if of_kind := [found for found in met if found[group]]:
             last = of_kind[-1]
             arm = path[: last.start()] + path[last.end() :]
-            return arm.strip("-_. /"), "" if group == 5 else last[group + 1]
+            return arm.strip("-_., /"), "" if group == 5 else last[group + 1]
     return path, ""
 
 

@@ -47,7 +47,10 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
         raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
-    table = long(_where(table, given.where), given)
+    table = _where(table, given.where)
+    index = ("", "Unnamed: 0")
+    kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
+    table = long(table._replace(columns=kept), given)
     notes = [*table.notes]
     rows = _numbered(_rows(table, given, of_noise), given, of_noise, notes)
     _require_runs(rows)
@@ -133,10 +136,6 @@ def _where(table: Table, where: str | None) -> Table:
 
 def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     """The table's rows by the roles of its columns, which are named, or are the only ones."""
-    for name, text in itertools.product([*table.columns], ("",)):
-        if name in ("", "Unnamed: 0") or all(cell == text for cell in table.columns[name]):
-            kept = {n: texts for n, texts in table.columns.items() if n != name}
-            table = table._replace(columns=kept)
 
     def columns(option: str) -> list[str]:
         names = getattr(given, option) or ""
@@ -237,9 +236,9 @@ def _score_and_arms(
         for arm in (sorted(words, key=few)[:3] if not by else [""])
         if arm != score
     ]
-    if not (labels or by) and all(lower_is_better(n) is None for n in kept):
-        choices.insert(0, {"columns": "arms", "unpaired": True})
-        choices.insert(1, {"columns": "arms"})
+    told = by or (labels and len(table.places) > 1)  # a single row may have all runs
+    if not told and all(lower_is_better(n) is None for n in kept):
+        choices.insert(0, {"columns": "arms"})
     what = "column is judged" if by else "columns name the arm and the score"
     raise Ask(f"{table.name}: which {what}?", choices, table)
 
@@ -371,7 +370,9 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
         n for n in whole
         if is_setting(n) or len({*texts[n]}) < len(table.places) or _rises(rows, n)
     ]  # fmt: skip
-    if labels and not (given.seed or given.unpaired or given.id):
+    # What a seed names once is a run, whatever else is known of it, but for a setting.
+    named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
+    if labels and not (given.seed or given.unpaired or given.id or named):
         _ask_of_labels(rows, labels, bool(rows.seed))
     if labels and given.unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
@@ -432,11 +433,12 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     steps = [n for n in labels if n not in same and (n in dates or _rises(rows, n))]
     few = [n for n in labels if len({*texts[n]}) <= 4]
     of_rows = called(labels, "of rows")
-    settings = ",".join([by, *(n for n in labels if n not in of_rows)])
+    settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
     several = len({*rows.arms}) > 1
     choices: list[Choice] = [{"step": n} for n in steps]
+    all_of_them = ",".join([by, *settings])
     if any(map(is_setting, labels)) and several:
-        choices += [{"by": settings}, {"unpaired": True}]
+        choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
         choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
@@ -444,7 +446,7 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
         choices += [{"where": f"{n}={v}"} for n in few for v in [*dict.fromkeys(texts[n])][:2]]
         choices += [{"step": n} for n in same if _rises(rows, n)]
     if not of_rows:
-        choices += [{"unpaired": True}] * several + [{"by": settings}]
+        choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
     text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
     raise Ask(
         f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
