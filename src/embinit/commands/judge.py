@@ -197,12 +197,11 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     else:
         lines = [printing.page(read, judged, plan, notes, parsed.markdown)]
     verdicts = [arm.verdict for arm in judged]
-    if plan.no_worse is not None and Verdict.REFUTED in verdicts:
+    if plan.gate and Verdict.REFUTED in verdicts:
         return Status.NOT_OK, lines
-    enough = all if plan.no_worse is not None else any
-    if enough(verdict is Verdict.SUPPORTED for verdict in verdicts):
+    if (all if plan.gate else any)(verdict is Verdict.SUPPORTED for verdict in verdicts):
         return Status.OK, lines
-    again = any(arm.more is not None for arm in judged) or plan.no_worse is not None
+    again = plan.gate or any(arm.more is not None for arm in judged)
     return Status.RUN_AGAIN if again else Status.NOT_OK, lines
 
 

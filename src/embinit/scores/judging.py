@@ -67,9 +67,14 @@ class Plan:
     printed: str = ""
 
     @property
+    def gate(self) -> bool:
+        """Whether the question is if an arm is worse."""
+        return self.no_worse is not None
+
+    @property
     def relation(self) -> Relation:
         """What is stated of an arm's difference from the baseline."""
-        if self.no_worse is None:
+        if not self.gate:
             return Relation.BELOW if self.lower else Relation.ABOVE
         return Relation.NOT_ABOVE if self.lower else Relation.NOT_BELOW
 
@@ -246,7 +251,7 @@ def _printed(
 def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
     """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
     values, against, looks = judged.values, judged.of_baseline, judged.looks
-    of_noise, gate, single = judged.baseline == NOISE, plan.no_worse is not None, plan.most
+    of_noise, gate, single = judged.baseline == NOISE, plan.gate, plan.most
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE

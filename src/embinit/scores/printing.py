@@ -61,7 +61,7 @@ def reading(arms: Arms, of: str | None, lower: bool | None) -> str:
 
 def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
     """The verdict and what to do."""
-    gate = plan.no_worse is not None
+    gate = plan.gate
     if len(judged) == 1:
         return [_alone(judged[0], plan)]
     lists: dict[str, list[str]] = {}
@@ -218,12 +218,11 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
 
 def _word(arm: Judged, plan: Plan) -> str:
     """The verdict on one of several arms, with its reason."""
-    gate = plan.no_worse is not None
     words = {
-        Verdict.SUPPORTED: "not worse" if gate else "keep",
+        Verdict.SUPPORTED: "not worse" if plan.gate else "keep",
         Verdict.REFUTED: "worse",
         Verdict.NO_EFFECT: "no effect",
     }
     more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
-    undecided = "undecided" if arm.more is not None or gate else "not shown to be better"
+    undecided = "undecided" if arm.more is not None or plan.gate else "not shown to be better"
     return words.get(arm.verdict, undecided) + more + (f" ({arm.reason})" if arm.reason else "")
