@@ -253,7 +253,7 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
         table = rows.from_words(given, parsed.metric)
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
-    settings = any(name.startswith("hparams.") for name in table.columns)
+    settings = any(name.startswith(folders.SETTING) for name in table.columns)
     if path.is_dir() and "arm" in table.columns and not settings:
         options["by"] = parsed.by or "arm"
     if of_noise and parsed.scores:  # it may be any table of one arm, beside theirs

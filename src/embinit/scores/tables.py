@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import statistics
@@ -29,9 +28,6 @@ from embinit.scores.names import (
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.scores.shapes import Reading, is_number, long, variance_root
 from embinit.stats.power import MOST_SEEDS
-
-TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
-"""What rows are called that sum up others."""
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
@@ -248,16 +244,16 @@ def _dates(texts: Sequence[str]) -> bool:
 
 
 def _require_runs(rows: _Rows) -> None:
-    """InputError where a row is of no arm, or sums up others."""
-    table, arms, seeds = rows.table, {*rows.arms}, {*rows.seeds}
-    for arm in arms:
+    """InputError where a row is of no arm, or of no seed where most seeds are numbers."""
+    places = rows.table.places
+    for place, arm in zip(places, rows.arms, strict=True):
         if not arm.strip(", "):
-            place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
-            raise InputError(f"{place}: {by} is empty; write a name, such as none")
-    for total in filter(lambda text: text.lower() in TOTALS, arms | seeds):
-        if total in seeds or (len(arms) < len(rows.arms) and rows.arms.count(total) == 1):
-            place = table.places[(rows.seeds if total in seeds else rows.arms).index(total)]
-            raise InputError(f"{place} is a row of {total}; take it out")
+            raise InputError(f"{place}: {', '.join(rows.by)} is empty; write a name, such as none")
+    odd = [at for at, seed in enumerate(rows.seeds) if not re.match(r"\d", seed)]
+    if 0 < 2 * len(odd) < len(places):
+        seed = rows.seeds[odd[0]]
+        mend = "take the row out, if it sums up others, or write its seed"
+        raise InputError(f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}")
 
 
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
@@ -351,41 +347,53 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
 
 
 def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, Score]]:
-    """The score of each row, or of the rows that share a run; a question what other columns are."""
+    """The score of each row, or the mean of those of a run; a question what other columns are."""
     table, groups = rows.table, _grouped(rows.keys)
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
+    why, named = rows.failures(crashed), []
     if given.cells:
-        return _over_cells(rows, given.cells, values, rows.failures(crashed), notes)
+        _require_cells(rows, groups, one_of(table, "cells", given.cells), notes)
+    else:
+        _ask_of_rows(rows, groups, given, values, notes)
+    for (arm, seed, _), of in groups.items():
+        if not (given.id or given.cells):
+            scores = [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
+        else:
+            lost = next(filter(None, (why[at] for at in of)), "")
+            mean = statistics.fmean(values[at] for at in of)
+            scores = [Score(mean, table.places[of[0]], seed, lost)]
+        named += [(arm, score) for score in scores]
+    return named
+
+
+def _ask_of_rows(
+    rows: _Rows,
+    groups: dict[Any, list[int]],
+    given: Reading,
+    values: Sequence[float],
+    notes: list[str],
+) -> None:
+    """A question where rows share a run, or differ in what has no role."""
+    table, texts, unpaired = rows.table, rows.table.columns, given.unpaired
     if not rows.run:
         require_no_copies(table, values)
     if given.id:
         notes.append(f"{len(values)} rows are {len(groups)} runs by {given.id}; means are judged")
-        given = replace(given, unpaired=not rows.seed)
+        unpaired = not rows.seed
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups, given)
-    free = [n for n in rows.free if n not in called(rows.free, "status") and rows.varies(n)]
-    texts = table.columns
-    whole = [n for n in free if is_setting(n) or not is_number(texts[n]) or _counts(texts[n])]
+    free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
     labels = [
-        n for n in whole
-        if is_setting(n) or len({*texts[n]}) < len(table.places) or _rises(rows, n)
+        n for n in free
+        if is_setting(n) or ((not is_number(texts[n]) or _counts(texts[n]))
+            and (len({*texts[n]}) < len(table.places) or _rises(rows, n)))
     ]  # fmt: skip
     # What a seed names once is a run, whatever else is known of it, but for a setting.
     named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
-    if labels and not (given.seed or given.unpaired or given.id or named):
+    if labels and not (given.seed or unpaired or given.id or named):
         _ask_of_labels(rows, labels, bool(rows.seed))
-    if labels and given.unpaired:
+    if labels and unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
-    why, made = rows.failures(crashed), []
-    for (_, seed, _), of in groups.items():
-        if not given.id:
-            made += [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
-            continue
-        lost = next(filter(None, (why[at] for at in of)), "")
-        mean = statistics.fmean(values[at] for at in of)
-        made.append(Score(mean, table.places[of[0]], seed, lost))
-    keys = [key for key, of in groups.items() for _ in (of[:1] if given.id else of)]
-    return [(arm, score) for (arm, _, _), score in zip(keys, made, strict=True)]
 
 
 def _rises(rows: _Rows, name: str) -> bool:
@@ -453,24 +461,16 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     )
 
 
-def _over_cells(
-    rows: _Rows, name: str, values: Sequence[float], why: Sequence[str], notes: list[str]
-) -> list[tuple[str, Score]]:
-    """The mean of each run over cells such as data sets, of which each run has the same."""
-    texts, places = rows.table.columns[one_of(rows.table, "cells", name)], rows.table.places
-    groups, named = _grouped(rows.keys), []
+def _require_cells(rows: _Rows, groups: dict[Any, list[int]], name: str, notes: list[str]) -> None:
+    """InputError where a run lacks one of the cells, such as data sets, or has one twice."""
+    texts, places = rows.table.columns[name], rows.table.places
     wanted = sorted({*texts})
     for (arm, seed, _), of in groups.items():
         if sorted(texts[at] for at in of) != wanted:
-            place = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
-            raise InputError(
-                f"{place} has not each {name} once ({listed(wanted, 5)}); add the rows"
-            )
-        lost = next(filter(None, (why[at] for at in of)), "")
-        mean = statistics.fmean(values[at] for at in of)
-        named.append((arm, Score(mean, places[of[0]], seed, lost)))
+            run = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
+            mend = f"has not each {name} once ({listed(wanted, 5)}); add the rows"
+            raise InputError(f"{run} {mend}")
     notes.append(f"a run's score is its mean over {len(wanted)} of {name}")
-    return named
 
 
 def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> _Rows:
