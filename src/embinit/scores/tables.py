@@ -198,7 +198,7 @@ def _score_and_arms(
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
     if not labels and not by and not of_noise:
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
-        words = [n for n in others if not is_number(texts[n])]
+        words = [n for n in others if n != VALUE and not is_number(texts[n])]
         labels = labels or [n for n in words if not called([n], "of rows")] or words
     if metric:
         kept = [*metric]
@@ -207,7 +207,7 @@ def _score_and_arms(
     if len(kept) == 1 and sure:
         return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
-    if kept == [VALUE]:
+    if kept == [VALUE] and (by or len(labels) < 2):
         return VALUE, [*by] or labels
     if not kept:
         for name in filter(lambda n: lower_is_better(n) is not None, texts):
