@@ -265,6 +265,9 @@ def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):
     status, out = judged(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
     assert status == Status.NOT_OK
     assert "not shown to be better" in out
+    # Noise that new runs don't have is not used, and that is said.
+    out = judged(capsys, "new=2.98,2.99,9", "--lower", "--noise", noise)[1]
+    assert "noise: estimated from these runs, since noise varies less than other runs" in out
     # Eight runs count with their degrees of freedom; alone they print what they can show.
     noise.write_text("\n".join(noise.read_text().splitlines()[:8]))
     assert "7 degrees of freedom" in judged(capsys, *new)[1]

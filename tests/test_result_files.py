@@ -407,7 +407,8 @@ CASES = [
     # Rows that are no runs.
     ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
      "r.csv:14: its seed is 'mean'; take the row out"),
-    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED, "r.csv:14: its seed is ''; take the row out"),
+    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED,
+     "r.csv:14: its seed is ''; take the row out"),
     ("an arm called mean", "r.csv", two().replace("base", "mean"), [], REFUSED,
      "embinit judge r.csv --baseline mean\n"),
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from embinit.stats.power import POWER_WANTED
 from embinit.stats.statements import Outcome, Relation, Verdict
@@ -85,5 +86,5 @@ def _decided(
     elif min(ps) <= level:
         verdict = Verdict.SUPPORTED if ps[0] < ps[1] else Verdict.REFUTED
     needed = needed if verdict is Verdict.UNDECIDED and not relation.uses_margin else None
-    rest = (1 - 2 * level, margin, *ps, None, needed)
-    return Outcome(verdict, n, difference, interval, *rest, sd=sd)
+    outcome = Outcome(verdict, n, difference, interval, 1 - 2 * level, margin, ps[0], ps[1], sd=sd)
+    return replace(outcome, seeds_needed=needed)
