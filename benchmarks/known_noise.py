@@ -176,9 +176,7 @@ def print_real(file: str, repeats: int) -> None:
             # The errors of the only analysis are closest to their limit.
             rng, draw = np.random.default_rng(3), real(pools, alike, effect, arms, runs)
             kept = []
-            for _ in range(
-                max(200, repeats // arms) if most and not effect else repeats // arms // 4
-            ):
+            for _ in range(repeats if most else repeats // 4):
                 named = {
                     f"arm {n}": [Score(v, "") for v in of] for n, of in enumerate(draw(rng, 0, 0))
                 }

@@ -136,6 +136,73 @@ def test_every_command_that_a_question_offers_works(capsys, arguments, text, cou
         assert judged(capsys, *shlex.split(line))[0] in (0, 1, 8), line
 
 
+def per_run(head, line, base=OLD, new=BETTER_BY_A_LITTLE, more=("",)):
+    """A table of two arms of six runs, with a row for each of ``more`` and run."""
+    sides = ("base", base), ("new", new)
+    runs = [(arm, seed, v) for arm, of in sides for seed, v in enumerate(of)]
+    texts = (line.format(arm=a, seed=s, score=v, more=m) for a, s, v in runs for m in more)
+    return "\n".join([head, *texts])
+
+
+KINDS = {
+    "words": (None, [*words(base=OLD, new=BETTER_BY_A_LITTLE), "--higher"]),
+    "rows": (per_run("config,val_acc", "{arm},{score}"), []),
+    "seeds": (per_run("config,seed,val_acc", "{arm},{seed},{score}"), []),
+    "points": (per_run("config,seed,step,val_acc", "{arm},{seed},{more},{score}", more="0123"), []),
+    "cells": (per_run("config,seed,set,val_acc", "{arm},{seed},{more},{score}{more}", more="01"),
+              ["--cells", "set"]),
+    "columns": ("seed,base,new\n" + "\n".join(
+        f"{n},{a},{b}" for n, (a, b) in enumerate(zip(OLD, BETTER_BY_A_LITTLE, strict=True))),
+        ["--higher"]),
+    "means": ("config,val_acc\nbase,0.801 ± 0.003\nnew,0.81 ± 0.003", ["--n", "6"]),
+    "counts": ("config,passed\nbase,40/50\nnew,45/50", ["--higher", "--of", "runs"]),
+    "items": (per_run("config,seed,val_acc", "{arm},{seed},{score}", (0, 0, 0, 0, 0, 1),
+                      (1, 1, 1, 1, 0, 1)), ["--of", "items"]),
+    "beside noise": (per_run("config,val_acc", "{arm},{score}"), ["--noise", "noise.txt"]),
+    "noise alone": ("\n".join(map(str, OLD)), []),
+    "gate": (per_run("config,seed,val_acc", "{arm},{seed},{score}"), ["--no-worse", "0.01"]),
+}  # fmt: skip
+SAYS = {
+    "--by": "arms from `config`", "--metric": "scores from `val_acc`", "--seed": "paired|McNemar",
+    "--unpaired": "(Welch|unpaired|Student|Fisher)", "--baseline": "(?m)^arm.*\nbase ",
+    "--higher": "higher is better", "--step": "rows are steps", "--columns": "a column is an arm",
+    "--last": "one number each is judged",
+}  # fmt: skip
+"""What is printed of an option that says what was read anyway."""
+OPTIONS = [
+    "--by config", "--by !seed", "--metric val_acc", "--metric val_loss", "--seed seed",
+    "--unpaired", "--id seed", "--id config", "--step step", "--step seed", "--cells seed",
+    "--where config=base", "--columns arms", "--columns runs", "--names runs", "--names arms",
+    "--n 4", "--baseline base", "--baseline new", "--higher", "--lower", "--margin 0.001",
+    "--no-worse 0.001", "--noise noise.txt", "--printed base", "--printed none", "--of runs",
+    "--of items", "--items 100", "--items 0", "--crashed worst", "--crashed drop",
+    "--crashed keep", "--one-unit", "--alpha 0.01", "--trials 10", "--most 6", "--most 3",
+    "--last 1", "--last 2", "--markdown", "--json",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_option_is_ignored(tmp_path, monkeypatch, capsys, kind):
+    """Each changes what is printed, is named there, or is refused: else one trusts what isn't."""
+    monkeypatch.chdir(tmp_path)
+    noise = np.random.default_rng(0).normal(0.8, 0.003, 12)
+    Path("noise.txt").write_text("\n".join(f"{v:.4f}" for v in noise))
+    text, given = KINDS[kind]
+    if text is not None:
+        Path("r.csv").write_text(text)
+        given = ["r.csv", *given]
+    status, plain = judged(capsys, *given)
+    assert status in (0, 1, 8), plain
+    for option in OPTIONS:
+        name, *_ = option.split()
+        apart = {"--lower", "--higher"}, {"--margin", "--no-worse"}, {"--seed", "--unpaired"}
+        if name in given or any(pair <= {name, *given} for pair in apart):
+            continue  # once, or argparse refuses it
+        status, out = judged(capsys, *given, *option.split())
+        said = name in SAYS and re.search(SAYS[name], out)
+        assert status == Status.UNUSABLE or out != plain or said, option
+
+
 @pytest.mark.parametrize(
     ("new", "status"),
     [
@@ -198,6 +265,9 @@ def test_noise_that_was_measured_lets_two_runs_decide(tmp_path, capsys):
     status, out = judged(capsys, "new=3.0,3.001", "--lower", "--noise", noise)
     assert status == Status.NOT_OK
     assert "not shown to be better" in out
+    # Noise that new runs don't have is not used, and that is said.
+    out = judged(capsys, "new=2.98,2.99,9", "--lower", "--noise", noise)[1]
+    assert "noise: estimated from these runs, since noise varies less than other runs" in out
     # Eight runs count with their degrees of freedom; alone they print what they can show.
     noise.write_text("\n".join(noise.read_text().splitlines()[:8]))
     assert "7 degrees of freedom" in judged(capsys, *new)[1]
@@ -371,6 +441,22 @@ def test_runs_of_a_folder_have_their_arm_and_seed_in_their_names(tmp_path, capsy
         "has 2 points; give --last 1 to 2"
         in judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)[1]
     )
+
+
+def test_each_metric_that_a_folder_logged_may_be_meant(tmp_path, capsys):
+    """Steps and clocks are logged, too, and are no first guess; names may end in settings."""
+    for seed in range(3):
+        for tied in ("false", "true"):
+            folder = tmp_path / f"tied={tied},seed={seed}"
+            folder.mkdir()
+            text = "".join(f"{n},{n},{1e9 + n},{seed + n}\n" for n in range(3))
+            (folder / "log.csv").write_text("Step,epoch,Wall time,Value\n" + text)
+    status, out = judged(capsys, tmp_path, "--higher")
+    offered = re.findall(r"^  embinit judge (.*)", out, re.M)
+    assert (status, "--metric Value --baseline tied=false" in offered[0]) == (Status.UNUSABLE, True)
+    for line in offered:
+        assert judged(capsys, *shlex.split(line))[0] in (0, 1, 8), line
+        assert "--metric Step" not in line
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,20 @@ CASES = [
      end="n,running,new,0.2\n"), ["--by", "arm"], REFUSED, "its State is 'running'"),
     ("chart of wandb", "chart.csv", "Step,a - loss,a - loss__MIN,a - loss__MAX\n1,2,2,2\n", [],
      REFUSED, "chart.csv is a chart of W&B; export its table of runs"),
+    ("wandb, other columns that vary", "wandb.csv", rows("Name,Created,Runtime,arm,seed,loss",
+     "r{seed}{arm},2026-01-0{seed}T10:00:00.000Z,3{seed}{seed},{arm},{seed},{score}"),
+     ["--by", "arm", "--metric", "loss"], KEEP, "paired t-test"),
+    ("an index and a column an arm", "r.csv", ",base,new\n" + "\n".join(
+     f"{n},{b},{v}" for n, (b, v) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
+     "embinit judge r.csv --columns arms --higher\n"),
+    ("a column a run of an arm", "r.csv", ",".join(["metric", *(f"{a}_s{s}" for a, s, _ in RUNS)])
+     + "\n" + ",".join(["loss", *(str(v) for *_, v in RUNS)]), [], REFUSED,
+     "embinit judge r.csv --columns arms --higher\n"),
+    ("no row where", "r.csv", rows("arm,split,loss", "{arm},test,{score}"),
+     ["--where", "split=tets"], REFUSED, "embinit judge r.csv --where split=test\n"),
+    ("all settings but", "r.csv", two(), ["--by", "!arm"], REFUSED, "no setting that varies but"),
+    ("an arm's column as the run's", "r.csv", two(), ["--id", "arm"], REFUSED,
+     "arm is the score or tells arms apart: leave out --id"),
     # Agents: one run a row, and a crash is 0.000000.
     ("agent", "results.tsv", AGENT, [], REFUSED,
      "embinit judge results.tsv --by description --metric val_bpb\n"),
@@ -392,8 +406,9 @@ CASES = [
      ["--lower"], REFUSED, "embinit judge r.json --baseline lr-1 --lower"),
     # Rows that are no runs.
     ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
-     "r.csv:14 is a row of mean; take it out"),
-    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED, "a row of Total"),
+     "r.csv:14: its seed is 'mean'; take the row out"),
+    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED,
+     "r.csv:14: its seed is ''; take the row out"),
     ("an arm called mean", "r.csv", two().replace("base", "mean"), [], REFUSED,
      "embinit judge r.csv --baseline mean\n"),
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,

@@ -9,6 +9,8 @@ import re
 import pytest
 
 from builders import set_apart
+from embinit import training
+from embinit.errors import InputError
 from embinit.runs.functions import TRAININGS
 
 TRAIN = """
@@ -530,3 +532,52 @@ def test_it(seeds):
     status, output, _ = claims_of(text)
     assert status == 3, output
     assert "k.txt was changed while the session ran: run again" in output
+
+
+DIVERGES = """
+import math, random
+from embinit import training
+
+@training(measures=["loss"], failed="worst")
+def fit(seed, lr=1.0):
+    if lr > 1 and seed % 3 == 0:
+        return math.nan
+    return random.random() + (0.0 if lr == 1 else lr)
+
+@training(measures=["loss"])
+def unsaid(seed, lr=1.0):
+    return math.inf if lr > 1 else random.random()
+
+def test_often(seeds):
+    assert seeds(fit) < seeds(fit, lr=3.0)
+
+def test_now_and_then_though_better(seeds):
+    assert seeds(fit, lr=3.0) - seeds(fit) < 9
+
+def test_unsaid(seeds):
+    assert seeds(unsaid) < seeds(unsaid, lr=3.0)
+"""
+
+
+def test_a_diverged_run_counts_the_worst_score_where_its_function_says_so(claims_of):
+    """Left out, an arm that diverges now and then would look better than one that never does."""
+    status, _, known = claims_of(DIVERGES)
+    often, gap, unsaid = (
+        known[f"{name}[seeds]"] for name in ("often", "now-and-then-though-better", "unsaid")
+    )
+    [comparison] = often["comparisons"]
+    worst = max(comparison["right_values"])
+    seeds = comparison["seeds"]
+    lost = [v for s, v in zip(seeds, comparison["right_values"], strict=True) if s % 3 == 0]
+    assert {*lost} == {worst}
+    assert often["verdict"] == gap["verdict"] == "SUPPORTED"
+    assert "2 failed runs got the worst score, " in often["reason"]
+    assert (status, unsaid["verdict"]) == (3, "NOT RUN")
+    assert (
+        "(loss is inf); return the worst score, or write training(failed='worst')"
+        in (unsaid["reason"])
+    )
+    with pytest.raises(InputError, match="needs to know whether a high or a low score is worse"):
+        training(measures=["score"], failed="worst")
+    with pytest.raises(InputError, match="write failed='worst'"):
+        training(measures=["loss"], failed="best")

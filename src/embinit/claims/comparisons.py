@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from embinit.claims import curves
 from embinit.claims.roles import Role
 from embinit.claims.run_checks import same_results
-from embinit.errors import InputError
+from embinit.errors import InputError, counted
 from embinit.runs import measures
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
-from embinit.specs import RunSpec
+from embinit.specs import FunctionRecipe, RunSpec
 from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
 from embinit.stats.rule import decide
@@ -307,6 +307,9 @@ class Quantity:
         named = ", ".join(str(self.seed_of(seed)) for seed in seeds)
         reason = f"{self.label} has no {self.measure.in_words} from seeds {named}"
         reason += f" ({'; '.join(reasons)})" if reasons else ""
+        called = any(isinstance(run.recipe, FunctionRecipe) for run in self.runs_of(seeds[0]))
+        if called and reasons and not (self.measure.read or self.measure.failed):
+            reason += "; return the worst score, or write training(failed='worst')"
         return Lacking(reason, any(None not in results for results in made))
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
@@ -441,8 +444,9 @@ class Comparison:
         with equal results on every seed are a failure, unless it states that they are alike. Fewer
         than two seeds, or a value that isn't finite, is an InputError.
         """
-        left, right = self.left.values(lookup), self.right.values(lookup)
-        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(lookup))]
+        scored, replaced = self._with_worst(lookup)
+        left, right = self.left.values(scored), self.right.values(scored)
+        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(scored))]
         if lacking:
             reason = "; ".join(gap.reason for gap in lacking)
             failed = any(gap.failed for gap in lacking)
@@ -452,7 +456,29 @@ class Comparison:
             return Decision(self, None, (), (), said, alpha, failed=True)
         first, second = (tuple(v for v in side if v is not None) for side in (left, right))
         outcome = decide(self.evidence(first, second, alpha, of))
-        return Decision(self, outcome, first, second, said or outcome.reason, alpha)
+        return Decision(self, outcome, first, second, said or outcome.reason or replaced, alpha)
+
+    def _with_worst(self, lookup: Lookup) -> tuple[Lookup, str]:
+        """A lookup that gives failed runs the worst score of both sides' runs, and how many.
+
+        Only a measure says so, by ``failed``; where no run has a score there is no worst one.
+        """
+        measure, runs = self.left.measure, dict.fromkeys(self.runs())
+        made = [result for run in runs if (result := lookup(run)) is not None]
+        scores = [measure.of(result) for result in made]
+        known = [score for score in scores if score is not None]
+        if measure.failed is None or not known or len(known) == len(scores):
+            return lookup, ""
+        worst = (max if measure.better == "down" else min)(known)
+
+        def scored(run: RunSpec) -> RunResult | None:
+            result = lookup(run)
+            if result is None or measure.of(result) is not None:
+                return result
+            return replace(result, measures={**result.measures, measure.name: worst})
+
+        count = counted(len(scores) - len(known), "failed run")
+        return scored, f"{count} got the worst score, {worst:g}"
 
     def evidence(
         self, left: Sequence[float], right: Sequence[float], alpha: float, of: int = 1

@@ -34,7 +34,7 @@ class Reported:
     def differs(self, lookup: Lookup) -> str:
         """How it came out otherwise, in words; "" where each digit is the same."""
         now = self.side.value(self.index, lookup)
-        if now == self.value:
+        if now == self.value or (now is None and self.side.measure.failed):
             return ""
         seed = self.side.seed_of(self.index)
         return f"{self.claim}: {self.side.label}, seed {seed}: {now} now, {self.value} reported"

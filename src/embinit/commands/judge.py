@@ -139,7 +139,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     from embinit.scores import counts, printing
     from embinit.scores.arms import Arms
     from embinit.scores.asking import Ask
-    from embinit.scores.checks import require_one_unit
+    from embinit.scores.checks import two_units
     from embinit.scores.judging import Plan, baseline_of, judge, noise_of
     from embinit.scores.names import lower_is_better
     from embinit.stats.statements import Verdict
@@ -165,37 +165,61 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     worst = (max if plan.lower else min)([w for w in of_all if w == w], default=0.0)
     earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
     if arms is None or alone:
+        _require_unused(parsed, "the noise is printed alone", *_OF_ARMS)
         known = earlier or known.settled(parsed.crashed, worst, next(iter(known.scores)))
         lines = printing.floor(noise_of(Arms({}), known), plan)
-        return Status.RUN_AGAIN, [*lines, *known.notes]
+        read = printing.reading(known, plan.of, lower)
+        return Status.RUN_AGAIN, [read, *lines, *_notes(parsed, known.notes)]
     base = baseline_of(arms, parsed.baseline, earlier, in_words)
     others = arms.scores.keys() - {base}
     arms = arms.settled(parsed.crashed, worst, base)
     if others and not others & arms.scores.keys():
         return Status.NOT_OK, [*arms.notes]
-    if not parsed.one_unit:
-        require_one_unit(arms, earlier)
+    odd = two_units(arms, earlier)
+    if odd and not parsed.one_unit:
+        raise Ask(odd, [{"one_unit": True}])
+    if not odd:
+        _require_unused(parsed, "scores differ by less than 30 times", "one_unit")
     _ask_of_printed(arms, plan, earlier)
     judged = judge(arms, plan, base, earlier)
+    counts_alone = all("exact" in arm.rule for arm in judged)
+    if counts_alone:
+        _require_unused(parsed, "counts have no other noise than chance", "noise", "items")
+    else:
+        _require_unused(parsed, "no arm has one count of successes", "of")
+    if plan.of == "items":
+        _require_unused(parsed, "items decide nothing about runs", "most", "no_worse", "margin")
     notes = printing.remarks(judged, arms, earlier, parsed.baseline)
-    notes += counts.of_test_set(judged, parsed.items) if parsed.items else []
-    if parsed.of and not any("exact" in arm.rule for arm in judged):
-        raise InputError("no arm has one count of successes: leave out --of")
-    if parsed.crashed and not any("crash" in note or "discard" in note for note in notes):
-        notes.append(f"no run crashed, so --crashed {parsed.crashed} changed nothing")
-    read = printing.reading(arms, plan)
+    notes += counts.of_test_set(judged, parsed.items) if parsed.items is not None else []
+    read, notes = printing.reading(arms, plan.of, lower), _notes(parsed, notes)
     if parsed.json:
         lines = [printing.as_json(read, judged, plan, notes)]
     else:
         lines = [printing.page(read, judged, plan, notes, parsed.markdown)]
     verdicts = [arm.verdict for arm in judged]
-    if plan.no_worse is not None and Verdict.REFUTED in verdicts:
+    if plan.gate and Verdict.REFUTED in verdicts:
         return Status.NOT_OK, lines
-    enough = all if plan.no_worse is not None else any
-    if enough(verdict is Verdict.SUPPORTED for verdict in verdicts):
+    if (all if plan.gate else any)(verdict is Verdict.SUPPORTED for verdict in verdicts):
         return Status.OK, lines
-    again = any(arm.more is not None for arm in judged) or plan.no_worse is not None
+    again = plan.gate or any(arm.more is not None for arm in judged)
     return Status.RUN_AGAIN if again else Status.NOT_OK, lines
+
+
+_OF_ARMS = ("baseline", "printed", "of", "items", "one_unit", "markdown", "json")
+
+
+def _require_unused(parsed: argparse.Namespace, why: str, *names: str) -> None:
+    """InputError for an option that would change nothing: nobody shall think that it did."""
+    for name in names:
+        if getattr(parsed, name) != parsed.defaults(name):
+            raise InputError(f"{why}: leave out --{name.replace('_', '-')}")
+
+
+def _notes(parsed: argparse.Namespace, notes: Sequence[str]) -> list[str]:
+    """The notes, and that no run crashed where it was said what to do with such a one."""
+    if not parsed.crashed or any("crash" in note or "discard" in note for note in notes):
+        return [*notes]
+    return [*notes, f"no run crashed, so --crashed {parsed.crashed} changed nothing"]
 
 
 def _ask_of_printed(arms: Arms, plan: Any, noise: Arms | None) -> None:
@@ -204,9 +228,10 @@ def _ask_of_printed(arms: Arms, plan: Any, noise: Arms | None) -> None:
 
     lone = [arm for arm, runs in arms.scores.items() if len(runs) == 1 and not runs[0].of]
     several = max(map(len, arms.scores.values())) > 2
-    if plan.printed and plan.printed not in (*lone, "none"):
+    unclear = len(lone) == 1 and len(arms.scores) == 2 and several and not noise
+    if plan.printed and plan.printed not in (*lone, *["none"] * unclear):
         raise InputError(f"{plan.printed!r} is no arm of one number: leave out --printed")
-    if len(lone) == 1 and len(arms.scores) == 2 and several and not (noise or plan.printed):
+    if unclear and not plan.printed:
         text = f"is the number of {lone[0]} printed somewhere, or a run that you can repeat?"
         raise Ask(text, [{"printed": lone[0]}, {"printed": "none"}])
 
@@ -228,10 +253,10 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
         table = rows.from_words(given, parsed.metric)
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
-    settings = any(name.startswith("hparams.") for name in table.columns)
+    settings = any(name.startswith(folders.SETTING) for name in table.columns)
     if path.is_dir() and "arm" in table.columns and not settings:
         options["by"] = parsed.by or "arm"
-    if of_noise:  # it may be any table of one arm
+    if of_noise and parsed.scores:  # it may be any table of one arm, beside theirs
         for name in ("by", "metric"):
             with contextlib.suppress(InputError):
                 found = options[name] and rows.one_of(table, name, options[name])

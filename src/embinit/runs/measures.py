@@ -37,6 +37,8 @@ class Measure:
     read: Read | None = field(default=None, compare=False)  # by default, by its name
     # The curve of the values whose mean it is, where a run repeats its last step.
     repeated: str | None = field(default=None, compare=False)
+    # What a run counts that ends without a number, as one that diverged; None: nothing.
+    failed: Literal["worst"] | None = field(default=None, compare=False)
 
     @property
     def in_words(self) -> str:

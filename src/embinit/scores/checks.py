@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 
@@ -19,9 +18,6 @@ IN_ORDER, LEAST_IN_ORDER = -3.5, 4
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs; an arm has
 so many numbers at least where their order is looked at."""
 
-MOST_ITEMS = 5000
-"""Scores may be shares of so many items, as 0.8333 of 6: few numbers, though of many digits."""
-
 BY_CHANCE = 1e-4
 """Rows are copies that would be alike less often by chance."""
 
@@ -30,42 +26,34 @@ MOST_TIMES = 30
 
 
 def require_no_copies(table: Table, values: Sequence[float]) -> None:
-    """InputError where rows are equal in all columns, and their scores in more than chance has.
+    """InputError where more rows are equal in all columns than chance has, as copies are.
 
-    So are rows that repeat those before them, one by one.
+    So it is where the rows of an arm repeat those before them, one by one.
     """
     rows = [*zip(*table.columns.values(), strict=True)]
     first: dict[tuple[str, ...], int] = {}
-    twice = [(at, first[row]) for at, row in enumerate(rows) if first.setdefault(row, at) != at]
+    twice = [at for at, row in enumerate(rows) if first.setdefault(row, at) != at]
     fine = [value for value in values if math.isfinite(value)]
-    if twice and math.isfinite(values[twice[0][0]]):
+    text, arms = "", dict[tuple[str, ...], list[int]]()
+    if twice and math.isfinite(values[twice[0]]):
         low, high = np.quantile(fine, (0.1, 0.9))
-        alike = len(fine) ** 2 / 2 / max(1.0, float(high - low) / _unit(fine))
-        if alike < 1 and alike ** len(twice) < BY_CHANCE:
-            again, before = (table.places[at] for at in twice[0])
-            text = f"{again} has all that {before} has, to the last digit"
-            raise InputError(f"{text}; take the copy out")
-    arms: dict[tuple[str, ...], list[int]] = {}
+        unit = 10.0 ** min(int(Decimal(repr(v)).normalize().as_tuple().exponent) for v in fine)
+        by_chance = len(fine) ** 2 / 2 / max(1.0, float(high - low) / unit)
+        if by_chance < 1 and by_chance ** len(twice) < BY_CHANCE:
+            before = table.places[first[rows[twice[0]]]]
+            text = f"{table.places[twice[0]]} has all that {before} has, to the last digit"
     for at, row in enumerate(rows):
         arms.setdefault(tuple(cell for cell in row if not number_in(cell)), []).append(at)
     for of in arms.values():
         half = [rows[at] for at in of[: len(of) // 2]]
         alike = sum(half.count(row) for row in half) / len(half) ** 2 if half else 1.0
         if half == [rows[at] for at in of[len(half) :]] and alike ** len(half) < BY_CHANCE:
-            again = f"{table.places[of[len(half)]]}: the rows of {table.places[of[0]]} on are there"
-            raise InputError(f"{again} again, in order; take the copies out")
-
-
-def _unit(values: Sequence[float]) -> float:
-    """The smallest difference that numbers can have, as they are written."""
-    digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
-    unit = 10.0 ** min(map(int, digits))
-    if min(values) < 0 or max(values) > 1:
-        return unit
-    shares = [Fraction(value).limit_denominator(MOST_ITEMS) for value in values]
-    if all(abs(share - v) <= max(unit, 1e-15) for share, v in zip(shares, values, strict=True)):
-        return max(unit, 1.0 / max(share.denominator for share in shares))
-    return unit
+            again = table.places[of[len(half)]]
+            text = (
+                text or f"{again}: the rows of {table.places[of[0]]} on are there again, in order"
+            )
+    if text:
+        raise InputError(f"{text}; take copies out, or name the runs in a column seed")
 
 
 def require_no_steps(arms: Mapping[str, Sequence[Score]]) -> None:
@@ -129,8 +117,8 @@ def same_in_each(texts: Sequence[str], arms: Sequence[str]) -> bool:
     return bool(others) and len({*first}) == len(first) > 1 and all(o == first for o in others)
 
 
-def require_one_unit(arms: Arms, noise: Arms | None) -> None:
-    """A question where positive scores differ so much that they may have two units."""
+def two_units(arms: Arms, noise: Arms | None) -> str:
+    """The question where positive scores differ so much that they may have two units; else ""."""
     shown: dict[str, list[float]] = {}
     for name, of in (noise.scores if noise and not noise.of_noise else {}).items():
         shown[f"{name} (noise)"] = [run.value for run in of if not run.crashed]
@@ -139,13 +127,13 @@ def require_one_unit(arms: Arms, noise: Arms | None) -> None:
     shown = {name: of for name, of in shown.items() if of and min(of) > 0}
     odd = [name for name, of in shown.items() if max(of) > MOST_TIMES * min(of)]
     middle = {name: float(np.median(of)) for name, of in shown.items()}
-    text = ""
     if odd:
         values = shown[odd[0]]
         text = f"scores of {odd[0]} go from {min(values):g} to {max(values):g}"
     elif shown and max(middle.values()) > MOST_TIMES * min(middle.values()):
         low, high = min(middle, key=middle.__getitem__), max(middle, key=middle.__getitem__)
         text = f"scores of {low} are about {middle[low]:g}, and of {high} {middle[high]:g}"
-    if text:
-        text += ": write all in one unit, such as %, and take out what is no score"
-        raise Ask(f"{text}; or are they in one unit?", [{"one_unit": True}])
+    else:
+        return ""
+    text += ": write all in one unit, such as %, and take out what is no score"
+    return f"{text}; or are they in one unit?"

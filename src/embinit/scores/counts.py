@@ -10,9 +10,9 @@ from embinit.errors import InputError
 from embinit.scores.arms import Arms
 from embinit.scores.asking import Ask
 from embinit.scores.judging import Judged, Plan
-from embinit.stats.counts import decide_counts
+from embinit.stats.counts import decide_counts, decide_matched
 from embinit.stats.interim import Analysis, schedule
-from embinit.stats.statements import Outcome, Relation, Verdict
+from embinit.stats.statements import Verdict
 
 TIMES = (1, 2, 4)
 """Counts are analyzed at n, 2n and 4n trials. All have the level of the first, the lowest, since
@@ -26,7 +26,7 @@ def counted(
 ) -> Judged | None:
     """The verdict on one count an arm, or on 0 and 1 by item or seed; None for other scores.
 
-    InputError where the counts may be of runs or of items.
+    A question where the counts may be of runs or of items, which decide nothing about runs.
     """
     sides = arms.scores[arm], arms.scores[base]
     values, against = arms.values(arm, pairs), arms.values(base, pairs)
@@ -37,54 +37,28 @@ def counted(
         choices = [{"of": of} for of in ("items", "runs")]
         text = "are these counts of the items of a test set that one model was tested on, or of"
         raise Ask(f"{text} runs, each trained anew?", choices)
-    if binary and pairs:
-        return _matched(arm, base, values, against, plan, share)
-    (p, n), (q, m) = (
-        (sum(of) / len(of), len(of)) if binary else (runs[0].value, runs[0].of)
-        for of, runs in zip((values, against), sides, strict=True)
-    )
-    return _independent(arm, base, (p, n), (q, m), plan, share)
-
-
-def _independent(
-    arm: str,
-    base: str,
-    ours: tuple[float, int],
-    theirs: tuple[float, int],
-    plan: Plan,
-    share: float,
-) -> Judged:
-    """Fisher's exact test of two counts, whose trials are taken to be independent."""
-    (p, n), (q, m) = ours, theirs
-    looks, level = _looks(min(n, m), plan, share)
-    better = Relation.BELOW if plan.lower else Relation.ABOVE
-    tested = decide_counts((round(p * n), round(q * m)), (n, m), better, level, plan.margin)
-    return _judged(arm, base, ((p,) * n, (q,) * m), "Fisher's exact test", tested, looks, plan)
-
-
-def _matched(
-    arm: str, base: str, values: Sequence[float], against: Sequence[float], plan: Plan, share: float
-) -> Judged:
-    """McNemar's exact test, given how many items differ; its interval is Clopper and Pearson's."""
-    from scipy import stats
-
-    n = len(values)
+    if not binary:
+        values, against = ((runs[0].value,) * runs[0].of for runs in sides)
+    n, items = min(len(values), len(against)), plan.of == "items"
     looks, level = _looks(n, plan, share)
-    up = sum(a > b for a, b in zip(values, against, strict=True))
-    down = sum(a < b for a, b in zip(values, against, strict=True))
-    ways = ("less", "greater") if plan.lower else ("greater", "less")
-    differ = up + down
-    shown, opposite, (low, high) = 1.0, 1.0, (0.0, 1.0)
-    if differ:
-        shown, opposite = (float(stats.binomtest(up, differ, 0.5, way).pvalue) for way in ways)
-        low, high = stats.binomtest(up, differ).proportion_ci(1 - 2 * level)
-    ends = ((2 * low - 1) * differ / n, (2 * high - 1) * differ / n)
-    tested = Outcome(
-        Verdict.UNDECIDED, n, (up - down) / n, ends, 1 - 2 * level, plan.bound, shown, opposite,
-        sd=math.sqrt(differ / n) or 1.0,
-    )  # fmt: skip
-    rule = f"McNemar's exact test, {up} up and {down} down"
-    return _judged(arm, base, (tuple(values), tuple(against)), rule, tested, looks, plan, True)
+    if binary and pairs:
+        moved = [a - b for a, b in zip(values, against, strict=True)]
+        up, down = moved.count(1), moved.count(-1)
+        rule = f"McNemar's exact test, {up} up and {down} down"
+        found = decide_matched(up, down, n, plan.relation, level, plan.bound)
+    else:
+        hits, trials = ((round(of(values)), round(of(against))) for of in (math.fsum, len))
+        rule = "Fisher's exact test"
+        found = decide_counts(hits, trials, plan.relation, level, plan.bound)
+    if items or n < looks[0].seeds:
+        found = replace(found, verdict=Verdict.UNDECIDED)
+    more = next((look.seeds - n for look in looks if look.seeds > n), None)
+    if found.verdict is not Verdict.UNDECIDED or (found.seeds_needed is None and not plan.gate):
+        more = None
+    noise = f"{n} items of one model" if items else f"{n} trials that are taken to be independent"
+    more, reason = (2, OF_ITEMS) if items else (more, "")
+    paired = binary and bool(pairs)
+    return Judged(arm, base, values, against, rule, found, more, reason, noise, looks, paired)
 
 
 def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Analysis, ...], float]:
@@ -95,42 +69,6 @@ def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Analysis, ...], floa
         return (Analysis(plan.most, share),), share
     level = schedule(TIMES[0], TIMES[-1], share)[0].share * share
     return tuple(Analysis(n * times, level) for times in TIMES), level
-
-
-def _judged(
-    arm: str,
-    base: str,
-    values: tuple[tuple[float, ...], tuple[float, ...]],
-    rule: str,
-    tested: Outcome,
-    looks: tuple[Analysis, ...],
-    plan: Plan,
-    paired: bool = False,
-) -> Judged:
-    """The verdict of an exact test; items decide nothing about runs."""
-    low, high = tested.interval
-    level, n, verdict = (1 - tested.level) / 2, tested.n, Verdict.UNDECIDED
-    worse, better = (high, -low) if plan.lower else (-low, high)
-    if plan.no_worse is not None:
-        if worse <= plan.no_worse:
-            verdict = Verdict.SUPPORTED
-        elif -better > plan.no_worse:
-            verdict = Verdict.REFUTED
-    elif max(-low, high) < plan.margin:
-        verdict = Verdict.NO_EFFECT
-    elif min(tested.p, tested.p_against) <= level:
-        verdict = Verdict.SUPPORTED if tested.p < tested.p_against else Verdict.REFUTED
-    more = next((look.seeds - n for look in looks if look.seeds > n), None)
-    reason, noise = "", f"{n} trials that are taken to be independent"
-    if plan.of == "items":
-        verdict, more, reason, noise = Verdict.UNDECIDED, 2, OF_ITEMS, f"{n} items of one model"
-    elif n < looks[0].seeds:
-        verdict = Verdict.UNDECIDED
-    decided = verdict is not Verdict.UNDECIDED
-    found = replace(tested, verdict=verdict)
-    hopeless = found.seeds_needed is None and plan.no_worse is None and plan.of != "items"
-    more = None if decided or hopeless else more
-    return Judged(arm, base, *values, rule, found, more, reason, noise, looks, paired)
 
 
 def of_test_set(judged: Sequence[Judged], items: int) -> list[str]:

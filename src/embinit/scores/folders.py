@@ -6,6 +6,7 @@ Paths name arms and seeds; settings that a tool wrote next to its log are column
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import operator
@@ -29,6 +30,9 @@ KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jso
 SETTINGS = ("hparams.yaml", "args.yaml")
 """Files of settings that Lightning and Ultralytics write."""
 
+SETTING = "hparams."
+"""How the names of their columns begin."""
+
 Entry = tuple[str, Mapping[str, Any]]
 """The place of what a run logged at once, and its numbers by name."""
 
@@ -44,37 +48,35 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
             f"{root} has no log of a run, but {there}; name the folder above the runs, each with "
             f"{TRAINER}, {LIGHTNING}, {TENSORBOARD}, or a table of its steps (CSV, JSON lines)"
         )
-    files = {run.name for run in logs if run.is_file()}
     named = {
         run: arm_and_seed(
-            (run.with_suffix("") if run.name in files else run).relative_to(root).as_posix()
+            (run.with_suffix("") if run.is_file() else run).relative_to(root).as_posix()
         )
         for run in [*logs, *empty]
     }
-    arms = {unnumbered(named[run][0]) for run in logs}
+    of_arms, made = {named[run][0] for run in logs}, {run: _settings(run) for run in logs}
+    arms = {*map(unnumbered, of_arms)}
     others = [run for run in empty if unnumbered(named[run][0]) not in arms]
-    made = {run: _settings(run) for run in logs}
-    keys = dict.fromkeys(key for settings in made.values() for key in settings)
-    varied = [key for key in keys if len({made[run].get(key, "") for run in made}) > 1]
+    varied = []  # settings in which runs of an arm differ
+    for key in dict.fromkeys(itertools.chain(*made.values())):
+        if len({(named[run][0], made[run].get(key, "")) for run in logs}) > len(of_arms):
+            varied.append(key)
+    seeds = [*filter(is_seed, varied)]
     entries: list[Entry] = []
     for folder in sorted(named.keys() - others):
         arm, seed = named[folder]
-        settings = {f"hparams.{key}": made.get(folder, {}).get(key, "") for key in varied}
-        seeds = [value for key, value in settings.items() if is_seed(key)]
-        run = {"arm": arm or root.name or "runs", "seed": seed or next(iter(seeds), "")}
-        run |= {"uid": str(folder)} | {k: v for k, v in settings.items() if not is_seed(k)}
+        settings = {key: made.get(folder, {}).get(key, "") for key in varied}
+        run = {"arm": arm or root.name or "runs"}
+        if len(of_arms) == 1 and len(seeds) < len(varied):
+            run = {}  # the settings tell arms apart
+        run |= {"seed": seed or "".join(settings[key] for key in seeds[:1]), "uid": str(folder)}
+        run |= {SETTING + key: settings[key] for key in varied if key not in seeds}
         steps = _steps(logs.get(folder, [])) or [(str(folder), {"step": 0})]
         entries += [(place, {**logged, **run}) for place, logged in steps]
     notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
     table = table_of_entries(str(root), entries, notes)
     # Other metrics may be called like columns of tables: a seed, a state, a deviation.
-    roles = [n for n in table.columns if n in ("arm", "seed", "uid", "step")]
-    of_arms = table.columns["arm"]
-    for name in (n for n in table.columns if n[:8] == "hparams."):
-        pairs = {*zip(of_arms, table.columns[name], strict=True)}
-        roles += [name] if len(pairs) > len({*of_arms}) else []
-    if len({*of_arms}) == 1 and roles[-1][:8] == "hparams.":
-        roles.remove("arm")  # the settings tell arms apart
+    roles = [n for n in table.columns if n in (*run, "step")]
     return table._replace(columns={n: table.columns[n] for n in [*roles, _metric(table, metric)]})
 
 
@@ -82,13 +84,16 @@ def _metric(table: Table, metric: str | None) -> str:
     """The logged number that is judged: the one that was named, or the only one."""
     if metric is not None:
         return one_of(table, "metric", metric)
-    roles = ("arm", "seed", "uid", "step", *called(table.columns, "step"))
-    logged = [n for n, cells in table.columns.items() if n not in roles and is_number(cells)]
-    logged = [name for name in logged if name[:8] != "hparams."]
+    logged = [
+        name
+        for name, texts in table.columns.items()
+        if name not in ("arm", "seed", "uid") and not name.startswith(SETTING)
+        if is_number(texts) and not called([name], "step")
+    ]
     if len(logged) == 1:
         return logged[0]
     likely = sorted(
-        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n)
+        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n.lower())
     )
     choices = [{"metric": name} for name in likely[:3]]
     raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)

@@ -67,9 +67,14 @@ class Plan:
     printed: str = ""
 
     @property
+    def gate(self) -> bool:
+        """Whether the question is if an arm is worse."""
+        return self.no_worse is not None
+
+    @property
     def relation(self) -> Relation:
         """What is stated of an arm's difference from the baseline."""
-        if self.no_worse is None:
+        if not self.gate:
             return Relation.BELOW if self.lower else Relation.ABOVE
         return Relation.NOT_ABOVE if self.lower else Relation.NOT_BELOW
 
@@ -197,15 +202,19 @@ def judge(
             judged.append(found)
             continue
         values, against = arms.values(arm, pairs), arms.values(base, pairs)
-        if plan.printed and plan.printed in (arm, base):
-            judged.append(_printed(arm, base, values, against, plan, share))
-            continue
         sd, source = known(pairs).sd_of_difference(arm, base)
         rule = "paired t-test" if pairs else f"{'Student' if sd else 'Welch'}'s t-test"
         if pairs and max(len(arms.scores[arm]), len(arms.scores[base])) > len(pairs):
             rule += " without runs that lack a partner"
-        looks = plan.looks(sd, share)
-        found = Judged(arm, base, values, against, rule, None, None, "", source, looks, bool(pairs))
+        if printed := bool(plan.printed) and plan.printed in (arm, base):
+            n = max(len(values), len(against))
+            values, against = (of * (n if len(of) == 1 else 1) for of in (values, against))
+            sd, rule = None, "one-sample t-test"
+            source = f"{plan.printed} is a printed number, whose own noise is unknown"
+        looks, paired = plan.looks(sd, share), bool(pairs) or printed
+        found = Judged(
+            arm, base, values, against, rule, None, None, "", source, looks, paired, printed
+        )
         judged.append(_decided(found, plan, sd))
     return judged
 
@@ -226,27 +235,10 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
-def _printed(
-    arm: str,
-    base: str,
-    values: tuple[float, ...],
-    against: tuple[float, ...],
-    plan: Plan,
-    share: float,
-) -> Judged:
-    """An arm against a constant: a one-sample t of the arm that has runs."""
-    n = max(len(values), len(against))
-    left, right = (of * (n if len(of) == 1 else 1) for of in (values, against))
-    noise = f"{plan.printed} is a printed number, whose own noise is unknown"
-    looks, rule = plan.looks(None, share), "one-sample t-test"
-    found = Judged(arm, base, left, right, rule, None, None, "", noise, looks, True, True)
-    return _decided(found, plan, None)
-
-
 def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
     """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
     values, against, looks = judged.values, judged.of_baseline, judged.looks
-    of_noise, gate, single = judged.baseline == NOISE, plan.no_worse is not None, plan.most
+    of_noise, gate, single = judged.baseline == NOISE, plan.gate, plan.most
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 HIGHER = {
@@ -40,14 +39,12 @@ _NO_NAME = re.compile(
 """Parts of paths that tools make, and that name no arm."""
 
 _IN_PATH = re.compile(
-    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|"
-    r"(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
-    r"(?:^|[-_. /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])",
+    r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(
-    r"(.*[^\W_])(?<!\de)[-_ /#]+(seed|s)?(rep|run|trial)?[-_= ]?(\d+)", re.IGNORECASE
-)
+_NUMBERED = re.compile(r"(.*[^\W_])(?<!\de)[-_ /#]+\d+")
 """A name that ends in a number, as ``base-1``, but for ``adam-1e-3``."""
 
 
@@ -102,7 +99,7 @@ def arm_and_seed(path: str) -> tuple[str, str]:
         if of_kind := [found for found in met if found[group]]:
             last = of_kind[-1]
             arm = path[: last.start()] + path[last.end() :]
-            return arm.strip("-_. /"), "" if group == 5 else last[group + 1]
+            return arm.strip("-_., /"), "" if group == 5 else last[group + 1]
     return path, ""
 
 
@@ -117,12 +114,9 @@ def by_numbers(names: Sequence[str]) -> tuple[dict[str, tuple[str, str]], bool]:
 
     Whether they surely do: their numbers follow a word such as seed or run.
     """
-    matches = [found for name in names if (found := _NUMBERED.fullmatch(name))]
-    runs: dict[str, int] = defaultdict(int)
-    for found in matches:
-        runs[found[1]] += 1
-    if len(matches) < len(names) or not runs or max(runs.values()) < 2:
-        return {}, False
-    sure = all(found[2] or found[3] for found in matches)
-    are_seeds = all(found[2] for found in matches)
-    return {found[0]: (found[1], found[4] if are_seeds else "") for found in matches}, sure
+    for sure in (True, False):
+        found = {name: arm_and_seed(name) if sure else (unnumbered(name), "") for name in names}
+        arms = [arm for arm, _ in found.values()]
+        if len({*arms}) < len(arms) and {"", *names}.isdisjoint(arms):
+            return found, sure
+    return {}, False

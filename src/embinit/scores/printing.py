@@ -45,37 +45,34 @@ def page(
     return printable("\n".join((*first, *lines, *after)))
 
 
-def reading(arms: Arms, plan: Plan) -> str:
+def reading(arms: Arms, of: str | None, lower: bool | None) -> str:
     """What was read: the runs of each arm, the columns, and which side is better."""
     counts = {arm: runs[0].of or len(runs) for arm, runs in arms.scores.items()}
     each = [f"{_cut(arm)} {n}" for arm, n in counts.items()]
-    what = "run" if plan.of is None else plan.of.removesuffix("s")
+    what = "run" if of is None else of.removesuffix("s")
     of_arms = f"{counted(sum(counts.values()), what)}: {', '.join(each[:MOST_NAMES])}"
     if len(each) > MOST_NAMES:
         of_arms += f" and {len(each) - MOST_NAMES} arms more"
     columns = [f"arms from `{arms.by}`"] * (arms.by not in ("", "arm"))
     columns += [f"scores from `{arms.metric}`"] * bool(arms.metric)
-    way = f"{'lower' if plan.lower else 'higher'} is better"
-    return f"{of_arms}; {', '.join([*columns, way])}"
+    columns += [] if lower is None else [f"{'lower' if lower else 'higher'} is better"]
+    return "; ".join([of_arms, *([", ".join(columns)] if columns else [])])
 
 
 def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
     """The verdict and what to do."""
-    gate = plan.no_worse is not None
     if len(judged) == 1:
         return [_alone(judged[0], plan)]
     lists: dict[str, list[str]] = {}
-    for arm in judged:
-        good, bad = ("not worse", "worse") if gate else ("keep", "discard")
-        kind = {Verdict.SUPPORTED: good, Verdict.UNDECIDED: "undecided"}.get(arm.verdict, bad)
-        kind = bad if arm.more is None and kind == "undecided" and not gate else kind
-        lists.setdefault(kind, []).append(_cut(arm.arm))
-    order = ("keep", "not worse", "worse", "discard", "undecided")
-    line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     more: dict[str, int] = {}
     for arm in judged:
+        word = _word(arm, plan)
+        known = plan.gate or word in ("keep", "undecided")
+        lists.setdefault(word if known else "discard", []).append(_cut(arm.arm))
         if arm.more is not None:
             more |= {name: min(more.get(name, arm.more), arm.more) for name in arm.short_of}
+    order = ("keep", "not worse", "worse", "discard", "undecided")
+    line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     several = [
         f"{count} more of {listed((_cut(n) for n in more if more[n] == count), MOST_NAMES)}"
         for count in sorted({*more.values()})
@@ -83,36 +80,42 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
     return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else [])]
 
 
+def _word(arm: Judged, plan: Plan) -> str:
+    """The verdict on an arm."""
+    if arm.verdict is Verdict.UNDECIDED:
+        return "undecided" if arm.more is not None or plan.gate else "not shown to be better"
+    good = "not worse" if plan.gate else "keep"
+    words = {Verdict.SUPPORTED: good, Verdict.REFUTED: "worse", Verdict.NO_EFFECT: "no effect"}
+    return words[arm.verdict]
+
+
 def _alone(arm: Judged, plan: Plan) -> str:
     """The verdict on the only arm."""
-    name, verdict, base = _cut(arm.arm), arm.verdict, arm.baseline or "the noise's runs"
+    name, base, word = _cut(arm.arm), arm.baseline or "the noise's runs", _word(arm, plan)
     why = f" ({arm.reason})" if arm.reason else ""
     by = SAME if arm.reason == SAME else _by(arm) + why
-    if plan.no_worse is not None and verdict is not Verdict.UNDECIDED:
-        worse = "worse" if verdict is Verdict.REFUTED else "not worse"
-        return f"{name} is {worse} than {base} by more than {plain(plan.no_worse)}: {by}"
-    if verdict is Verdict.NO_EFFECT:
-        return f"discard {name}: no effect, {by}, within {plain(plan.margin)}"
-    if verdict is not Verdict.UNDECIDED:
-        return f"{'keep' if verdict is Verdict.SUPPORTED else 'discard'} {name}: {by}"
-    if plan.of == "items":
-        return f"undecided, {_by(arm)}: {arm.reason}"
+    if word in ("worse", "not worse") and plan.gate:
+        return f"{name} is {word} than {base} by more than {plain(plan.no_worse)}: {by}"
     needed = None if arm.outcome is None else arm.outcome.seeds_needed
     n = len(arm.values) if arm.baseline == NOISE else min(len(arm.values), len(arm.of_baseline))
-    if arm.more is None:
+    if word == "undecided":
+        if plan.of == "items":
+            return f"undecided, {_by(arm)}: {arm.reason}"
+        each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
+        text = f"undecided: {arm.more} more of {each} to the next analysis"
+        large = "if the difference is as large as measured"
+        if needed and needed - n > (arm.more or 0):
+            return f"{text}; about {needed - n} for a decision {large}{why}"
+        return text + (f", which may decide {large}" if needed else "") + why
+    if word == "keep":
+        return f"keep {name}: {by}"
+    text = {"worse": "", "no effect": "no effect, "}.get(word, f"{word}, ") + by
+    text += f", within {plain(plan.margin)}" if word == "no effect" else ""
+    toward = (arm.difference < 0) == plan.lower and arm.difference and arm.reason != SAME
+    if word == "not shown to be better" and toward:
         runs = f"about {needed - n} more runs" if needed else f"over {MOST_SEEDS} runs"
-        toward = (arm.difference < 0) == plan.lower and arm.difference
-        return f"discard {name}: not shown to be better, {by}" + (
-            f"; {runs} would be needed" if toward and arm.reason != SAME else ""
-        )
-    each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
-    text = f"undecided: {arm.more} more of {each} to the next analysis"
-    large = "if the difference is as large as measured"
-    if needed and needed - n > arm.more:
-        text += f"; about {needed - n} for a decision {large}"
-    elif needed:
-        text += f", which may decide {large}"
-    return text + why
+        text += f"; {runs} would be needed"
+    return f"discard {name}: {text}"
 
 
 def _by(arm: Judged) -> str:
@@ -154,6 +157,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
     looks = f"; analyses at {' or '.join(sorted(counts))}" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
+    margin += "" if plan.no_worse is None else f"; gate at {plain(plan.no_worse)}"
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
     lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
@@ -211,18 +215,7 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
         ends = [number(end, places) for end in interval if math.isfinite(end)]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         row = [arm.arm, *score(arm.values), difference]
-        rows.append([*row, *([_word(arm, plan)] * several)])
+        more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
+        said = _word(arm, plan) + more + (f" ({arm.reason})" if arm.reason else "")
+        rows.append([*row, *([said] * several)])
     return rows
-
-
-def _word(arm: Judged, plan: Plan) -> str:
-    """The verdict on one of several arms, with its reason."""
-    gate = plan.no_worse is not None
-    words = {
-        Verdict.SUPPORTED: "not worse" if gate else "keep",
-        Verdict.REFUTED: "worse",
-        Verdict.NO_EFFECT: "no effect",
-    }
-    more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
-    undecided = "undecided" if arm.more is not None or gate else "not shown to be better"
-    return words.get(arm.verdict, undecided) + more + (f" ({arm.reason})" if arm.reason else "")

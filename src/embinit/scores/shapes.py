@@ -75,7 +75,7 @@ def long(table: Table, given: Reading) -> Table:
 
 def _melted(table: Table, kept: Sequence[str], values: Sequence[str], name: str) -> Table:
     """A row for each cell of some columns, whose names are those of arms or runs."""
-    entries = []
+    entries, name = [], name if name not in kept else "column"
     for at, place in enumerate(table.places):
         shared = {column: table.columns[column][at] for column in kept}
         for value in values:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import statistics
@@ -30,9 +29,6 @@ from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
 from embinit.scores.shapes import Reading, is_number, long, variance_root
 from embinit.stats.power import MOST_SEEDS
 
-TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
-"""What rows are called that sum up others."""
-
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
@@ -47,7 +43,10 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
         raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
-    table = long(_where(table, given.where), given)
+    table = _where(table, given.where)
+    index = ("", "Unnamed: 0")
+    kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
+    table = long(table._replace(columns=kept), given)
     notes = [*table.notes]
     rows = _numbered(_rows(table, given, of_noise), given, of_noise, notes)
     _require_runs(rows)
@@ -133,12 +132,6 @@ def _where(table: Table, where: str | None) -> Table:
 
 def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     """The table's rows by the roles of its columns, which are named, or are the only ones."""
-    for name, text in itertools.product([*table.columns], ("",)):
-        if name in ("", "Unnamed: 0") or all(cell == text for cell in table.columns[name]):
-            kept = {n: texts for n, texts in table.columns.items() if n != name}
-            table = table._replace(columns=kept)
-    if [*table.columns] == [VALUE]:
-        given = replace(given, by=None, metric=None, seed=None)
 
     def columns(option: str) -> list[str]:
         names = getattr(given, option) or ""
@@ -158,6 +151,9 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     steps = steps or called(left, "step")[:1]
     others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
     score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, of_noise)
+    for option in ("seed", "id", "step", "cells"):
+        for name in filter((score, *by).__contains__, columns(option)):
+            raise InputError(f"{name} is the score or tells arms apart: leave out --{option}")
     seeds, runs, steps = ([n for n in of if n not in (score, *by)] for of in (seeds, runs, steps))
     roles = (score, *by, *seeds, *runs, *steps, *columns("cells"))
     free = [name for name in table.columns if name not in roles]
@@ -202,7 +198,7 @@ def _score_and_arms(
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
     if not labels and not by and not of_noise:
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
-        words = [n for n in others if not is_number(texts[n])]
+        words = [n for n in others if n != VALUE and not is_number(texts[n])]
         labels = labels or [n for n in words if not called([n], "of rows")] or words
     if metric:
         kept = [*metric]
@@ -211,7 +207,7 @@ def _score_and_arms(
     if len(kept) == 1 and sure:
         return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
-    if kept == [VALUE]:
+    if kept == [VALUE] and (by or len(labels) < 2):
         return VALUE, [*by] or labels
     if not kept:
         for name in filter(lambda n: lower_is_better(n) is not None, texts):
@@ -236,9 +232,9 @@ def _score_and_arms(
         for arm in (sorted(words, key=few)[:3] if not by else [""])
         if arm != score
     ]
-    if not (labels or by) and all(lower_is_better(n) is None for n in kept):
-        choices.insert(0, {"columns": "arms", "unpaired": True})
-        choices.insert(1, {"columns": "arms"})
+    told = by or (labels and len(table.places) > 1)  # a single row may have all runs
+    if not told and all(lower_is_better(n) is None for n in kept):
+        choices.insert(0, {"columns": "arms"})
     what = "column is judged" if by else "columns name the arm and the score"
     raise Ask(f"{table.name}: which {what}?", choices, table)
 
@@ -248,16 +244,16 @@ def _dates(texts: Sequence[str]) -> bool:
 
 
 def _require_runs(rows: _Rows) -> None:
-    """InputError where a row is of no arm, or sums up others."""
-    table, arms, seeds = rows.table, {*rows.arms}, {*rows.seeds}
-    for arm in arms:
+    """InputError where a row is of no arm, or of no seed where most seeds are numbers."""
+    places = rows.table.places
+    for place, arm in zip(places, rows.arms, strict=True):
         if not arm.strip(", "):
-            place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
-            raise InputError(f"{place}: {by} is empty; write a name, such as none")
-    for total in filter(lambda text: text.lower() in TOTALS, arms | seeds):
-        if total in seeds or (len(arms) < len(rows.arms) and rows.arms.count(total) == 1):
-            place = table.places[(rows.seeds if total in seeds else rows.arms).index(total)]
-            raise InputError(f"{place} is a row of {total}; take it out")
+            raise InputError(f"{place}: {', '.join(rows.by)} is empty; write a name, such as none")
+    odd = [at for at, seed in enumerate(rows.seeds) if not re.match(r"\d", seed)]
+    if 0 < 2 * len(odd) < len(places):
+        seed = rows.seeds[odd[0]]
+        mend = "take the row out, if it sums up others, or write its seed"
+        raise InputError(f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}")
 
 
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
@@ -351,39 +347,53 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
 
 
 def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, Score]]:
-    """The score of each row, or of the rows that share a run; a question what other columns are."""
+    """The score of each row, or the mean of those of a run; a question what other columns are."""
     table, groups = rows.table, _grouped(rows.keys)
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
+    why, named = rows.failures(crashed), []
     if given.cells:
-        return _over_cells(rows, given.cells, values, rows.failures(crashed), notes)
+        _require_cells(rows, groups, one_of(table, "cells", given.cells), notes)
+    else:
+        _ask_of_rows(rows, groups, given, values, notes)
+    for (arm, seed, _), of in groups.items():
+        if not (given.id or given.cells):
+            scores = [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
+        else:
+            lost = next(filter(None, (why[at] for at in of)), "")
+            mean = statistics.fmean(values[at] for at in of)
+            scores = [Score(mean, table.places[of[0]], seed, lost)]
+        named += [(arm, score) for score in scores]
+    return named
+
+
+def _ask_of_rows(
+    rows: _Rows,
+    groups: dict[Any, list[int]],
+    given: Reading,
+    values: Sequence[float],
+    notes: list[str],
+) -> None:
+    """A question where rows share a run, or differ in what has no role."""
+    table, texts, unpaired = rows.table, rows.table.columns, given.unpaired
     if not rows.run:
         require_no_copies(table, values)
-    if given.id and len(groups) < len(values):
-        notes.append(f"{len(values)} rows are {len(groups)} runs by {rows.run}; means are judged")
-        given = replace(given, unpaired=not rows.seed)
+    if given.id:
+        notes.append(f"{len(values)} rows are {len(groups)} runs by {given.id}; means are judged")
+        unpaired = not rows.seed
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups, given)
-    free = [n for n in rows.free if n not in called(rows.free, "status") and rows.varies(n)]
-    texts = table.columns
-    whole = [n for n in free if is_setting(n) or not is_number(texts[n]) or _counts(texts[n])]
+    free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
     labels = [
-        n for n in whole
-        if is_setting(n) or len({*texts[n]}) < len(table.places) or _rises(rows, n)
+        n for n in free
+        if is_setting(n) or ((not is_number(texts[n]) or _counts(texts[n]))
+            and (len({*texts[n]}) < len(table.places) or _rises(rows, n)))
     ]  # fmt: skip
-    if labels and not (given.seed or given.unpaired or given.id):
+    # What a seed names once is a run, whatever else is known of it, but for a setting.
+    named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
+    if labels and not (given.seed or unpaired or given.id or named):
         _ask_of_labels(rows, labels, bool(rows.seed))
-    if labels and given.unpaired:
+    if labels and unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
-    why, made = rows.failures(crashed), []
-    for (_, seed, _), of in groups.items():
-        if not given.id:
-            made += [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
-            continue
-        lost = next(filter(None, (why[at] for at in of)), "")
-        mean = statistics.fmean(values[at] for at in of)
-        made.append(Score(mean, table.places[of[0]], seed, lost))
-    keys = [key for key, of in groups.items() for _ in (of[:1] if given.id else of)]
-    return [(arm, score) for (arm, _, _), score in zip(keys, made, strict=True)]
 
 
 def _rises(rows: _Rows, name: str) -> bool:
@@ -431,11 +441,12 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     steps = [n for n in labels if n not in same and (n in dates or _rises(rows, n))]
     few = [n for n in labels if len({*texts[n]}) <= 4]
     of_rows = called(labels, "of rows")
-    settings = ",".join([by, *(n for n in labels if n not in of_rows)])
+    settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
     several = len({*rows.arms}) > 1
     choices: list[Choice] = [{"step": n} for n in steps]
+    all_of_them = ",".join([by, *settings])
     if any(map(is_setting, labels)) and several:
-        choices += [{"by": settings}, {"unpaired": True}]
+        choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
         choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
@@ -443,31 +454,23 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
         choices += [{"where": f"{n}={v}"} for n in few for v in [*dict.fromkeys(texts[n])][:2]]
         choices += [{"step": n} for n in same if _rises(rows, n)]
     if not of_rows:
-        choices += [{"unpaired": True}] * several + [{"by": settings}]
+        choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
     text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
     raise Ask(
         f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
     )
 
 
-def _over_cells(
-    rows: _Rows, name: str, values: Sequence[float], why: Sequence[str], notes: list[str]
-) -> list[tuple[str, Score]]:
-    """The mean of each run over cells such as data sets, of which each run has the same."""
-    texts, places = rows.table.columns[one_of(rows.table, "cells", name)], rows.table.places
-    groups, named = _grouped(rows.keys), []
+def _require_cells(rows: _Rows, groups: dict[Any, list[int]], name: str, notes: list[str]) -> None:
+    """InputError where a run lacks one of the cells, such as data sets, or has one twice."""
+    texts, places = rows.table.columns[name], rows.table.places
     wanted = sorted({*texts})
     for (arm, seed, _), of in groups.items():
         if sorted(texts[at] for at in of) != wanted:
-            place = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
-            raise InputError(
-                f"{place} has not each {name} once ({listed(wanted, 5)}); add the rows"
-            )
-        lost = next(filter(None, (why[at] for at in of)), "")
-        mean = statistics.fmean(values[at] for at in of)
-        named.append((arm, Score(mean, places[of[0]], seed, lost)))
+            run = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
+            mend = f"has not each {name} once ({listed(wanted, 5)}); add the rows"
+            raise InputError(f"{run} {mend}")
     notes.append(f"a run's score is its mean over {len(wanted)} of {name}")
-    return named
 
 
 def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> _Rows:

@@ -69,6 +69,8 @@ class Noise(NamedTuple):
         kept[[names.index(name) for name in compared if name in self.values]] = False
         before = sum(1 for _ in itertools.takewhile(lambda name: name.startswith(BEFORE), names))
         members, earlier = int(kept.sum()), int(kept[:before].sum())
+        if before and not earlier:
+            return None, f"{OWN}, since {names[0].removeprefix(BEFORE)} {self.odd[names[0]]}"
         degrees, squares = int(self.degrees[kept].sum()), float(self.squares[kept].sum())
         if self.together is not None and members:
             left_out = (self.values[name] for name in compared if name in self.values)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from embinit.code import code_of
 from embinit.distributions import canonical_name, public_version
@@ -140,6 +140,7 @@ def training(
     timeout: float | None = None,
     versions: Mapping[str, str] | None = None,
     deterministic: bool = False,
+    failed: Literal["worst"] | None = None,
 ) -> Callable[[Callable[..., Any]], Training]:
     """Makes a function a kind of training, whose runs are kept and judged; else InputError.
 
@@ -152,8 +153,11 @@ def training(
         timeout: End a run after so many seconds, in a process of its own, and record that.
         versions: Distributions whose versions may change, as in ``{"scikit-learn": "any"}``.
         deterministic: Its numbers don't change with the seed.
+        failed: ``"worst"`` gives a NaN or an infinity the worst score of all runs of a comparison.
     """
     known, any_version = _measures(measures), _any_version({} if versions is None else versions)
+    if failed is not None:
+        known = {name: _failing(one, failed) for name, one in known.items()}
     if timeout is not None and not timeout > 0:
         raise InputError(f"a time limit of {timeout} s can't be kept; give more than 0")
 
@@ -276,6 +280,19 @@ def _measures(given: Mapping[str, str | Measure] | Sequence[str]) -> dict[str, M
         else Measure(name, unit, curve=name, better="down" if lower_is_better(name) else None)
         for name, unit in pairs
     }
+
+
+def _failing(measure: Measure, failed: Literal["worst"]) -> Measure:
+    """The measure with what a failed run counts; InputError where no number is the worst."""
+    if failed != "worst":
+        raise InputError(f"failed={failed!r} can't be used; write failed='worst', or leave it out")
+    if measure.better is None:
+        name = measure.name
+        raise InputError(
+            f"failed='worst' needs to know whether a high or a low {name} is worse: "
+            f"measures={{{name!r}: Measure({name!r}, better='up')}}, or 'down'"
+        )
+    return replace(measure, failed=failed)
 
 
 def _is_plain(value: object) -> bool:
