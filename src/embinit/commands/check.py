@@ -20,7 +20,7 @@ from embinit.files.reading import finite
 
 if TYPE_CHECKING:
     from embinit.report.baseline import FailOn
-    from embinit.report.reading import Document
+    from embinit.report.document import Document
 
 
 def add_check(commands: Any) -> None:
@@ -78,7 +78,7 @@ def _check(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
-    from embinit.stats.statements import VERDICTS
+    from embinit.stats.statements import Verdict
 
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
@@ -86,9 +86,8 @@ def _check(parsed: argparse.Namespace) -> int:
     if parsed.since is not None:
         _refuse_older(latest, parsed)
     baseline, fail_on = compared(parsed)
-    for entry in latest.get("skipped", ()):
-        name = entry.get("id", entry.get("nodeid", "a claim"))
-        print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
+    for entry in latest.skipped:
+        print(printable(f"skipped: {entry}"))
     if baseline is not None:
         since = compare(latest, baseline)
         if since.setting:
@@ -101,11 +100,11 @@ def _check(parsed: argparse.Namespace) -> int:
     wrong = faults(latest, baseline, fail_on)
     for fault in wrong:
         print(printable(f"NOT OK: {fault}"))
-    verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS]
-    errors = latest.get("errors", ())
-    print(", ".join([*counts, f"{len(errors)} ERROR"] if errors else counts))
-    if latest["session"].get("unfinished") is not None:
+    verdicts = [claim.verdict for claim in latest.claims if not claim.control]
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict]
+    errors = len(latest.errors)
+    print(", ".join([*counts, f"{errors} ERROR"] if errors else counts))
+    if latest.session.unfinished is not None:
         return Status.INTERRUPTED
     if errors:
         return Status.BROKEN
@@ -121,7 +120,7 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
     from embinit.runs.store import Store
 
     started = time.monotonic()
-    numbers = numbers_of(document, Path.cwd())
+    numbers = numbers_of(document.claims, Path.cwd())
     runs = chosen(numbers, parsed.retrain, parsed.seed)
     if not runs:
         raise InputError(f"{parsed.verdicts} has no number that a run decides")
@@ -151,7 +150,7 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
 
 def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
     """Refuses the document of a session that began before ``--since``, or at no time."""
-    text = document["session"]["started"]
+    text = document.session.started
     try:
         when = datetime.datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:

@@ -1,7 +1,6 @@
 """Render verdicts and run records as one self-contained HTML page.
 
-It reads only the verdicts document (``verdicts.schema.json``) and the records of the store, and
-decides nothing.
+It reads only the verdicts document and the records of the store, and decides nothing.
 """
 
 from embinit.report.page import render, write_report
