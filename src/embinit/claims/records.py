@@ -19,16 +19,14 @@ Size = Annotated[float, Limits(minimum=0)]
 Share = Annotated[float, Limits(minimum=0, maximum=1)]
 Id = Annotated[str, Limits(minLength=1), "Unique in the document."]
 NodeId = Annotated[str, "What names it on pytest's command line; a module with --pyargs."]
-Several = Limits(minItems=1)
-"""The restriction on a list that is never empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arms:
     """Labels of what is compared, as the paper writes them."""
 
-    left: Annotated[str, "The left side."]
-    right: Annotated[str, "The right side."]
+    left: str
+    right: str
 
     def __str__(self) -> str:
         """Both labels."""
@@ -37,12 +35,10 @@ class Arms:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSdRecord:
-    """The standard deviation that was known for this difference before its runs."""
+    """The standard deviation of the difference that was known before its runs; null for none."""
 
-    sd: Annotated[Size, "The standard deviation, in units."]
-    seeds: Annotated[
-        int, Limits(minimum=2), "The seeds that it was measured on, which no claim uses."
-    ]
+    sd: Annotated[Size, "In units."]
+    seeds: Annotated[int, Limits(minimum=2), "On how many seeds, which no claim uses."]
     of: Annotated[
         str | None,
         "What it is of where it isn't registered; seeds is then its degrees of freedom and 1.",
@@ -65,86 +61,51 @@ class Printed:
     """A paper's numbers for both sides of a comparison; the difference is left - right."""
 
     task: Annotated[str, "The paper's task."]
-    left: Annotated[float, "The left side's number."]
-    right: Annotated[float, "The right side's number."]
-    difference: Annotated[float, "Left minus right."]
+    left: float
+    right: float
+    difference: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRecord:
-    """Two arms, or two differences of arms, compared over seeds."""
+    """Two arms, or two differences of arms, compared over seeds; '~' is within the margin."""
 
     FORMER: ClassVar = ("power", "waits_for", "contradicted", "test_set")
 
-    relation: Annotated[
-        Relation,
-        "Left against right: '<' and '>' ask for a difference beyond 0, '<=' and '>=' for one "
-        "within the margin on the wrong side, '~' for one within the margin on both sides.",
-    ]
+    relation: Annotated[Relation, "Left against right; '<=', '>=' and '~' allow for the margin."]
     arms: Arms
     metric: Annotated[str, "The measure compared (bleu, accuracy, sigma, …)."]
-    metric_in_words: Annotated[str, "The measure in words."]
+    metric_in_words: str
     unit: Annotated[str, "The unit of values, difference, interval and margin."]
-    alpha: Annotated[
-        Share,
-        "The level at which it was judged: the claim's share of alpha, times that of the interim "
-        "analysis.",
-    ]
+    alpha: Annotated[Share, "The claim's share of alpha, times that of the interim analysis."]
     n: Annotated[Count, "How many pairs were used."]
     seeds: Annotated[tuple[int, ...], "The seed of each pair."]
     left_values: Annotated[tuple[float | None, ...], "The left side's value at each seed."]
     right_values: Annotated[tuple[float | None, ...], "The right side's value at each seed."]
-    difference: Annotated[float | None, "The mean over seeds of left minus right, in units."]
+    difference: Annotated[float | None, "The mean over seeds of left minus right."]
     interval: Annotated[
         tuple[float | None, float | None],
-        "Lower and upper end of the two-sided interval of the mean difference; null for an open or "
-        "unknown end.",
+        "The ends of the two-sided interval of the mean difference; null for an open one.",
     ]
     level: Annotated[Share, "The interval's level, for example 0.95."]
-    margin: Annotated[
-        Size,
-        "The registered margin in units: it widens '<=', '>=' and '~', and below it '<' and '>' "
-        "have NO EFFECT.",
-    ]
+    margin: Annotated[Size, "The smallest difference that matters."]
     margin_measured: Annotated[
-        bool | None,
-        "Of an earlier version: true where the session measured the margin, and no claim or lock "
-        "states it.",
+        bool | None, "True where an earlier version measured the margin in the session."
     ] = None
     p: Annotated[Share | None, "p of the test for the claim; null where nothing was tested."]
     p_against: Annotated[Share | None, "p of the test for the claim's opposite."]
-    p_no_effect: Annotated[
-        Share | None,
-        "For '<' and '>', p of the test for a difference within the margin on both sides; null for "
-        "the others, and where there is no margin.",
-    ]
-    seeds_needed: Annotated[
-        Count | None,
-        "Seeds that would probably decide it; null if it is decided or the number is unknown.",
-    ]
-    hangs_on: Annotated[
-        Count | None,
-        "The seed without which the decision would change, so that it is UNDECIDED; null if there "
-        "is none.",
-    ]
-    sd: Annotated[
-        Size | None,
-        "The standard deviation over seeds of the difference, as it decided: pooled with the "
-        "registered one where there is one; 0 where no t was made.",
-    ]
+    p_no_effect: Annotated[Share | None, "For '<' and '>' with a margin: p of the test within it."]
+    seeds_needed: Annotated[Count | None, "Seeds that would probably decide it; null if unknown."]
+    hangs_on: Annotated[Count | None, "The seed without which the decision would change."]
+    sd: Annotated[Size | None, "The sd of the differences that decided: pooled with a known one."]
     spread: KnownSdRecord | None
     smallest_effect: SmallestEffect | None
     exact: Annotated[bool, "True: nothing is random, the numbers themselves decide."]
     verdict: Verdict
-    printed: Annotated[
-        tuple[Printed, ...],
-        "What the paper prints for the two sides, for each of its tasks that this one is or "
-        "represents; empty where it prints nothing.",
-    ]
+    printed: Annotated[tuple[Printed, ...], "For each of the paper's tasks that it represents."]
     runs: Annotated[
         Mapping[str, str] | tuple[str, ...],
-        "The arm's label by the key in the store of each run it rests on; a baseline leaves them "
-        "out. An array of keys in older documents.",
+        "The arm's label by the key of each run in the store; a baseline leaves them out.",
     ]
 
     @property
@@ -165,12 +126,10 @@ class ComparisonRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Blessed:
-    """When and at which revision a claim or a document became a baseline."""
+    """When and at which revision it became a baseline; absent in what a session wrote."""
 
     when: Annotated[str, "ISO 8601, UTC."]
-    revision: Annotated[
-        str | None, "The commit, with a plus where files differed from it; null without git."
-    ]
+    revision: Annotated[str | None, "The commit, with + where files differed; null without git."]
 
 
 class State(StrEnum):
@@ -199,31 +158,21 @@ _OF_STATES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RegistrationRecord:
-    """How a claim compares with the lock of its folder."""
+    """How a claim compares with the lock of its folder; absent without one."""
 
     lock: Annotated[str, "The file with its folder."]
     digest: Annotated[str, "The digest of the file."]
-    state: Annotated[
-        State,
-        "beforehand: preregistered, and unchanged; afterwards: post hoc, registered when both "
-        "sides of a comparison had stored runs; changed: it differs from its line; absent: it has "
-        "no line; replication: as its line, on other data draws.",
-    ]
+    state: Annotated[State, "afterwards: post hoc; replication: as its line, on other data draws."]
     differs: Annotated[str, "In which way it changed, or why it counts as post hoc."]
     when: Annotated[str | None, "The date of its registration; null without one."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisRecord:
-    """An interim analysis."""
+    """An interim analysis; analyses share seeds, so the shares may add up to more than 1."""
 
     seeds: Annotated[int, Limits(minimum=2), "How many replicates."]
-    share: Annotated[
-        float,
-        Limits(exclusiveMinimum=0, maximum=1),
-        "The level of this analysis, as a part of the claim's alpha; analyses share seeds, so the "
-        "parts may add up to more than 1.",
-    ]
+    share: Annotated[float, Limits(exclusiveMinimum=0, maximum=1), "Its part of the claim's alpha."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,9 +181,7 @@ class ClaimRecord:
 
     FORMER: ClassVar = ("weaker_than", "excludes", "learns")
 
-    blessed: Annotated[
-        Blessed | None, "Of an earlier blessing that left it here; absent in the newest session's."
-    ] = None
+    blessed: Blessed | None = None
     id: Id
     nodeid: NodeId
     verdict: Annotated[
@@ -246,42 +193,29 @@ class ClaimRecord:
     ]
     control: Annotated[bool, "Whether its right verdict is known beforehand."]
     expects: Annotated[Verdict | None, "A control's right verdict; null for a claim."]
-    as_expected: Annotated[
-        bool | None,
-        "Whether a control got its right verdict; null for a claim and for a control that was not "
-        "run, or has too few seeds.",
-    ]
+    as_expected: Annotated[bool | None, "Null for a claim, and a control that says nothing."]
     statement: Annotated[str, "The claim in one sentence."]
-    paper: Annotated[str, "The paper's short name."]
+    paper: Annotated[str, "The paper's key."]
     place: Annotated[str, "Where the paper says it (a table, section or figure)."]
     origin: Annotated[Origin, "Whose statement it is."]
     trained: Annotated[bool, "Whether training decides it, or arithmetic on given tables."]
     tier: Annotated[str, "The tier it ran at."]
-    task: Annotated[str | None, "The task's name; null where there is none."]
-    source: Annotated[str | None, "The source's name; null where there is none."]
-    source_label: Annotated[
-        str | None, "The source's name for people; empty where there is none."
-    ] = None
-    experiment: Annotated[str | None, "The experiment's name; null where there is none."]
+    task: str | None
+    source: str | None
+    source_label: Annotated[str | None, "The source's name for people, or empty."] = None
+    experiment: str | None
     metric: Annotated[str, "The measure by which the experiment compares arms."]
     family: Annotated[str, "The family of claims, fixed beforehand, that shares one alpha."]
-    family_says: Annotated[
-        str, "What the family's claims come to, in a few words; empty where nobody said."
-    ]
+    family_says: Annotated[str, "What the family's claims come to, or empty."]
     alpha: Annotated[Share, "This claim's share of its family's alpha."]
     looks: Annotated[
         tuple[AnalysisRecord, ...],
-        Several,
+        Limits(minItems=1),
         "Its interim analyses, fixed before training; while it is UNDECIDED the next one is made.",
     ]
-    reason: Annotated[
-        str,
-        "Why this verdict, in one or two sentences; for NOT RUN what is missing and the mend.",
-    ]
-    registration: Annotated[RegistrationRecord | None, "Absent if there is no lock."] = None
-    comparisons: Annotated[
-        tuple[ComparisonRecord, ...], "The comparisons that decide it; none where it was not run."
-    ]
+    reason: Annotated[str, "Why this verdict; for NOT RUN what is missing and the mend."]
+    registration: RegistrationRecord | None = None
+    comparisons: Annotated[tuple[ComparisonRecord, ...], "None where it was not run."]
 
     @property
     def file(self) -> str:
@@ -307,10 +241,10 @@ class Check:
     """One printed number compared with what the paper's other numbers give for it."""
 
     what: Annotated[str, "Which number."]
-    printed: Annotated[str, "As the paper prints it."]
+    printed: str
     computed: Annotated[str, "What it should be: a value or a range."]
-    arithmetic: Annotated[str, "How that comes about."]
-    consistent: Annotated[bool, "Whether the two meet."]
+    arithmetic: str
+    consistent: bool
 
     def __str__(self) -> str:
         """One line: the printed number, the computed one and the arithmetic."""
@@ -324,13 +258,11 @@ class AuditRecord:
 
     id: Id
     nodeid: NodeId
-    verdict: Annotated[
-        Consistency, "CONSISTENT: every check is, within the rounding of what is printed."
-    ]
+    verdict: Annotated[Consistency, "Of all checks, within the rounding of what is printed."]
     statement: Annotated[str, "What should hold, in one sentence."]
-    paper: Annotated[str, "The paper's short name."]
+    paper: Annotated[str, "The paper's key."]
     place: Annotated[str, "Where the paper prints the numbers."]
-    checks: Annotated[tuple[Check, ...], Several, "Each printed number that was checked."]
+    checks: Annotated[tuple[Check, ...], Limits(minItems=1)]
 
     @property
     def agree(self) -> int:

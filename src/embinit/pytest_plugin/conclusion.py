@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
 from embinit.report.baseline import FailOn, compare
-from embinit.report.document import Document, Unjudged
+from embinit.report.document import Document, RunCounts, SessionRecord, Unjudged
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.kept_runs import open_store
@@ -130,8 +131,8 @@ class Conclusion:
     @functools.cached_property
     def _outcome(self) -> tuple[Document, dict[str, RunResult]]:
         """The session's document, and the results of its claims' runs by key."""
-        from embinit.report.making import Circumstances, make_document
-        from embinit.runs.results import device_name
+        from embinit.report.making import make_document
+        from embinit.runs.results import device_name, versions
 
         options, device = self._options, str(self._options.option("device"))
         # What claims register, here where no claim was collected.
@@ -141,24 +142,26 @@ class Conclusion:
             store = open_store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
-        circumstances = Circumstances(
+        session = SessionRecord(
+            started=datetime.fromtimestamp(options.started, UTC).isoformat(),
+            wall_seconds=round(options.seconds, 1),
             tier=options.tier,
             # The nodes of a cluster may have what this machine has not.
             device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
+            seeds=options.option("seeds") or 0,
             command=options.command,
-            started=options.started,
-            seconds=options.seconds,
+            runs=RunCounts(wanted=0, trained=0, stored=0),  # counted from the claims
+            versions=versions(),
             data_dir_given=options.data_dir is not None,
-            seeds=options.option("seeds"),
+            asked_whole=tuple(options.asked_whole),
             unfinished=self._unfinished,
-            asked_whole=options.asked_whole,
         )
         results = self._results.values()
         return make_document(
             claims=[result.claim for result in results if result.claim is not None],
             audits=[result.audit for result in results if result.audit is not None],
             store=store,
-            circumstances=circumstances,
+            session=session,
             made={name for result in results for name in result.made},
             errors=self._errors.values(),
             skipped=self._skipped.values(),

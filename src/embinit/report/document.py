@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
-from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, Count
+from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, Count, NodeId, Size
 from embinit.files.typed import Limits
 from embinit.stats.statements import VERDICTS
 
@@ -27,12 +27,9 @@ Counts = Mapping[str, Count]
 class FindingRecord:
     """A finding of a paper."""
 
-    says: Annotated[str, "The finding in words."]
+    says: str
     claims: Annotated[tuple[str, ...], "The ids of its claims, without experiments."]
-    published: Annotated[
-        bool | None,
-        "Whether only the published embeddings, or data of the paper's size, can show it.",
-    ] = None
+    published: Annotated[bool | None, "Whether published embeddings alone can show it."] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +37,10 @@ class PaperRecord:
     """What is known of a paper that claims are of."""
 
     key: Annotated[str, "The first part of its claims' ids."]
-    citation: Annotated[str, "What it is, in words."]
+    citation: str
     short: Annotated[str, "Its authors and year."]
     made: Annotated[tuple[str, ...], "The tiers whose data are made by code."]
-    findings: Annotated[
-        tuple[FindingRecord, ...], "What it finds; empty where each of its claims is a finding."
-    ]
+    findings: Annotated[tuple[FindingRecord, ...], "Empty where each of its claims is a finding."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +55,7 @@ class LockRecord:
 class RunCounts:
     """How many runs (arm x seed) the claims wanted and where they came from."""
 
-    wanted: Annotated[Count, "Different runs asked for."]
+    wanted: Count
     trained: Annotated[Count, "Trained in this session."]
     stored: Annotated[Count, "Found in the store."]
 
@@ -71,7 +66,7 @@ class Machine:
 
     architecture: str
     vendor: Annotated[str, "The processor's vendor."]
-    instructions: Annotated[str, "The instruction set that made pinned runs."]
+    instructions: Annotated[str, "The instruction set of the lab's runs."]
 
     def __str__(self) -> str:
         """All that is known of it."""
@@ -82,55 +77,25 @@ class Machine:
 class SessionRecord:
     """Where, when and how the claims were put to the test."""
 
-    papers: Annotated[
-        tuple[PaperRecord, ...],
-        "The claims' papers; those that nobody registered are not here.",
-    ] = ()
-    locks: Annotated[
-        tuple[LockRecord, ...], "The locks of the claims; absent if no folder has one."
-    ] = ()
-    notes: Annotated[
-        tuple[str, ...],
-        "What is to be known of the runs, such as a function that gives two numbers for one seed "
-        "on a GPU; absent where there is nothing.",
-    ] = ()
-    started: Annotated[
-        str,
-        Limits(format="date-time"),
-        "When the session started, ISO 8601 with an offset from UTC.",
-    ]
-    wall_seconds: Annotated[
-        float, Limits(minimum=0), "Seconds from the session's start to the last verdict."
-    ]
-    tier: Annotated[
-        str,
-        "How much of the data was used; a paper names its tiers (micro, sample, paper …).",
-    ]
-    device: Annotated[
-        str, "What trained, as torch names it, with the model of a GPU where there is one."
-    ]
+    papers: Annotated[tuple[PaperRecord, ...], "The claims' papers, of those registered."] = ()
+    locks: Annotated[tuple[LockRecord, ...], "The locks of the claims."] = ()
+    notes: Annotated[tuple[str, ...], "What is to be known of the runs."] = ()
+    started: Annotated[str, Limits(format="date-time"), "ISO 8601 with an offset from UTC."]
+    wall_seconds: Annotated[Size, "From the session's start to the last verdict."]
+    tier: Annotated[str, "How much of the data was used, by a paper's or one's own name."]
+    device: Annotated[str, "What trained, as torch names it, with the model of a GPU."]
     seeds: Annotated[Count, "The most replicates an arm may have in this session."]
     command: Annotated[str, "The command line that started the session."]
     runs: RunCounts
-    versions: Annotated[
-        Mapping[str, str],
-        "Version by package name (embinit, python, torch, numpy, scipy, sacrebleu and others).",
-    ]
-    machines: Annotated[tuple[Machine, ...], "The machines that made the runs."] = ()
-    data_dir_given: Annotated[
-        bool, "Whether a data directory was named; its path is left out on purpose."
-    ]
+    versions: Annotated[Mapping[str, str], "Version by package name."]
+    machines: Annotated[tuple[Machine, ...], "Those that made the runs."] = ()
+    data_dir_given: Annotated[bool, "Whether a data directory was named; its path is left out."]
     asked_whole: Annotated[
         tuple[str, ...] | None,
         "The files, folders (from pytest's root directory) and modules all of whose tests were "
-        "asked for: a claim of a baseline that they lack is gone. Empty where -k, -m or another "
-        "option chose tests; absent in older documents.",
+        "asked for: a claim of a baseline that they lack is gone. Absent in older documents.",
     ] = None
-    unfinished: Annotated[
-        str | None,
-        "Why the session ended before each claim that was asked for had its verdict, such as an "
-        "interrupt; null or absent for a whole one.",
-    ] = None
+    unfinished: Annotated[str | None, "Why it ended before each claim had its verdict."] = None
 
     @property
     def made_on(self) -> str:
@@ -145,17 +110,11 @@ class SessionRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Unjudged:
-    """A test, or a file of tests, that has no verdict."""
+    """A test, or a file of tests, that has no verdict; without an id where it wasn't read."""
 
-    nodeid: Annotated[str, "What names it on pytest's command line."] = "a claim"
-    id: Annotated[
-        str | None,
-        "The claim's or the audit's id, without an experiment where it could not be read; absent "
-        "where a whole file or a worker broke.",
-    ] = None
-    reason: Annotated[str, "What it raised, or why it was skipped, in one line."] = (
-        "it does not say why"
-    )
+    nodeid: NodeId = "a claim"
+    id: str | None = None
+    reason: Annotated[str, "What it raised, or why it was skipped."] = "it does not say why"
 
     def __str__(self) -> str:
         """Its name, and why it has no verdict."""
@@ -164,7 +123,7 @@ class Unjudged:
 
 @dataclass(frozen=True, kw_only=True)
 class ControlCounts:
-    """How many controls came out as they should."""
+    """How many controls came out as they should, and how many say nothing."""
 
     as_expected: Count
     not_as_expected: Count
@@ -178,8 +137,8 @@ class StatementCounts:
 
     paper: Annotated[str, "The paper's key."]
     whose: Annotated[str, "The author and what decides, in words."]
-    claims: Annotated[Count, "How many there are."]
-    verdicts: Annotated[Counts, "How many have each verdict."]
+    claims: Count
+    verdicts: Counts
     beforehand: Annotated[Count, "How many were registered before their runs."]
     late: Annotated[Counts, "Why the others were not, each reason with its number."]
 
@@ -189,32 +148,16 @@ class FindingSummary:
     """What came of a finding."""
 
     paper: Annotated[str, "The paper's key."]
-    says: Annotated[str, "The finding in words."]
+    says: str
     named: Annotated[bool, "Whether the paper names it."]
-    data: Annotated[
-        str, Limits(enum=[SYNTHETIC, REAL, ""]), "Empty for data of which nothing is known."
-    ]
+    data: Annotated[str, Limits(enum=[SYNTHETIC, REAL, ""]), "Empty where nothing is known of it."]
     outcome: Annotated[
-        str,
-        Limits(enum=[REPLICATES, FAILS, *HERE.values(), MIXED, INCONCLUSIVE, NOT_RUN]),
-        "'not run' where none of its claims could be run; of those that could, 'inconclusive' "
-        "where fewer than half are decided, else 'replicates' (all decided ones SUPPORTED), 'does "
-        "not replicate' (none is) or 'mixed'.",
+        str, Limits(enum=[REPLICATES, FAILS, *HERE.values(), MIXED, INCONCLUSIVE, NOT_RUN])
     ]
-    sources: Annotated[tuple[str, ...], "The labels of the sources that were tried."] = field(
-        default_factory=tuple
-    )
-    verdicts: Annotated[
-        Counts,
-        Limits(required=[*VERDICTS]),
-        "How many of its settings, a task with a source, have each verdict.",
-    ]
+    sources: Annotated[tuple[str, ...], "Labels of those tried."] = field(default_factory=tuple)
+    verdicts: Annotated[Counts, Limits(required=[*VERDICTS]), "How many of its settings have each."]
     claims: Annotated[tuple[str, ...], "The ids of its claims, with their experiments."]
-    middle: Annotated[
-        str | None,
-        "The id of the decided claim whose effect, in margins, is the median one; null where "
-        "nothing was run.",
-    ]
+    middle: Annotated[str | None, "The id of the decided claim of the median effect in margins."]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,48 +165,26 @@ class Summary:
     """All that the report counts, computed once from the claims."""
 
     verdicts: Annotated[Counts, "How many claims have each verdict, without controls."]
-    qualified: Annotated[
-        Counts,
-        "How many SUPPORTED claims hold only within their margin, by the words that say so.",
-    ]
+    qualified: Annotated[Counts, "How many SUPPORTED claims hold only within their margin."]
     controls: ControlCounts
     audits: Annotated[Counts, "How many audits have each verdict."]
     statements: tuple[StatementCounts, ...]
-    findings: Annotated[
-        tuple[FindingSummary, ...],
-        "The findings of each paper; of one that names none, each claim is one.",
-    ]
+    findings: Annotated[tuple[FindingSummary, ...], "Each claim of a paper that names none."]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """What one session of claims found: every claim's verdict with the numbers behind it."""
 
-    schema_version: Annotated[
-        Literal[2],
-        "The version of this schema; a reader refuses one that it doesn't know. Within a version "
-        "fields are only added, and none that is added is required.",
-    ]
+    schema_version: Annotated[Literal[2], "Within a version only optional fields are added."]
     session: SessionRecord
-    rule: Annotated[
-        tuple[str, ...],
-        "The rule that decided, in sentences; absent where an earlier rule did.",
-    ] = ()
-    claims: Annotated[tuple[ClaimRecord, ...], "The claims that were asked for, by their ids."]
-    audits: Annotated[
-        tuple[AuditRecord, ...], "What was checked in a paper's printed numbers without training."
-    ] = field(default_factory=tuple)
-    errors: Annotated[
-        tuple[Unjudged, ...],
-        "The claims and audits that broke before they had a verdict; absent where none did.",
-    ] = ()
-    skipped: Annotated[
-        tuple[Unjudged, ...],
-        "The claims, or files of them, that were collected and skipped by pytest's means; absent "
-        "where none was.",
-    ] = ()
+    rule: Annotated[tuple[str, ...], "The rule that decided; absent where an earlier one did."] = ()
+    claims: tuple[ClaimRecord, ...]
+    audits: tuple[AuditRecord, ...] = field(default_factory=tuple)
+    errors: Annotated[tuple[Unjudged, ...], "What broke before it had a verdict."] = ()
+    skipped: Annotated[tuple[Unjudged, ...], "What pytest's means skipped."] = ()
     summary: Summary
-    blessed: Annotated[Blessed | None, "Absent in a session's own file."] = None
+    blessed: Blessed | None = None
 
     @property
     def ids(self) -> list[str]:

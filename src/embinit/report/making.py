@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Set
+from dataclasses import replace
 from operator import attrgetter
 
 from embinit.claims.records import AuditRecord, ClaimRecord
@@ -24,39 +23,24 @@ from embinit.report.document import (
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, with_insensitive_noted
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.results import RunResult, machines_of, versions
+from embinit.runs.results import RunResult, machines_of
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE, Verdict
-
-
-@dataclass(frozen=True)
-class Circumstances:
-    """The circumstances in which a session judged its claims."""
-
-    tier: str
-    device: str  # that trained, in words
-    command: str
-    started: float  # in seconds since the epoch
-    seconds: float
-    data_dir_given: bool
-    seeds: int | None = None  # of the one interim analysis that an option asks for
-    unfinished: str | None = None  # why it ended before each claim had its verdict
-    asked_whole: Sequence[str] = ()  # files, folders and modules
 
 
 def make_document(
     claims: Iterable[ClaimRecord],
     audits: Iterable[AuditRecord],
     store: Store | None,
-    circumstances: Circumstances,
+    session: SessionRecord,
     made: Set[str] = frozenset(),
     errors: Iterable[Unjudged] = (),
     skipped: Iterable[Unjudged] = (),
 ) -> tuple[Document, dict[str, RunResult]]:
     """Make a session's document, and return it with the results of its claims' runs by key.
 
-    ``made`` has the keys of what the session trained. ``errors`` and ``skipped`` are the tests
-    without a verdict.
+    The ``session`` is as it is known without its claims; their runs are counted here. ``made`` has
+    the keys of what it trained. ``errors`` and ``skipped`` are the tests without a verdict.
     """
     claims = with_insensitive_noted(sorted(claims, key=attrgetter("id")))
     audits = sorted(audits, key=attrgetter("id"))
@@ -68,22 +52,14 @@ def make_document(
     notes = [*untraced(every), *repeated_otherwise(every, on_cpu=False), *other_versions(every)]
     asked = (claim for claim in claims if claim.verdict is Verdict.SUPPORTED and claim.reason)
     notes += [f"{claim.id}: {claim.reason}" for claim in asked]
-    session = SessionRecord(
+    session = replace(
+        session,
         papers=tuple(map(paper_record, papers_of(claim.paper for claim in claims))),
         locks=locks_of(claims),
         notes=tuple(notes),
-        started=datetime.fromtimestamp(circumstances.started, UTC).isoformat(),
-        wall_seconds=round(circumstances.seconds, 1),
-        tier=circumstances.tier,
-        device=circumstances.device,
-        seeds=circumstances.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
-        command=circumstances.command,
+        seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
-        versions=versions(),
         machines=tuple(from_json(Machine, one) for one in machines_of(every)),
-        data_dir_given=circumstances.data_dir_given,
-        asked_whole=tuple(circumstances.asked_whole),
-        unfinished=circumstances.unfinished,
     )
     document = Document(
         schema_version=SCHEMA_VERSION,
