@@ -78,7 +78,6 @@ def _check(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
-    from embinit.stats.statements import Verdict
 
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
@@ -100,8 +99,7 @@ def _check(parsed: argparse.Namespace) -> int:
     wrong = faults(latest, baseline, fail_on)
     for fault in wrong:
         print(printable(f"NOT OK: {fault}"))
-    verdicts = [claim.verdict for claim in latest.claims if not claim.control]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict]
+    counts = [f"{number} {verdict}" for verdict, number in latest.summary.verdicts.items()]
     errors = len(latest.errors)
     print(", ".join([*counts, f"{errors} ERROR"] if errors else counts))
     if latest.session.unfinished is not None:

@@ -76,6 +76,9 @@ def _object(cls: Any) -> dict[str, Any]:
     """The schema of a dataclass, which is closed, with its docstring's first sentence."""
     hints = typing.get_type_hints(cls, include_extras=True)
     known = {one.name: schema_of(hints[one.name]) for one in fields(cls)}
+    for one in fields(cls):
+        if one.default is None:  # it is absent, and not null
+            known[one.name] = {**known[one.name].pop("anyOf")[0], **known[one.name]}
     former = {name: {"description": "No longer written."} for name in getattr(cls, "FORMER", ())}
     return {
         "description": " ".join(cls.__doc__.split()),

@@ -136,7 +136,7 @@ def margin_ticks() -> tuple[Tick, ...]:
     return tuple(Tick(_at_margins(float(tick)), plain(tick)) for tick in (-10, -1, 0, 1, 10))
 
 
-def drawable(values: Iterable[object]) -> list[float]:
+def drawable(values: Iterable[float | None]) -> list[float]:
     """The values that a plot can show: finite numbers below ``LARGEST``."""
     numbers = (finite(value) for value in values)
     return [value for value in numbers if value is not None and abs(value) < LARGEST]
@@ -195,7 +195,7 @@ def forest(comparison: ComparisonRecord) -> Forest | None:
     )
 
 
-def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
+def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[float]]]]) -> Curves | None:
     """Draws each arm's mean over its seeds' lists of values, and its band; None without a value."""
     summaries = [(label, _over_seeds(seeds)) for label, seeds in arms]
     points = [point for _, summary in summaries for point in summary]
@@ -225,7 +225,7 @@ def _tick_text(value: float, places: int) -> str:
     return f"{value:.{places}f}".replace("-", MINUS)
 
 
-def _over_seeds(seeds: Sequence[Sequence[object]]) -> list[Point]:
+def _over_seeds(seeds: Sequence[Sequence[float]]) -> list[Point]:
     """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))

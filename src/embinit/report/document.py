@@ -95,7 +95,11 @@ class SessionRecord:
         "The files, folders (from pytest's root directory) and modules all of whose tests were "
         "asked for: a claim of a baseline that they lack is gone. Absent in older documents.",
     ] = None
-    unfinished: Annotated[str | None, "Why it ended before each claim had its verdict."] = None
+    unfinished: Annotated[
+        str | None,
+        Limits(type=["string", "null"]),
+        "Why it ended before each claim had its verdict.",
+    ] = None
 
     @property
     def made_on(self) -> str:
