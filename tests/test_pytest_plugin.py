@@ -276,6 +276,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     ("text", "said"),
     [
         *((text, "is not JSON") for text in ("{", "[" * 99_999, '{"a": NaN}', "\0")),
+        ('{"a": ' + "9" * 400 + "}", "99999999999999999999 is too large a number"),
         ("null", "is of schema_version None"),
         ('{"schema_version": 2}', "'session' is a required property"),
     ],
