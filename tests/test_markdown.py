@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from documents import claim_of, typed
+from embinit.report.baseline import compare
 from embinit.report.markdown import LARGEST, as_markdown
 from embinit.report.verdicts import not_beforehand
 from test_report import make_claim, make_control, make_document
@@ -56,7 +57,8 @@ def test_every_text_of_a_document_is_only_text(claims: int) -> None:
     before = json.loads(json.dumps(document))
     before["claims"][0] |= {"expects": "REFUTED"}
     before["claims"][-1] |= {"verdict": "SUPPORTED"}
-    text = as_markdown(typed(document), typed(before))
+    document = typed(document)
+    text = as_markdown(document, compare(document, typed(before)))
     for shown in ("states something else", "weakened", "it is so", "a note", "skipped", "broke"):
         assert shown in text
     assert set(re.findall(r"<(\w+)", text)) <= {"details", "summary"}

@@ -22,6 +22,7 @@ from embinit.lab.data.sources import Coverage
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import learning_curves
+from embinit.report.baseline import compare
 from embinit.report.charts import Axis, Curves, forest
 from embinit.report.numbers import (
     duration,
@@ -400,9 +401,9 @@ def test_changes_since_a_baseline_are_shown(tmp_path):
     """A lost finding with its numbers before and now; none where nothing changed."""
     before = typed(make_document([make_claim("a")]))
     now = typed(make_document([make_claim("a", "REFUTED")]))
-    text = write_report(now, {}, tmp_path, blessed=before).read_text("utf-8")
+    text = write_report(now, {}, tmp_path, compare(now, before)).read_text("utf-8")
     assert "was SUPPORTED and is REFUTED" in check(text).text
-    text = write_report(before, {}, tmp_path, blessed=before).read_text("utf-8")
+    text = write_report(before, {}, tmp_path, compare(before, before)).read_text("utf-8")
     assert "No changes since the baseline." in check(text).text
     assert "since the baseline" not in check(render(now, {})).text
 

@@ -87,8 +87,8 @@ def _check(parsed: argparse.Namespace) -> int:
     baseline, fail_on = compared(parsed)
     for entry in latest.skipped:
         print(printable(f"skipped: {entry}"))
-    if baseline is not None:
-        since = compare(latest, baseline)
+    since = None if baseline is None else compare(latest, baseline)
+    if since is not None:
         if since.setting:
             print(printable(since.setting))
         for change in since.changes:
@@ -96,7 +96,7 @@ def _check(parsed: argparse.Namespace) -> int:
                 print(printable(str(change)))
         if since.in_words:
             print(since.in_words)
-    wrong = faults(latest, baseline, fail_on)
+    wrong = faults(latest, since, fail_on)
     for fault in wrong:
         print(printable(f"NOT OK: {fault}"))
     counts = [f"{number} {verdict}" for verdict, number in latest.summary.verdicts.items()]

@@ -18,7 +18,7 @@ from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.report.baseline import FailOn, compare
+from embinit.report.baseline import FailOn, Since, compare
 from embinit.report.document import Document, RunCounts, SessionRecord, Unjudged
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.verdicts import not_beforehand
@@ -109,7 +109,13 @@ class Conclusion:
         options = self._options
         if self._training.registration or options.config.option.collectonly:
             return []
-        return faults(self._outcome[0], options.blessed, FailOn(options.strict))
+        return faults(self._outcome[0], self._since, FailOn(options.strict))
+
+    @functools.cached_property
+    def _since(self) -> Since | None:
+        """What changed since the baseline; None without one."""
+        blessed = self._options.blessed
+        return None if blessed is None else compare(self._outcome[0], blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -178,7 +184,7 @@ class Conclusion:
         self._print_verdicts(terminalreporter, document)
         if (report := options.path("report-dir")) == options.config.rootpath / LATEST:
             make_ignored(report)
-        page = write_report(document, results, report, blessed=options.blessed)
+        page = write_report(document, results, report, self._since)
         failed = sum(result.failure is not None for result in results.values())
         failed += len({name for result in self._results.values() for name in result.lost})
         runs = document.session.runs
@@ -203,9 +209,9 @@ class Conclusion:
             tell(line)
         for lock in document.session.locks:
             tell(f"{lock.lock} {lock.digest}")
-        if (blessed := self._options.blessed) is not None:
+        if (since := self._since) is not None:
             terminalreporter.section("against the baseline")
-            since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            fail_on = FailOn(self._options.strict)
             if since.setting:
                 tell(since.setting)
             for change in since.changes:

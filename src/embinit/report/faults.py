@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from embinit.claims.records import State
-from embinit.report.baseline import LOST_ALONE, FailOn, compare
+from embinit.report.baseline import LOST_ALONE, FailOn, Since
 from embinit.report.document import Document
 from embinit.report.verdicts import is_too_weak
 from embinit.stats.statements import Verdict, verdict_of
 
 
 def faults(
-    document: Document, baseline: Document | None = None, fail_on: FailOn = LOST_ALONE
+    document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
 ) -> list[str]:
-    """A session's faults, a sentence each; InputError for a baseline of another tier."""
-    changes = () if baseline is None else compare(document, baseline).changes
+    """A session's faults, and those of the changes since a baseline: a sentence each."""
+    changes = () if since is None else since.changes
     lost = [str(change) for change in changes if fail_on.includes(change)]
     return [*document.lacking, *edited(document), *faults_of_session(document), *lost]
 

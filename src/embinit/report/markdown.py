@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
 from embinit.report import numbers
-from embinit.report.baseline import LOST_ALONE, FailOn, compare
+from embinit.report.baseline import LOST_ALONE, FailOn, Since
 from embinit.report.document import Document, FindingSummary
 from embinit.report.faults import faults
 from embinit.report.summary import as_claimed, examples, in_words, tables, totals
@@ -38,16 +38,14 @@ LARGEST = 900_000
 
 
 def as_markdown(
-    document: Document, baseline: Document | None = None, fail_on: FailOn = LOST_ALONE
+    document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
 ) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers.
 
-    Changes that ``fail_on`` includes are faults. InputError if the two documents are of different
-    tiers.
+    Changes ``since`` a baseline that ``fail_on`` includes are faults.
     """
     session = document.session
-    since = None if baseline is None else compare(document, baseline)
-    wrong = faults(document, baseline, fail_on)
+    wrong = faults(document, since, fail_on)
     lines = [f"### embinit: {_plain('; '.join(totals(document.summary)))}", ""]
     if wrong:
         lines += ["**Not OK:**", "", *_items(wrong), ""]

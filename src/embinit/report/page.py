@@ -25,7 +25,7 @@ from embinit.files.writing import write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
 from embinit.report.arms import learning_curves
-from embinit.report.baseline import Since, compare
+from embinit.report.baseline import Since
 from embinit.report.document import Document, FindingSummary
 from embinit.report.methods import methods
 from embinit.runs.results import RunResult
@@ -138,13 +138,12 @@ def write_report(
     document: Document,
     results: Mapping[str, RunResult],
     directory: Path,
-    blessed: Document | None = None,
+    since: Since | None = None,
 ) -> Path:
     """Write verdicts.json and index.html, and return the path of the page.
 
     OutputError if it can't be written.
     """
-    since = None if blessed is None else compare(document, blessed)
     page = render(document, results, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = json.dumps(as_json(document), indent=1, ensure_ascii=False, allow_nan=False)
