@@ -10,38 +10,37 @@ have been trained by the present one.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from embinit.claims.records import ClaimRecord, ComparisonRecord
+from embinit.report.document import Document
 from embinit.report.reading import read
 from embinit.stats.rule import decide
-from embinit.stats.statements import Evidence, KnownSd, Relation, Verdict, verdict_of
+from embinit.stats.statements import Evidence, KnownSd, Verdict, verdict_of
 
 
-def turned(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def turned(document: Document) -> dict[str, tuple[str, str]]:
     """The ids whose verdict is another by the present rule, with the verdicts before and after."""
-    known = [entry for entry in document["claims"] if entry["comparisons"]]
-    pairs = {entry["id"]: (entry["verdict"], again(entry)) for entry in known}
+    known = [claim for claim in document.claims if claim.comparisons]
+    pairs = {claim.id: (claim.verdict, again(claim)) for claim in known}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
-def again(entry: Mapping[str, Any]) -> str:
-    """The verdict of a claim's entry by the present rule."""
-    return verdict_of([_decided(pair, len(entry["comparisons"])) for pair in entry["comparisons"]])
+def again(claim: ClaimRecord) -> Verdict:
+    """The verdict of a claim by the present rule."""
+    return verdict_of([_decided(pair, len(claim.comparisons)) for pair in claim.comparisons])
 
 
-def _decided(entry: Mapping[str, Any], of: int) -> Verdict:
-    spread, alpha = entry["spread"], entry["alpha"]
-    known = spread and KnownSd(spread["sd"], spread["seeds"], spread.get("of", ""))
+def _decided(pair: ComparisonRecord, of: int) -> Verdict:
+    known = pair.spread and KnownSd(pair.spread.sd, pair.spread.seeds, pair.spread.of or "")
     evidence = Evidence(
-        entry["left_values"],
-        entry["right_values"],
-        Relation(entry["relation"]),
-        alpha,
-        entry["margin"],
-        not entry["exact"],
-        alpha / of,
+        pair.left_values,
+        pair.right_values,
+        pair.relation,
+        pair.alpha,
+        pair.margin,
+        not pair.exact,
+        pair.alpha / of,
         known,
     )
     return decide(evidence).verdict
@@ -54,7 +53,7 @@ def main() -> None:
     document = read(parser.parse_args().verdicts)
     for name, (before, after) in (changed := turned(document)).items():
         print(f"{name}: {before} -> {after}")
-    print(f"{len(changed)} of {len(document['claims'])} verdicts are others by the present rule")
+    print(f"{len(changed)} of {len(document.claims)} verdicts are others by the present rule")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ from typing import Any
 import pytest
 
 import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
+from embinit.claims.records import ClaimRecord
 from embinit.errors import InputError, Status
-from embinit.report.reading import read, unfinished
+from embinit.report.reading import read
 from embinit.runs.store import RecordError, Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -207,18 +208,18 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob(f"{STORE}/runs/*/*.json")}
 
 
-def essence(claim: Verdicts) -> Any:
-    """What of a claim's entry must not depend on how it came about."""
-    return [claim["verdict"], claim["comparisons"]]
+def essence(claim: ClaimRecord) -> Any:
+    """What of a claim's record must not depend on how it came about."""
+    return [claim.verdict, claim.comparisons]
 
 
 def verdicts(report: Path) -> Verdicts:
     """The claims of a whole report by id; none where it is unfinished, or not there."""
     path = report / "verdicts.json"
-    document = read(path) if path.exists() else {}
-    if not document or unfinished(document):
+    document = read(path) if path.exists() else None
+    if document is None or document.lacking:
         return {}
-    return {claim["id"]: essence(claim) for claim in document["claims"]}
+    return {claim.id: essence(claim) for claim in document.claims}
 
 
 def undisturbed(folder: Path) -> Verdicts:
@@ -250,13 +251,13 @@ def faults_of(folder: Path, before: dict[str, bytes], whole: Verdicts) -> list[s
                 faults.append(f"record {key} has {result.measures}")
     report = folder / REPORT / "verdicts.json"
     try:
-        claims = read(report)["claims"] if report.exists() else []
+        claims = read(report).claims if report.exists() else ()
     except InputError as error:
         return [*faults, str(error)]
     return faults + [
-        f"{claim['id']} came out otherwise"
+        f"{claim.id} came out otherwise"
         for claim in claims
-        if claim["verdict"] != "NOT RUN" and essence(claim) != whole[claim["id"]]
+        if claim.verdict != "NOT RUN" and essence(claim) != whole[claim.id]
     ]
 
 

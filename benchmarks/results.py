@@ -14,16 +14,19 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, ComparisonRecord
 from embinit.errors import InputError
 from embinit.papers import PAPERS
-from embinit.report.document import paper_entry
+from embinit.report.document import Document, SessionRecord, StatementCounts
+from embinit.report.making import paper_record
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.numbers import duration
 from embinit.report.reading import read
-from embinit.report.summary import controls_in_words, statement_of, summarise
+from embinit.report.summary import controls_in_words, statement_of, summarised
 from embinit.report.verdicts import difference, means
 
 ROOT = Path(__file__).parents[1]
@@ -44,8 +47,6 @@ REFERENCES, PAGE = "reports/reference", "docs/results.md"
 STUDIES = "studies/reference/micro/verdicts.json"
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
-
-Document = Mapping[str, Any]
 
 ALIKE = {
     "multi30k-en-de": "micro-translation",
@@ -72,39 +73,38 @@ def page(documents: Sequence[Document]) -> str:
     sections = [HEAD]
     sections += ["## Findings\n", findings_as_markdown(documents), earlier(documents)]
     for document in documents:
-        claims = document["claims"]
-        shown = [name for name in COLUMNS if any(one["verdict"] == name for one in claims)]
-        sections += [f"## `{document['session']['tier']}`\n", _session(document)]
-        sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
+        verdicts = {claim.verdict for claim in document.claims}
+        shown = [name for name in COLUMNS if name in verdicts]
+        sections += [f"## `{document.session.tier}`\n", _session(document)]
+        sections += [_whose(document.summary.statements, shown), _controls(document)]
     if len(documents) == len(TIERS):
         sections += ["## Synthetic language and real text\n", _beside(*documents)]
     sections += ["## One side and both\n", _sides(read(ROOT / STUDIES))]
-    if audits := [audit for document in documents for audit in document.get("audits", ())]:
-        once = {audit["id"]: audit for audit in audits}
-        sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
+    if audits := {audit.id: audit for document in documents for audit in document.audits}:
+        sections += ["## Audits of printed numbers\n", _audits(audits.values())]
     return "\n".join(sections)
 
 
 def _session(document: Document) -> str:
-    session, blessed = document["session"], document.get("blessed") or {}
-    started = datetime.datetime.fromisoformat(session["started"])
+    session, blessed = document.session, document.blessed
+    started = datetime.datetime.fromisoformat(session.started)
     rows = [
-        ("Tier", f"`{session['tier']}`, {_seeds(document['claims'])}"),
+        ("Tier", f"`{session.tier}`, {_seeds(document.claims)}"),
         ("Date", f"{started:%Y-%m-%d}"),
-        ("Machine", session["device"]),
+        ("Machine", session.device),
         ("Runs", _runs(session)),
-        ("Versions", ", ".join(f"{name} {one}" for name, one in session["versions"].items())),
-        ("Command", f"`{session['command']}`"),
+        ("Versions", ", ".join(f"{name} {one}" for name, one in session.versions.items())),
+        ("Command", f"`{session.command}`"),
     ]
-    if blessed:
-        rows.append(("Blessed", f"{blessed['when'][:10]}, at revision `{_revision(blessed)}`"))
-    rows += [("Note", note) for note in session.get("notes", ())]
-    if session["tier"] in SEEN and "rule" not in document:
-        rows.append(("Known before", SEEN[session["tier"]]))
+    if blessed is not None:
+        rows.append(("Blessed", f"{blessed.when[:10]}, at revision `{_revision(blessed)}`"))
+    rows += [("Note", note) for note in session.notes]
+    if session.tier in SEEN and not document.rule:
+        rows.append(("Known before", SEEN[session.tier]))
     earlier = Counter(
-        (claim["blessed"]["when"][:10], _revision(claim["blessed"]))
-        for claim in document["claims"]
-        if "blessed" in claim
+        (claim.blessed.when[:10], _revision(claim.blessed))
+        for claim in document.claims
+        if claim.blessed is not None
     )
     for (when, revision), number in sorted(earlier.items()):
         rows.append(
@@ -116,62 +116,62 @@ def _session(document: Document) -> str:
     return _table(("session", "value"), rows)
 
 
-def _runs(session: Document) -> str:
+def _runs(session: SessionRecord) -> str:
     """How many runs the claims have, and how long the session took that trained some of them."""
-    wanted, trained = session["runs"]["wanted"], session["runs"]["trained"]
+    wanted, trained = session.runs.wanted, session.runs.trained
     if not trained:
         return f"{wanted}, all read from the store: see the note"
-    return f"{wanted}, of which {trained} were trained in {duration(session['wall_seconds'])}"
+    return f"{wanted}, of which {trained} were trained in {duration(session.wall_seconds)}"
 
 
-def _seeds(claims: Iterable[Document]) -> str:
+def _seeds(claims: Iterable[ClaimRecord]) -> str:
     """The fewest and the most seeds that a comparison has."""
-    numbers = [one["n"] for claim in claims for one in claim["comparisons"] if not one["exact"]]
+    numbers = [one.n for claim in claims for one in claim.comparisons if not one.exact]
     few, most = min(numbers, default=0), max(numbers, default=0)
     return f"{few} seeds an arm" if few == most else f"{few} to {most} seeds an arm"
 
 
-def _revision(blessed: Document) -> str:
-    return str(blessed["revision"] or "unknown")[:12]
+def _revision(blessed: Blessed) -> str:
+    return (blessed.revision or "unknown")[:12]
 
 
-def _whose(statements: Sequence[Document], shown: Sequence[str]) -> str:
+def _whose(statements: Iterable[StatementCounts], shown: Sequence[str]) -> str:
     """One row a paper and origin: its claims by verdict, and how many were registered before."""
     rows, late = [], []
     for row in statements:
-        name = f"{row['paper']}: {row['whose']}"
-        counts = [str(row["verdicts"][verdict]) for verdict in shown]
-        rows.append((name, *counts, f"{row['beforehand']} of {row['claims']}"))
-        late += [f"- {name}, {number}: {why}." for why, number in row["late"].items()]
+        name = f"{row.paper}: {row.whose}"
+        counts = [str(row.verdicts[verdict]) for verdict in shown]
+        rows.append((name, *counts, f"{row.beforehand} of {row.claims}"))
+        late += [f"- {name}, {number}: {why}." for why, number in row.late.items()]
     table = _table(("Statements", *shown, "preregistered"), rows)
     return "\n".join([table, *late, ""] if late else [table])
 
 
 def _controls(document: Document) -> str:
     """How many controls were as expected."""
-    text = controls_in_words(document["summary"]["controls"])
+    text = controls_in_words(document.summary.controls)
     return f"{text[0].upper()}{text[1:]}.\n"
 
 
 def _beside(made: Document, real: Document) -> str:
     """One row a difference that both tiers have, and how many point the same way."""
-    of_made = {claim["id"]: claim for claim in made["claims"]}
+    of_made = {claim.id: claim for claim in made.claims}
     rows: dict[tuple[str, str], dict[str, str]] = {}
     same = {True: [], False: []}
-    for claim in real["claims"]:
-        task = ALIKE.get(claim["task"], "")
-        twin = of_made.get(claim["id"].replace(f"-{claim['task']}]", f"-{task}]"))
-        if twin is None or not claim["trained"] or claim["control"]:
+    for claim in real.claims:
+        task = ALIKE.get(claim.task, "")
+        twin = of_made.get(claim.id.replace(f"-{claim.task}]", f"-{task}]"))
+        if twin is None or not claim.trained or claim.control:
             continue
-        for one, other in zip(twin["comparisons"], claim["comparisons"], strict=False):
-            arms = (one["arms"]["left"], one["arms"]["right"])
-            if arms[::-1] in rows or other["metric"] not in ("bleu", "accuracy"):
+        for one, other in zip(twin.comparisons, claim.comparisons, strict=False):
+            arms = (one.arms.left, one.arms.right)
+            if arms[::-1] in rows or other.metric not in ("bleu", "accuracy"):
                 continue
             row = rows.setdefault(arms, {})
-            if task in row or one["metric"] != other["metric"]:
+            if task in row or one.metric != other.metric:
                 continue
-            alike = one["difference"] * other["difference"] > 0
-            same[other["verdict"] != "UNDECIDED"].append(alike)
+            alike = one.difference * other.difference > 0
+            same[other.verdict != "UNDECIDED"].append(alike)
             pair = ", ".join(map(_in_words, (one, other)))
             row[task] = pair if alike else f"**{pair}**"
     table = _table(
@@ -192,11 +192,11 @@ def _beside(made: Document, real: Document) -> str:
 
 def _sides(studies: Document) -> str:
     """What embeddings on one side say of embeddings on both, by claims on the same draws."""
-    claims = [claim for claim in studies["claims"] if claim["family"] == "studies/sides"]
+    claims = [claim for claim in studies.claims if claim.family == "studies/sides"]
     rows = [
-        (claim["statement"], ", ".join(means(one)), difference(one), claim["verdict"])
+        (claim.statement, ", ".join(means(one)), difference(one), claim.verdict)
         for claim in claims
-        for one in claim["comparisons"]
+        for one in claim.comparisons
     ]
     table = _table(("statement", "means", "difference", "verdict"), rows)
     return (
@@ -207,18 +207,18 @@ def _sides(studies: Document) -> str:
     )
 
 
-def _in_words(comparison: Document) -> str:
-    text = f"{comparison['difference']:.1f}".replace("-", "−")
-    return f"({text})" if comparison["verdict"] == "UNDECIDED" else text
+def _in_words(comparison: ComparisonRecord) -> str:
+    text = f"{comparison.difference:.1f}".replace("-", "−")
+    return f"({text})" if comparison.verdict == "UNDECIDED" else text
 
 
-def _audits(audits: Sequence[Document]) -> str:
+def _audits(audits: Iterable[AuditRecord]) -> str:
     """One row an audit: what was checked, and the numbers that disagree."""
     rows = []
     for audit in audits:
-        wrong = [one for one in audit["checks"] if not one["consistent"]]
-        what = "; ".join(f"{one['what']}: {one['printed']}, not {one['computed']}" for one in wrong)
-        rows.append((f"`{audit['id']}`", audit["statement"], audit["verdict"], what))
+        wrong = [one for one in audit.checks if not one.consistent]
+        what = "; ".join(f"{one.what}: {one.printed}, not {one.computed}" for one in wrong)
+        rows.append((f"`{audit.id}`", audit.statement, audit.verdict, what))
     return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
 
 
@@ -233,10 +233,10 @@ HOW = ("faithful", "weakened", "missing")
 """How a statement of the paper is claimed: as it says, in part, or not."""
 
 
-def statements(documents: Sequence[Document], entries: Sequence[Document]) -> str:
+def statements(documents: Sequence[Document], entries: Sequence[Mapping[str, Any]]) -> str:
     """The paper's statements, the claims that test each, and their verdicts on each tier."""
     counts = Counter(entry["how"] for entry in entries)
-    known = [(document["session"]["tier"], document["claims"]) for document in documents]
+    known = [(document.session.tier, document.claims) for document in documents]
     rows = [
         (
             entry["where"],
@@ -260,20 +260,20 @@ def statements(documents: Sequence[Document], entries: Sequence[Document]) -> st
 
 def earlier(documents: Sequence[Document]) -> str:
     """What to know of verdicts that were decided before today's rule; "" where there are none."""
-    older = [document for document in documents if "rule" not in document]
-    data = {one["data"] for document in older for one in document["summary"]["findings"]}
+    older = [document for document in documents if not document.rule]
+    data = {one.data for document in older for one in document.summary.findings}
     if not data:
         return ""
     return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
 
 
-def _verdicts(entry: Document, claims: Sequence[Document]) -> str:
+def _verdicts(entry: Mapping[str, Any], claims: Sequence[ClaimRecord]) -> str:
     """How many claims of a statement have each verdict, in its experiments, in words."""
     about = re.compile(entry.get("only", ""))
     counts = Counter(
-        one["verdict"]
+        one.verdict
         for one in claims
-        if statement_of(one) in entry["claims"] and about.match(one["experiment"])
+        if statement_of(one) in entry["claims"] and about.match(one.experiment)
     )
     return ", ".join(f"{counts[name]} {name}" for name in COLUMNS if counts[name]) or "–"
 
@@ -285,8 +285,7 @@ def documents_of() -> list[Document]:
         path = ROOT / REFERENCES / tier / "verdicts.json"
         if path.exists():
             document = read(path)
-            if document["session"]["tier"] != tier:
-                own = document["session"]["tier"]
+            if (own := document.session.tier) != tier:
                 raise InputError(f"{path} has verdicts of tier {own}; bless them with TIER={own}")
             found.append(with_todays_rows(document))
     return found
@@ -294,12 +293,11 @@ def documents_of() -> list[Document]:
 
 def with_todays_rows(document: Document) -> Document:
     """A document whose findings are counted anew, by the rows that its papers have today."""
-    known = document["session"].get("papers", ())
-    papers = [
-        {**paper, "findings": paper_entry(PAPERS[paper["key"]])["findings"]} for paper in known
-    ]
-    document = {**document, "session": {**document["session"], "papers": papers}}
-    return document | {"summary": summarise(document)}
+    papers = tuple(
+        replace(paper, findings=paper_record(PAPERS[paper.key]).findings)
+        for paper in document.session.papers
+    )
+    return summarised(replace(document, session=replace(document.session, papers=papers)))
 
 
 def _named_once(row: str) -> str:

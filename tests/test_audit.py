@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from embinit.claims.audit import (
     Check,
-    Finding,
+    Consistency,
     agrees,
     audited,
     between,
+    consistency,
     exactly,
-    finding_of,
     mean_of_whole_numbers,
     printed,
     root,
@@ -78,10 +78,10 @@ def test_an_interval_meets_at_its_ends():
 
 def test_nothing_checked_is_nothing_found():
     with pytest.raises(InputError, match="at least one check"):
-        finding_of([])
+        consistency([])
     good, bad = (Check("x", "1", "1", "", consistent) for consistent in (True, False))
-    assert finding_of([good]) is Finding.CONSISTENT
-    assert finding_of([good, bad]) is Finding.INCONSISTENT
+    assert consistency([good]) is Consistency.CONSISTENT
+    assert consistency([good, bad]) is Consistency.INCONSISTENT
 
 
 def test_an_audit_needs_a_whole_id():

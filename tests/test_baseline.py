@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from documents import typed
+from embinit.claims.records import ClaimRecord, ComparisonRecord
+from embinit.files.typed import as_json
 from embinit.report import load_schema
-from embinit.report.baseline import FailOn, Kind, compare
+from embinit.report.baseline import ChangeKind, FailOn, compare
 from embinit.report.bless import bless, compact
 from embinit.report.reading import read
-from embinit.report.summary import summarise
+from embinit.report.summary import summarised
 
 ROOT = Path(__file__).parents[1]
 REFERENCES = sorted([*ROOT.glob("reports/reference/*"), *ROOT.glob("studies/reference/*")])
+
+LOST, WEAKENED, MOVED = ChangeKind
 
 
 @pytest.fixture(scope="module", params=REFERENCES, ids=lambda path: path.name)
@@ -26,13 +31,33 @@ def document(request):
     return read(request.param / "verdicts.json")
 
 
-def without_keys(document):
-    """The document with no keys of runs, all else untouched."""
-    copied = json.loads(json.dumps(document))
-    for claim in copied["claims"]:
-        for comparison in claim["comparisons"]:
-            comparison["runs"] = []
-    return copied
+FORMER = {*ClaimRecord.FORMER, *ComparisonRecord.FORMER}
+
+
+def without_former(value):
+    """JSON without the fields that are no longer written."""
+    if isinstance(value, list):
+        return [without_former(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_former(part) for name, part in value.items() if name not in FORMER}
+
+
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.name)
+def test_a_stored_document_is_read_and_written_as_it_is(reference):
+    """Also one of an earlier version; but for the fields that nothing writes or reads any more."""
+    plain = json.loads((reference / "verdicts.json").read_text("utf-8"))
+    assert as_json(read(reference / "verdicts.json")) == without_former(plain)
+    jsonschema.validate(plain, load_schema())
+
+
+def with_runs(document, runs):
+    """The document with these keys of runs in its first comparison, and none elsewhere."""
+    plain = as_json(document)
+    pairs = [pair for claim in plain["claims"] for pair in claim["comparisons"]]
+    for number, pair in enumerate(pairs):
+        pair["runs"] = [] if number else runs
+    return typed(plain)
 
 
 def test_compacting_loses_nothing_but_the_keys_of_runs(document):
@@ -40,26 +65,21 @@ def test_compacting_loses_nothing_but_the_keys_of_runs(document):
 
     ``json`` writes the shortest text that reads back as the same float.
     """
-    with_keys = json.loads(json.dumps(document))
-    compared = next(claim["comparisons"] for claim in with_keys["claims"] if claim["comparisons"])
-    compared[0]["runs"] = ["a" * 40, "b" * 40]
-    text = compact(with_keys)
+    text = compact(with_runs(document, {"a" * 40: "a", "b" * 40: "b"}))
     again = json.loads(text)
     jsonschema.validate(again, load_schema())
-    assert again == without_keys(document)
-    assert compact(again) == text
+    assert again == as_json(with_runs(document, []))
+    assert compact(typed(again)) == text
 
 
 @pytest.mark.parametrize("reference", REFERENCES, ids=lambda path: path.name)
 def test_the_committed_reference_is_compact_and_has_no_page(reference):
     """The page is rendered anew by ``make claims``; git keeps what guards and what is compared."""
     text = (reference / "verdicts.json").read_text(encoding="utf-8")
-    document = json.loads(text)
-    assert document["session"]["tier"] == reference.name
-    assert text == compact(document)
-    entries = [*document["claims"], *document["audits"]]
-    assert text.count("\n") < len(entries) + 25
-    assert document["summary"] == summarise(document)
+    document = read(reference / "verdicts.json")
+    assert document.session.tier == reference.name
+    assert text.count("\n") == compact(document).count("\n") < len(document.ids) + 25
+    assert document == summarised(document)
     assert sorted(path.name for path in reference.iterdir()) in (
         ["verdicts.json"],
         ["runs.jsonl.xz", "verdicts.json"],
@@ -71,19 +91,19 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     report, to = tmp_path / "latest", tmp_path / "reference"
     report.mkdir()
     kept = without_idle_controls(document)
-    (report / "verdicts.json").write_text(json.dumps(kept), encoding="utf-8")
+    (report / "verdicts.json").write_text(json.dumps(as_json(kept)), encoding="utf-8")
     bless(report, to)
     blessed = read(to / "verdicts.json")
     assert sorted(path.name for path in to.iterdir()) == ["verdicts.json"]
-    assert blessed["claims"] == without_keys(kept)["claims"]
-    assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed["blessed"]["revision"])
+    assert blessed.claims == read(report / "verdicts.json").claims
+    assert re.fullmatch(r"[0-9a-f]{40}\+?", blessed.blessed.revision)
     assert compare(kept, blessed).in_words == "No changes since the baseline."
 
 
 def without_idle_controls(document):
     """The document as one that may be blessed: those of ``sample`` were stopped too early."""
-    claims = [c for c in document["claims"] if not (c["control"] and c["as_expected"] is None)]
-    return {**document, "claims": claims}
+    claims = (one for one in document.claims if not (one.control and one.as_expected is None))
+    return replace(document, claims=tuple(claims))
 
 
 CLAIM = {"id": "c", "nodeid": "f/a.py::c", "control": False, "expects": None, "reason": ""}
@@ -96,7 +116,7 @@ COMPARISON = {
 
 def made(*claims, **session):
     """A document of claims."""
-    return {"session": {"tier": "micro", **session}, "claims": claims}
+    return typed({"session": {"tier": "micro", **session}, "claims": claims})
 
 
 def a_claim(verdict="SUPPORTED", **comparison):
@@ -131,8 +151,6 @@ def test_a_replication_is_counted_against_its_reference():
 
 
 OPEN = {"interval": [None, None]}
-INFINITE = (-math.inf, math.inf)
-"""The same before it is written."""
 
 
 @pytest.mark.parametrize(
@@ -140,42 +158,66 @@ INFINITE = (-math.inf, math.inf)
     [
         ("SUPPORTED", {}, {}, None, ""),
         ("SUPPORTED", {}, {"difference": 8.9, "interval": [0.1, 99.0]}, None, ""),
-        ("SUPPORTED", {}, {"difference": 2.0}, Kind.MOVED, "outside the interval that it had, 1 m"),
-        ("SUPPORTED", OPEN, {"difference": 2.0}, Kind.MOVED, "another difference than it had, 1 m"),
-        ("SUPPORTED", OPEN | {"margin": 0.0}, {"difference": 2.0}, Kind.MOVED, "than it had (a"),
+        (
+            "SUPPORTED",
+            {},
+            {"difference": 2.0},
+            MOVED,
+            "outside the interval that it had, 1 m",
+        ),
+        (
+            "SUPPORTED",
+            OPEN,
+            {"difference": 2.0},
+            MOVED,
+            "another difference than it had, 1 m",
+        ),
+        (
+            "SUPPORTED",
+            OPEN | {"margin": 0.0},
+            {"difference": 2.0},
+            MOVED,
+            "than it had (a",
+        ),
         ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
-        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, Kind.MOVED, "than it had"),
-        ("SUPPORTED", OPEN, {"difference": None}, Kind.MOVED, "than it had"),
+        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, MOVED, "than it had"),
+        ("SUPPORTED", OPEN, {"difference": None}, MOVED, "than it had"),
         ("SUPPORTED", {"difference": None, **OPEN}, {}, None, ""),
-        ("REFUTED", {}, {}, Kind.LOST, "was SUPPORTED and is REFUTED"),
-        ("NO EFFECT", {}, {}, Kind.LOST, "was SUPPORTED and is NO EFFECT"),
-        ("NOT RUN", {}, {}, Kind.LOST, "was SUPPORTED and is NOT RUN"),
-        ("UNDECIDED", {}, {}, Kind.WEAKENED, "was SUPPORTED and is UNDECIDED"),
-        ("UNDECIDED", {}, {"difference": 0.0, "interval": [-1.0, 1.0]}, Kind.LOST, "UNDECIDED"),
-        ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, Kind.WEAKENED, "UNDECIDED"),
-        ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, Kind.WEAKENED, "UNDECIDED"),
-        ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, Kind.LOST, "UNDECIDED"),
-        ("UNDECIDED", OPEN, {"difference": 0.0}, Kind.LOST, "UNDECIDED"),
-        ("UNDECIDED", OPEN, {}, Kind.WEAKENED, "UNDECIDED"),
+        ("REFUTED", {}, {}, LOST, "was SUPPORTED and is REFUTED"),
+        ("NO EFFECT", {}, {}, LOST, "was SUPPORTED and is NO EFFECT"),
+        ("NOT RUN", {}, {}, LOST, "was SUPPORTED and is NOT RUN"),
+        ("UNDECIDED", {}, {}, WEAKENED, "was SUPPORTED and is UNDECIDED"),
+        (
+            "UNDECIDED",
+            {},
+            {"difference": 0.0, "interval": [-1.0, 1.0]},
+            LOST,
+            "UNDECIDED",
+        ),
+        ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, WEAKENED, "UNDECIDED"),
+        ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {"difference": 0.0}, LOST, "UNDECIDED"),
+        ("UNDECIDED", OPEN, {}, WEAKENED, "UNDECIDED"),
         (
             "UNDECIDED",
             OPEN,
-            {"difference": 0.0, "interval": INFINITE},
-            Kind.LOST,
+            {"difference": 0.0},
+            LOST,
             "now:    UNDECIDED; 0.00, 6 seeds",
         ),
-        ("SUPPORTED", {}, {"relation": ">="}, Kind.LOST, "relation >= in place of >"),
-        ("SUPPORTED", {}, {"metric": "chrf"}, Kind.LOST, "measure chrf in place of bleu"),
-        ("SUPPORTED", {}, {"margin": 1e9}, Kind.LOST, "margin 1000000000.0 in place of 6.0"),
+        ("SUPPORTED", {}, {"relation": ">="}, LOST, "relation >= in place of >"),
+        ("SUPPORTED", {}, {"metric": "chrf"}, LOST, "measure chrf in place of bleu"),
+        ("SUPPORTED", {}, {"margin": 1e9}, LOST, "margin 1000000000.0 in place of 6.0"),
         ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
         ("SUPPORTED", {"margin_measured": True}, {"margin": 5.0}, None, ""),
         (
             *("SUPPORTED", {"margin_measured": True}, {"margin": 5.0, "margin_measured": False}),
-            *(Kind.LOST, "margin 5.0 in place of 6.0"),
+            *(LOST, "margin 5.0 in place of 6.0"),
         ),
         (
             *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
-            *(Kind.LOST, "states something else: arms a and 1.0 in place of a and b"),
+            *(LOST, "states something else: arms a and 1.0 in place of a and b"),
         ),
     ],
 )
@@ -212,7 +254,7 @@ def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
     """But a control may state something else."""
     for old, new in ((a_claim(), other), (other, a_claim())):
         [change] = compare(made(new), made(old)).changes
-        assert change.kind is (Kind.MOVED if old["control"] else Kind.LOST)
+        assert change.kind is (MOVED if old["control"] else LOST)
         assert "states something else: " in str(change)
 
 
@@ -261,5 +303,8 @@ def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
         {"interval": ends, "difference": statistics.mean(end for end in ends if end is not None)}
         for ends in (before, now)
     )
-    for verdict, kind in (("NO EFFECT", Kind.LOST if lost else Kind.MOVED), ("REFUTED", Kind.LOST)):
+    for verdict, kind in (
+        ("NO EFFECT", LOST if lost else MOVED),
+        ("REFUTED", LOST),
+    ):
         assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

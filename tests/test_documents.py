@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from documents import counted
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
 from embinit.report import load_schema
 from embinit.report.reading import read
-from embinit.report.summary import summarise
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
@@ -29,7 +29,7 @@ SMALL = {
         if claim["verdict"] == "SUPPORTED" and not claim["control"]
     ][:2],
 }
-SMALL["summary"] = summarise(SMALL)
+SMALL["summary"] = counted(SMALL)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from builders import make_function_run, make_result
 from embinit.commands.main import main
 from embinit.errors import InputError
-from embinit.report.baseline import FailOn, Kind, compare
+from embinit.report.baseline import ChangeKind, FailOn, compare
 from embinit.runs import instructions
 from embinit.runs.engines import TrainerTask
 from embinit.runs.kinds import Making, Stack
@@ -25,6 +25,7 @@ from embinit.runs.trainers.processes import Surroundings, Trainers
 from test_baseline import a_claim, made
 from test_session import small_runs
 
+LOST, _, MOVED = ChangeKind
 PINNED = instructions.SETS["avx2"]
 on_x86 = pytest.mark.skipif(not instructions._is_x86(), reason="only x86-64 has a set to choose")
 
@@ -135,10 +136,18 @@ VERSIONS = {"torch": "2.13.0"}
 @pytest.mark.parametrize(
     ("session", "setting", "kind"),
     [
-        ({}, "", Kind.LOST),
-        ({"versions": {"torch": "2.14.0"}}, "torch 2.14.0 in place of torch 2.13.0", Kind.LOST),
-        ({"machines": [{**MACHINE, "instructions": "native"}]}, "native) in place of", Kind.LOST),
-        ({"machines": [OTHER]}, "No processor of GenuineIntel was tried", Kind.MOVED),
+        ({}, "", LOST),
+        (
+            {"versions": {"torch": "2.14.0"}},
+            "torch 2.14.0 in place of torch 2.13.0",
+            LOST,
+        ),
+        (
+            {"machines": [{**MACHINE, "instructions": "native"}]},
+            "native) in place of",
+            LOST,
+        ),
+        ({"machines": [OTHER]}, "No processor of GenuineIntel was tried", MOVED),
     ],
 )
 def test_a_comparison_says_with_what_else_runs_were_made(session, setting, kind):
@@ -150,7 +159,7 @@ def test_a_comparison_says_with_what_else_runs_were_made(session, setting, kind)
     assert bool(setting) == bool(since.setting)
     [change] = since.changes
     assert change.kind is kind
-    assert FailOn().includes(change) == (kind is Kind.LOST)
+    assert FailOn().includes(change) == (kind is LOST)
 
 
 def test_no_change_means_equal_numbers():

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from documents import claim_of, typed
+from embinit.report.baseline import compare
 from embinit.report.markdown import LARGEST, as_markdown
 from embinit.report.verdicts import not_beforehand
 from test_report import make_claim, make_control, make_document
@@ -55,7 +57,8 @@ def test_every_text_of_a_document_is_only_text(claims: int) -> None:
     before = json.loads(json.dumps(document))
     before["claims"][0] |= {"expects": "REFUTED"}
     before["claims"][-1] |= {"verdict": "SUPPORTED"}
-    text = as_markdown(document, before)
+    document = typed(document)
+    text = as_markdown(document, compare(document, typed(before)))
     for shown in ("states something else", "weakened", "it is so", "a note", "skipped", "broke"):
         assert shown in text
     assert set(re.findall(r"<(\w+)", text)) <= {"details", "summary"}
@@ -71,18 +74,20 @@ def test_every_text_of_a_document_is_only_text(claims: int) -> None:
 def test_an_address_in_a_claim_is_no_link() -> None:
     """GitHub makes one of what begins with a scheme or with www; the text reads as it did."""
     statement = "see https://a.example/#x, www.b.example and HTTP://c.example"
-    text = as_markdown(make_document([make_claim("a", statement=statement)]))
+    text = as_markdown(typed(make_document([make_claim("a", statement=statement)])))
     assert not re.search(r"(?i)://|www\.", text)
     assert statement in html.unescape(text).replace("\\", "")
 
 
 def test_faults_stand_first_and_nothing_is_too_large() -> None:
     """A misbehaving control is what a reader of the page has to see; GitHub takes up to 1 MiB."""
-    text = as_markdown(make_document([make_claim("a"), make_control("planted", "SUPPORTED")]))
+    text = as_markdown(
+        typed(make_document([make_claim("a"), make_control("planted", "SUPPORTED")]))
+    )
     assert text.index("**Not OK:**") < text.index("| verdict |")
     assert "control, not as expected, expects REFUTED" in text
     huge = make_document([make_claim("a", statement="x" * LARGEST)])
-    assert len(as_markdown(huge).encode()) < 1000
+    assert len(as_markdown(typed(huge)).encode()) < 1000
 
 
 def test_many_claims_registered_alike_are_told_in_a_line() -> None:
@@ -91,10 +96,11 @@ def test_many_claims_registered_alike_are_told_in_a_line() -> None:
     alike = {**known, "state": "afterwards", "differs": "its runs were there"}
     other = {**known, "state": "changed", "differs": "its margin is 2"}
     claims = [make_claim(f"c{index}", registration=alike) for index in range(9)]
-    lines = not_beforehand([*claims, make_claim("odd", registration=other)])
+    claims = [*map(claim_of, claims)]
+    lines = not_beforehand([*claims, claim_of(make_claim("odd", registration=other))])
     assert lines[0] == "post hoc: 9 claims: its runs were there (a/claims.lock)"
     assert len(lines) == 2
     assert "odd" in lines[1]
     few = not_beforehand(claims[:2])
-    ids = ", ".join(claim["id"] for claim in claims[:2])
+    ids = ", ".join(claim.id for claim in claims[:2])
     assert few == [f"post hoc: {ids}: its runs were there (a/claims.lock)"]

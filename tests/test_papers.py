@@ -15,7 +15,7 @@ import embinit
 from builders import make_experiment, make_result, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
-from embinit.claims.entries import claim_entry
+from embinit.claims.entries import claim_record
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
@@ -204,11 +204,11 @@ class Stored:
 
 
 def judged():
-    """The claim's entry in verdicts.json."""
+    """The claim's record in verdicts.json."""
     session = Stored()
     judgement = judge(test_stated, make_experiment(), session)
     assert len(session.asked) == 10
-    return claim_entry(judgement, "test.py::test_stated", session.key, printed_for)
+    return claim_record(judgement, "test.py::test_stated", session.key, printed_for)
 
 
 @pytest.fixture
@@ -220,9 +220,9 @@ def registry(monkeypatch):
 
 def test_a_third_partys_paper_brings_what_it_prints(registry):
     """Registered, its numbers stand in the verdict, and its tiers are known."""
-    [stated] = judged()["comparisons"]
-    assert stated["printed"] == []
-    assert Counter(stated["runs"].values()) == {"GloVe": 5, "Xavier": 5}
+    [stated] = judged().comparisons
+    assert stated.printed == ()
+    assert Counter(stated.runs.values()) == {"GloVe": 5, "Xavier": 5}
     assert paper("mine") is None
     mine = Paper(
         key="mine",
@@ -238,8 +238,7 @@ def test_a_third_partys_paper_brings_what_it_prints(registry):
     assert papers_of(["unheard", "mine", "kim2024", "mine"]) == [mine, KIM]
     assert mine in with_tier("micro")
     assert mine not in with_tier("paper")
-    rows = [{"task": "mine", "left": 1.0, "right": 3.5, "difference": -2.5}]
-    assert judged()["comparisons"][0]["printed"] == rows
+    assert judged().comparisons[0].printed == (Printed("mine", 1.0, 3.5, -2.5),)
 
 
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):

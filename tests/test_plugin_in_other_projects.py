@@ -14,8 +14,9 @@ import jsonschema
 import pytest
 
 from embinit import Session, Store, judge
-from embinit.claims.entries import claim_entry
+from embinit.claims.entries import claim_record
 from embinit.errors import InputError
+from embinit.files.typed import as_json
 from embinit.options import OPTIONS, SETTINGS, SWITCHES
 from embinit.papers import printed_for
 from embinit.report import load_schema
@@ -141,7 +142,7 @@ def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     for test in (module.test_wider, module.test_better):
         judgement = judge(test, experiment, session)
         node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
-        entries.append(claim_entry(judgement, node, session.key, printed_for))
+        entries.append(as_json(claim_record(judgement, node, session.key, printed_for)))
     assert session.trained == RUNS
     return {entry["id"]: entry for entry in entries}
 

@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 
 from builders import set_apart
+from documents import counted
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.lab.tables import initial_tables
 from embinit.pytest_plugin import analysis_order
 from embinit.report import load_schema
-from embinit.report.summary import summarise
 from embinit.runs import engines, session
 from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
@@ -259,7 +259,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
         assert "holds" in ours["id"]
         kept = [claim for claim in both["claims"] if claim["paper"] == "theirs"]
         assert kept == [{"blessed": then, **claim} for claim in theirs]
-        assert both["summary"] == summarise(both)
+        assert both["summary"] == counted(both)
         assert both["session"]["locks"] == locks[1:]
     since = {name: both["blessed"][name] for name in ("when", "revision")}
     suite.runpytest_inprocess("claims", "-k", "falls")
@@ -278,6 +278,7 @@ def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     ("text", "said"),
     [
         *((text, "is not JSON") for text in ("{", "[" * 99_999, '{"a": NaN}', "\0")),
+        ('{"a": ' + "9" * 400 + "}", "99999999999999999999 is too large a number"),
         ("null", "is of schema_version None"),
         ('{"schema_version": 2}', "'session' is a required property"),
     ],

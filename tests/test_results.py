@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
 from embinit.report.summary import lists, tables
-from embinit.stats.statements import RULE
+from embinit.stats.statements import RULE, Verdict
 from test_claims import FOLDERS, functions
 
 ROOT = Path(__file__).parents[1]
@@ -52,17 +53,17 @@ def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypa
     redecide = importlib.import_module("redecide")
     for tier in ("micro", "sample"):
         document = read(ROOT / home / "reference" / tier / "verdicts.json")
-        if document.get("rule") == [*RULE]:
+        if document.rule == RULE:
             assert redecide.turned(document) == {}
-        [entry] = [claim for claim in document["claims"] if claim["comparisons"]][:1]
-        flipped = {**document, "claims": [{**entry, "verdict": "NOT RUN"}]}
-        assert redecide.turned(flipped) == {entry["id"]: ("NOT RUN", redecide.again(entry))}
+        [claim] = [claim for claim in document.claims if claim.comparisons][:1]
+        flipped = replace(document, claims=(replace(claim, verdict=Verdict.NOT_RUN),))
+        assert redecide.turned(flipped) == {claim.id: ("NOT RUN", redecide.again(claim))}
 
 
 def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
     """A tier that is blessed is on the page; one in another tier's folder is refused."""
     folders = {folder.name for folder in (ROOT / results.REFERENCES).iterdir()}
-    assert folders == {document["session"]["tier"] for document in documents}
+    assert folders == {document.session.tier for document in documents}
     shutil.copytree(ROOT / results.REFERENCES / "micro", tmp_path / results.REFERENCES / "sample")
     monkeypatch.setattr(results, "ROOT", tmp_path)
     with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
@@ -77,8 +78,8 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     assert "Shrinking" in " ".join(lists(tables(documents))["real text"]["Not run"])
     for groups in lists(tables(documents)).values():
         assert {one.removesuffix(" (mixed)") for row in groups.values() for one in row} == titles
-    audits = [audit for document in documents for audit in document["audits"]]
-    assert all(f"`{audit['id']}`" in page for audit in audits)
+    audits = [audit for document in documents for audit in document.audits]
+    assert all(f"`{audit.id}`" in page for audit in audits)
     counted = 0
     for part in page.split("## Findings")[1].split("\n## ")[1:]:
         rows = [line.strip("| ").split(" | ") for line in part.splitlines() if ": " in line]
@@ -86,7 +87,7 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
             if len(row) > 4 and row[-1].partition(" of ")[2].isdigit():
                 assert sum(map(int, row[1:-1])) == int(row[-1].partition(" of ")[2])
                 counted += int(row[-1].partition(" of ")[2])
-    findings = [one for document in documents for one in document["claims"] if not one["control"]]
+    findings = [one for document in documents for one in document.claims if not one.control]
     assert counted == len(findings)
 
 

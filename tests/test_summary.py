@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from documents import typed
 from embinit.papers import PAPERS
 from embinit.report import render
+from embinit.report.document import ControlCounts, Document
 from embinit.report.markdown import findings_as_markdown
-from embinit.report.summary import LISTS, in_words, lists, outcome, summarise, tables, totals
+from embinit.report.summary import LISTS, in_words, lists, outcome, summarised, tables, totals
 from test_claims import OF_PAPERS
 from test_report import check, make_claim, make_comparison, make_control, make_document
 
@@ -20,12 +23,14 @@ VERDICTS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 TITLE = "It costs"
 
 
-def session(claims: list[dict[str, Any]], tier: str = "micro") -> dict[str, Any]:
+def session(
+    claims: list[dict[str, Any]], tier: str = "micro", published: bool | None = None
+) -> Document:
     """A document whose paper names one finding, the claims ``a`` and ``b``."""
     ids = ["kim2024/finding-1/a", "kim2024/finding-1/b"]
     known = {"key": "kim2024", "citation": "Kim", "short": "Kim", "made": ["micro"]}
-    known["findings"] = [{"says": TITLE, "claims": ids}]
-    return make_document(claims, tier=tier, papers=[known])
+    known["findings"] = [{"says": TITLE, "claims": ids, "published": published}]
+    return typed(make_document(claims, tier=tier, papers=[known]))
 
 
 def claims_of(verdicts: list[str], **fields: Any) -> list[dict[str, Any]]:
@@ -67,16 +72,16 @@ def test_the_counts_of_a_finding_are_those_of_its_claims(verdicts, others):
     claims = claims_of(verdicts, origin="ours")
     more = [make_claim("c", id=f"kim2024/finding-1/c[{at}]") for at in range(others)]
     document = session([*claims, *more, make_control("a", id="kim2024/finding-1/a[control]")])
-    [finding] = document["summary"]["findings"]
-    assert finding["claims"] == [claim["id"] for claim in claims]
-    assert finding["verdicts"] == {name: verdicts.count(name) for name in VERDICTS}
-    assert sum(document["summary"]["verdicts"].values()) == len(claims) + others
+    [finding] = document.summary.findings
+    assert [*finding.claims] == [claim["id"] for claim in claims]
+    assert finding.verdicts == {name: verdicts.count(name) for name in VERDICTS}
+    assert sum(document.summary.verdicts.values()) == len(claims) + others
     ran = len(verdicts) - verdicts.count("NOT RUN")
     words = in_words(finding)
-    assert words.startswith(finding["outcome"])
+    assert words.startswith(finding.outcome)
     assert (f", {verdicts.count('SUPPORTED')} of {ran}" in words) == (ran > 0)
     assert ("undecided" in words) == ("UNDECIDED" in verdicts)
-    assert summarise(document) == document["summary"]
+    assert summarised(document) == document
 
 
 @given(st.permutations(VERDICTS), st.integers(1, 5))
@@ -84,8 +89,8 @@ def test_a_setting_counts_once(verdicts, count):
     """However many claims ask it: one can decide against it, and only all of them support it."""
     kept = verdicts[:count]
     claims = [claim | {"experiment": "one"} for claim in claims_of(kept)]
-    [finding] = session(claims)["summary"]["findings"]
-    [counted] = [name for name, number in finding["verdicts"].items() if number]
+    [finding] = session(claims).summary.findings
+    [counted] = [name for name, number in finding.verdicts.items() if number]
     order = ("REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN", "SUPPORTED")
     assert counted == min(kept, key=order.index)
 
@@ -98,10 +103,9 @@ def test_what_needs_published_embeddings_has_words_of_its_own():
         ("UNDECIDED", "inconclusive", "inconclusive"),
     ):
         for tier, word in (("micro", made), ("sample", real)):
-            document = session(claims_of([verdict], source_label="BERT"), tier)
-            document["session"]["papers"][0]["findings"][0]["published"] = True
-            [finding] = summarise(document)["findings"]
-            assert finding["outcome"] == word
+            document = session(claims_of([verdict], source_label="BERT"), tier, published=True)
+            [finding] = document.summary.findings
+            assert finding.outcome == word
             assert in_words(finding).endswith("(BERT)")
 
 
@@ -112,7 +116,7 @@ def test_no_effect_within_a_margin_larger_than_what_is_printed_contradicts_nothi
     shown = make_comparison(verdict="NO EFFECT", relation=">", margin=1.0, printed=[row])
     claims = claims_of(["NO EFFECT"] * 2, comparisons=[shown])
     document = session(claims)
-    assert document["summary"]["findings"][0]["outcome"] == word
+    assert document.summary.findings[0].outcome == word
     text = " ".join(check(render(document, {})).text.split())
     allowed = "larger than the printed difference on SST2, so NO EFFECT does not contradict"
     assert (allowed in text) == (word == "inconclusive")
@@ -139,7 +143,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     ):
         assert words in text
     assert "not how large the effect is in English" not in check(render(real, {})).text
-    larger = {**real, "session": real["session"] | {"tier": "paper"}}
+    larger = replace(real, session=replace(real.session, tier="paper"))
     names = [column for _, column in tables([real, larger])[0].columns]
     assert names == ["real text, sample tier", "real text, paper tier"]
 
@@ -153,11 +157,12 @@ def test_each_claim_is_a_finding_of_a_paper_that_names_none():
         for name in "ab"
         for at in range(2)
     ]
-    findings = make_document(claims)["summary"]["findings"]
-    rows = [(finding["says"], len(finding["claims"])) for finding in findings]
+    document = typed(make_document(claims))
+    findings = document.summary.findings
+    rows = [(finding.says, len(finding.claims)) for finding in findings]
     assert rows == [("It is a", 2), ("It is b", 2)]
-    assert {(finding["data"], finding["named"]) for finding in findings} == {("", False)}
-    assert not tables([make_document(claims)])
+    assert {(finding.data, finding.named) for finding in findings} == {("", False)}
+    assert not tables([document])
 
 
 def test_the_numbers_of_a_finding_are_of_its_median_effect():
@@ -169,12 +174,12 @@ def test_the_numbers_of_a_finding_are_of_its_median_effect():
     allows = make_comparison(relation="<=", difference=-4.0, margin=1.0)
     claims.append(make_claim("a", id="kim2024/finding-1/a[allows]", comparisons=[allows]))
     document = session(claims)
-    [finding] = document["summary"]["findings"]
-    assert finding["middle"] == claims[0]["id"]
+    [finding] = document.summary.findings
+    assert finding.middle == claims[0]["id"]
     front = " ".join(check(render(document, {})).text.split())
     assert re.findall(r"Median setting, (\S+): .*?difference (−\S+)", front) == [("at-3", "−3.0")]
     assert re.findall(r"; (at\S+): ", findings_as_markdown([document])) == ["at-3"]
-    assert session(claims_of(["NOT RUN"]))["summary"]["findings"][0]["middle"] is None
+    assert session(claims_of(["NOT RUN"])).summary.findings[0].middle is None
 
 
 def test_controls_and_registration_are_counted():
@@ -183,14 +188,14 @@ def test_controls_and_registration_are_counted():
     controls = [make_control("a"), make_control("b"), make_control("c", "SUPPORTED")]
     controls += [make_control("d", "NOT RUN", as_expected=None)]
     document = make_document([make_claim("a", registration=late), make_claim("b"), *controls])
-    summary = document["summary"]
-    assert summary["controls"] == {
-        "as_expected": 2, "not_as_expected": 1, "not_run": 1, "too_weak": 0,
-    }  # fmt: skip
+    summary = typed(document).summary
+    assert summary.controls == ControlCounts(
+        as_expected=2, not_as_expected=1, not_run=1, too_weak=0
+    )
     assert totals(summary)[-1] == "controls 2 of 4 as expected, 1 not run"
-    [statements] = summary["statements"]
-    assert (statements["claims"], statements["beforehand"]) == (2, 0)
-    assert statements["late"] == {"ran": 1, "not registered": 1}
+    [statements] = summary.statements
+    assert (statements.claims, statements.beforehand) == (2, 0)
+    assert statements.late == {"ran": 1, "not registered": 1}
 
 
 @pytest.mark.parametrize("key", OF_PAPERS)

@@ -14,10 +14,11 @@ from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.registry import Registry
 from embinit.report import render, write_report
+from embinit.report.reading import read
 from embinit.runs.store import Store
 
 ROOT = Path(__file__).parents[1]
-WHOLE = json.loads((ROOT / "reports/reference/micro/verdicts.json").read_bytes())
+WHOLE = read(ROOT / "reports/reference/micro/verdicts.json")
 
 
 def test_commands_that_judge_nothing_import_no_claims(tmp_path, monkeypatch, capsys):

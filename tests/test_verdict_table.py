@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from embinit.report.summary import summarise
+from documents import typed
 from embinit.report.verdict_table import verdict_lines as lines_of
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
@@ -55,8 +55,7 @@ AUDIT = {
 
 def verdict_lines(claims, audits, width, coloured):
     """The lines of a session of these claims."""
-    document = {"session": {"tier": "micro"}, "claims": claims, "audits": audits}
-    return lines_of(document | {"summary": summarise(document)}, width, coloured)
+    return lines_of(typed({"claims": claims, "audits": audits}), width, coloured)
 
 
 @pytest.mark.parametrize("coloured", [False, True])

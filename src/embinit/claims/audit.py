@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any
 
 from mpmath import iv
 
+from embinit.claims.records import Check as Check
+from embinit.claims.records import Consistency
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 
@@ -24,29 +24,6 @@ _PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)([kM]?)")
 
 Interval = Any
 """``mpmath.iv.mpf``: an interval with the ends ``a`` and ``b``, and with arithmetic."""
-
-
-class Finding(StrEnum):
-    """The outcome of an audit."""
-
-    CONSISTENT = "CONSISTENT"
-    INCONSISTENT = "INCONSISTENT"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One printed number compared with what the paper's other numbers give for it."""
-
-    what: str
-    printed: str
-    computed: str
-    arithmetic: str
-    consistent: bool
-
-    def __str__(self) -> str:
-        """One line: the printed number, the computed one and the arithmetic."""
-        verb = "agrees with" if self.consistent else "DISAGREES with"
-        return f"{self.what}: printed {self.printed} {verb} {self.computed} ({self.arithmetic})"
 
 
 def printed(text: str) -> Interval:
@@ -114,9 +91,9 @@ audited = Audit
 """The decorator's name, as an audit reads."""
 
 
-def finding_of(checks: Sequence[Check]) -> Finding:
+def consistency(checks: Sequence[Check]) -> Consistency:
     """CONSISTENT if every check is; InputError without a check, as nothing passes by default."""
     if not checks:
         raise InputError("an audit must make at least one check")
     good = all(check.consistent for check in checks)
-    return Finding.CONSISTENT if good else Finding.INCONSISTENT
+    return Consistency.CONSISTENT if good else Consistency.INCONSISTENT

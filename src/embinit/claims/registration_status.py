@@ -10,11 +10,9 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
 from embinit.claims.lock import digest_of_content, without_code
+from embinit.claims.records import State
 from embinit.stats.interim import Analysis
 from embinit.stats.statements import KnownSd
-
-BEFOREHAND, AFTERWARDS, CHANGED, ABSENT = "beforehand", "afterwards", "changed", "absent"
-REPLICATION = "replication"
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class RegistrationStatus:
     or why it counts as afterwards.
     """
 
-    state: str
+    state: State
     differs: str = ""
     when: str | None = None
 
@@ -36,17 +34,17 @@ def registration_status(case: Case, analyses: Sequence[Analysis]) -> Registratio
     """A claim's status against its line."""
     entry = case.line
     if entry is None:
-        return RegistrationStatus(ABSENT)
+        return RegistrationStatus(State.ABSENT)
     differs = difference(entry, frozen(case, analyses))
     if differs and (original := case.replicated) is not None:
         differs = difference(entry, frozen(original, original.analyses()))
         if not differs:
-            return RegistrationStatus(REPLICATION, "on other data draws", entry["registered"])
+            return RegistrationStatus(State.REPLICATION, "on other data draws", entry["registered"])
     if differs:
-        return RegistrationStatus(CHANGED, differs, entry["registered"])
+        return RegistrationStatus(State.CHANGED, differs, entry["registered"])
     afterwards = str(entry.get("afterwards", ""))
     return RegistrationStatus(
-        AFTERWARDS if afterwards else BEFOREHAND, afterwards, entry["registered"]
+        State.AFTERWARDS if afterwards else State.BEFOREHAND, afterwards, entry["registered"]
     )
 
 

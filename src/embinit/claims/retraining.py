@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.comparisons import Lookup, Quantity
+from embinit.claims.comparisons import Comparison, Lookup, Quantity
 from embinit.claims.definitions import Claim, comparisons_of
+from embinit.claims.records import ClaimRecord
 from embinit.errors import InputError
 from embinit.runs.modules import load_module, module_named
 from embinit.specs import RunSpec
@@ -40,21 +41,23 @@ class Reported:
         return f"{self.claim}: {self.side.label}, seed {seed}: {now} now, {self.value} reported"
 
 
-def numbers_of(document: Mapping[str, Any], root: Path) -> list[Reported]:
-    """All numbers of a report that runs decide; InputError where its claims are not those here.
+def numbers_of(claims: Iterable[ClaimRecord], root: Path) -> list[Reported]:
+    """All numbers of claims that runs decide; InputError where the claims are not those here.
 
     ``root`` is the folder that the paths of its tests begin in.
     """
     found: list[Reported] = []
-    for entry in document["claims"]:
-        pairs = _comparisons(entry, root) if entry["comparisons"] else []
-        for pair, stated in zip(entry["comparisons"], pairs, strict=True):
-            sides = ((stated.left, "left_values"), (stated.right, "right_values"))
-            for side, name in sides:
+    for claim in claims:
+        pairs = _comparisons(claim, root) if claim.comparisons else []
+        for pair, stated in zip(claim.comparisons, pairs, strict=True):
+            for side, values in (
+                (stated.left, pair.left_values),
+                (stated.right, pair.right_values),
+            ):
                 if side.random and not side.parts:
                     found += [
-                        Reported(entry["id"], side, index, value)
-                        for index, value in enumerate(pair[name])
+                        Reported(claim.id, side, index, value)
+                        for index, value in enumerate(values)
                         if value is not None
                     ]
     return found
@@ -73,21 +76,21 @@ def chosen(numbers: Sequence[Reported], count: int, seed: int) -> list[RunSpec]:
     return [*runs]
 
 
-def _comparisons(entry: Mapping[str, Any], root: Path) -> Sequence[Any]:
+def _comparisons(record: ClaimRecord, root: Path) -> Sequence[Comparison]:
     """The comparisons that a claim of a report states here."""
-    for test in _claims(root / str(entry["nodeid"]).partition("::")[0]):
+    labels = [(one.arms.left, one.arms.right) for one in record.comparisons]
+    for test in _claims(root / record.file):
         claim = Claim.of(test)
-        if claim is None or not entry["id"].startswith(f"{claim.id}["):
+        if claim is None or not record.id.startswith(f"{claim.id}["):
             continue
-        for experiment in claim.experiments(entry["tier"]):
-            if entry["id"] == f"{claim.id}[{experiment.name}]":
+        for experiment in claim.experiments(record.tier):
+            if record.id == f"{claim.id}[{experiment.name}]":
                 stated = comparisons_of(test, experiment)
-                labels = [(one.left.label, one.right.label) for one in stated]
-                if labels == [(*one["arms"].values(),) for one in entry["comparisons"]]:
+                if labels == [(one.left.label, one.right.label) for one in stated]:
                     return stated
     raise InputError(
-        f"{entry['id']}: no claim in {entry['nodeid'].partition('::')[0]} states what the report "
-        "has; check a report of this version, in the folder where its session was started"
+        f"{record.id}: no claim in {record.file} states what the report has; check a report of "
+        "this version, in the folder where its session was started"
     )
 
 

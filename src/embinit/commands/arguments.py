@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from embinit.report.baseline import FailOn
-    from embinit.report.reading import Document
+    from embinit.report.document import Document
 
 
 def add_data_dir(command: argparse.ArgumentParser) -> None:

@@ -19,7 +19,7 @@ from embinit.errors import InputError, Status, counted, printable
 from embinit.files.reading import finite
 
 if TYPE_CHECKING:
-    from embinit.report.reading import Document
+    from embinit.report.document import Document
 
 
 def add_check(commands: Any) -> None:
@@ -48,7 +48,6 @@ def _check(parsed: argparse.Namespace) -> int:
     from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
-    from embinit.stats.statements import VERDICTS
 
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
@@ -56,11 +55,10 @@ def _check(parsed: argparse.Namespace) -> int:
     if parsed.since is not None:
         _refuse_older(latest, parsed)
     baseline, fail_on = compared(parsed)
-    for entry in latest.get("skipped", ()):
-        name = entry.get("id", entry.get("nodeid", "a claim"))
-        print(printable(f"skipped: {name}: {entry.get('reason', '')}"))
-    if baseline is not None:
-        since = compare(latest, baseline)
+    for entry in latest.skipped:
+        print(printable(f"skipped: {entry}"))
+    since = None if baseline is None else compare(latest, baseline)
+    if since is not None:
         if since.setting:
             print(printable(since.setting))
         for change in since.changes:
@@ -68,14 +66,13 @@ def _check(parsed: argparse.Namespace) -> int:
                 print(printable(str(change)))
         if since.in_words:
             print(since.in_words)
-    wrong = faults(latest, baseline, fail_on)
+    wrong = faults(latest, since, fail_on)
     for fault in wrong:
         print(printable(f"NOT OK: {fault}"))
-    verdicts = [claim["verdict"] for claim in latest["claims"] if not claim["control"]]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS]
-    errors = latest.get("errors", ())
-    print(", ".join([*counts, f"{len(errors)} ERROR"] if errors else counts))
-    if latest["session"].get("unfinished") is not None:
+    counts = [f"{number} {verdict}" for verdict, number in latest.summary.verdicts.items()]
+    errors = len(latest.errors)
+    print(", ".join([*counts, f"{errors} ERROR"] if errors else counts))
+    if latest.session.unfinished is not None:
         return Status.INTERRUPTED
     if errors:
         return Status.BROKEN
@@ -91,7 +88,7 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
     from embinit.runs.store import Store
 
     started = time.monotonic()
-    numbers = numbers_of(document, Path.cwd())
+    numbers = numbers_of(document.claims, Path.cwd())
     runs = chosen(numbers, parsed.retrain, parsed.seed)
     if not runs:
         raise InputError(f"{parsed.verdicts} has no number that a run decides")
@@ -121,7 +118,7 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
 
 def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
     """Refuses the document of a session that began before ``--since``, or at no time."""
-    text = document["session"]["started"]
+    text = document.session.started
     try:
         when = datetime.datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:

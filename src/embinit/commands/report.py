@@ -56,13 +56,16 @@ def _report(parsed: argparse.Namespace) -> int:
         return _judge_stores(parsed)
     from embinit.files.writing import write_atomically
     from embinit.report import markdown, page
+    from embinit.report.baseline import compare
     from embinit.report.reading import read
 
     first, *others = documents = [read(path) for path in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
-        print(markdown.as_markdown(first, *compared(parsed)), end="")
+        baseline, fail_on = compared(parsed)
+        since = None if baseline is None else compare(first, baseline)
+        print(markdown.as_markdown(first, since, fail_on), end="")
     else:
         text = page.render(first, {}, others=others)
         try:
@@ -80,6 +83,7 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
 
     A refuted claim is a result, so pytest's status 1 is a failure here only for a fault.
     """
+    from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
     from embinit.runs.store import Store
@@ -102,7 +106,8 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
         status = run_pytest(arguments)
     if status in (Status.OK, Status.NOT_OK):
         document = read(report_dir / "verdicts.json")
-        return Status.NOT_OK if faults(document, baseline, fail_on) else Status.OK
+        since = None if baseline is None else compare(document, baseline)
+        return Status.NOT_OK if faults(document, since, fail_on) else Status.OK
     return status
 
 

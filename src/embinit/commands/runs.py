@@ -51,9 +51,8 @@ def _keep(store: Store, parsed: argparse.Namespace) -> int:
 
     names = [*store]
     if parsed.of is not None:
-        claims = read(parsed.of)["claims"]
-        pairs = [pair for claim in claims for pair in claim["comparisons"]]
-        names = sorted({name for pair in pairs for name in pair["runs"]})
+        pairs = [pair for claim in read(parsed.of).claims for pair in claim.comparisons]
+        names = sorted({name for pair in pairs for name in pair.runs})
     results = [result for name in names if (result := store.get(name)) is not None]
     if not results:
         raise InputError(f"{parsed.store} has none of the runs to keep; name the session's store")

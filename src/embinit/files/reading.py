@@ -76,7 +76,11 @@ def parse_json(text: bytes | str) -> Any:
     ValueError: it is no JSON, or has a NaN or an infinity. RecursionError: it is nested too deeply.
     """
     return json.loads(
-        text, parse_constant=_no_constant, parse_float=finite, object_pairs_hook=_once_each
+        text,
+        parse_constant=_no_constant,
+        parse_float=finite,
+        parse_int=_whole,
+        object_pairs_hook=_once_each,
     )
 
 
@@ -98,6 +102,12 @@ def finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
         raise ValueError(f"{digits[:20]} is too large a number")
     return number
+
+
+def _whole(digits: str) -> int:
+    """A whole number; ValueError for one that no float can hold."""
+    finite(digits)
+    return int(digits)
 
 
 def plain_name(name: object) -> bool:

@@ -13,6 +13,7 @@ from embinit.claims.comparisons import Comparison
 from embinit.claims.definitions import Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import OWN_TIERS
+from embinit.claims.records import Printed as Printed
 from embinit.errors import InputError
 from embinit.registry import Registry, nearest
 from embinit.runs.measures import Measure
@@ -38,16 +39,6 @@ class Finding:
     says: str
     claims: tuple[str, ...]
     published: bool = False
-
-
-@dataclass(frozen=True)
-class Printed:
-    """A paper's numbers for both sides of a comparison; the difference is left - right."""
-
-    task: str
-    left: float
-    right: float
-    difference: float
 
 
 @dataclass(frozen=True)

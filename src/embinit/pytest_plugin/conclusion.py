@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,12 +18,14 @@ from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import TrainingPlugin
-from embinit.report.baseline import FailOn, compare, file_of
+from embinit.report.baseline import FailOn, Since, compare
+from embinit.report.document import Document, RunCounts, SessionRecord, Unjudged
 from embinit.report.faults import faults, faults_of_session
-from embinit.report.reading import SCHEMA_VERSION, Document
 from embinit.report.verdicts import not_beforehand
 from embinit.runs.kept_runs import open_store
 from embinit.runs.modules import load_modules
+from embinit.runs.results import RunResult
+from embinit.stats.statements import Verdict
 
 
 class Conclusion:
@@ -31,8 +35,8 @@ class Conclusion:
         """Concludes what comes out of tests, in the end."""
         self._options, self._training = options, training
         self._results: dict[str, ItemResult] = {}
-        self._errors: dict[str, dict[str, str]] = {}  # tests of claims without a verdict
-        self._skipped: dict[str, dict[str, str]] = {}
+        self._errors: dict[str, Unjudged] = {}  # tests of claims without a verdict
+        self._skipped: dict[str, Unjudged] = {}
         self._unfinished: str | None = None  # why the session ended before each had one
         self._unwritten = False  # a result or the report could not be written
         self._reported = self._at_fault = False
@@ -49,7 +53,7 @@ class Conclusion:
         self._training.modules[module, file] = None
         self._results[result.named["nodeid"]] = result
         self._unwritten |= result.unwritten
-        decided = result.registered or result.verdict is not None or result.audit is not None
+        decided = result.registered or result.claim is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))
@@ -61,8 +65,9 @@ class Conclusion:
         if report.failed:
             self._reported |= hasattr(report, RESULT)
             _note(self._errors, {"nodeid": report.nodeid}, reason_of(report))
-        blessed = self._options.blessed or {"claims": ()}
-        if report.skipped and report.nodeid in map(file_of, blessed["claims"]):
+        blessed = self._options.blessed
+        known = () if blessed is None else (claim.file for claim in blessed.claims)
+        if report.skipped and report.nodeid in known:
             self._reported = True
             _note(self._skipped, {"nodeid": report.nodeid}, reason_of(report))
 
@@ -104,12 +109,13 @@ class Conclusion:
         options = self._options
         if self._training.registration or options.config.option.collectonly:
             return []
-        document = {
-            "schema_version": SCHEMA_VERSION,
-            "session": {"tier": options.tier, "asked_whole": options.asked_whole},
-            **self._entries(),
-        }
-        return faults(document, options.blessed, FailOn(options.strict))
+        return faults(self._outcome[0], self._since, FailOn(options.strict))
+
+    @functools.cached_property
+    def _since(self) -> Since | None:
+        """What changed since the baseline; None without one."""
+        blessed = self._options.blessed
+        return None if blessed is None else compare(self._outcome[0], blessed)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -128,59 +134,64 @@ class Conclusion:
             self._unwritten = True
             terminalreporter.write_line(printable(f"NOT WRITTEN: {error}"), red=True)
 
-    def _conclude(self, terminalreporter: Any) -> None:
-        """Prints the verdicts, and writes the report; OutputError where it can't."""
-        from embinit.report import write_report
-        from embinit.report.document import Circumstances, make_document
-        from embinit.runs.results import device_name
+    @functools.cached_property
+    def _outcome(self) -> tuple[Document, dict[str, RunResult]]:
+        """The session's document, and the results of its claims' runs by key."""
+        from embinit.report.making import make_document
+        from embinit.runs.results import device_name, versions
 
         options, device = self._options, str(self._options.option("device"))
         # What claims register, here where no claim was collected.
         load_modules(self._training.modules)
-        # pytest calls gc.collect(), which would walk all of torch's objects.
-        gc.freeze()
         try:
             # A disk that is full can be read.
             store = open_store(options.path("store"), write=False)
         except InputError:
             store = None  # nothing was trained
-        circumstances = Circumstances(
+        session = SessionRecord(
+            started=datetime.fromtimestamp(options.started, UTC).isoformat(),
+            wall_seconds=round(options.seconds, 1),
             tier=options.tier,
             # The nodes of a cluster may have what this machine has not.
             device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
+            seeds=options.option("seeds") or 0,
             command=options.command,
-            started=options.started,
-            seconds=options.seconds,
+            runs=RunCounts(wanted=0, trained=0, stored=0),  # counted from the claims
+            versions=versions(),
             data_dir_given=options.data_dir is not None,
-            seeds=options.option("seeds"),
+            asked_whole=tuple(options.asked_whole),
             unfinished=self._unfinished,
-            asked_whole=options.asked_whole,
         )
-        made = {name for result in self._results.values() for name in result.made}
-        document, results = make_document(
-            store=store, circumstances=circumstances, made=made, **self._entries()
+        results = self._results.values()
+        return make_document(
+            claims=[result.claim for result in results if result.claim is not None],
+            audits=[result.audit for result in results if result.audit is not None],
+            store=store,
+            session=session,
+            made={name for result in results for name in result.made},
+            errors=self._errors.values(),
+            skipped=self._skipped.values(),
         )
+
+    def _conclude(self, terminalreporter: Any) -> None:
+        """Prints the verdicts, and writes the report; OutputError where it can't."""
+        from embinit.report import write_report
+
+        options = self._options
+        # pytest calls gc.collect(), which would walk all of torch's objects.
+        gc.freeze()
+        document, results = self._outcome
         self._print_verdicts(terminalreporter, document)
         if (report := options.path("report-dir")) == options.config.rootpath / LATEST:
             make_ignored(report)
-        page = write_report(document, results, report, blessed=options.blessed)
+        page = write_report(document, results, report, self._since)
         failed = sum(result.failure is not None for result in results.values())
         failed += len({name for result in self._results.values() for name in result.lost})
-        runs = document["session"]["runs"]
+        runs = document.session.runs
         terminalreporter.write_line(
-            f"compared runs: {runs['trained']} trained, {runs['stored']} reused, {failed} failed"
+            f"compared runs: {runs.trained} trained, {runs.stored} reused, {failed} failed"
         )
         terminalreporter.write_line(printable(f"report: {page}"))
-
-    def _entries(self) -> dict[str, list[Any]]:
-        """What came of the tests, as the document has it."""
-        results = self._results.values()
-        return {
-            "claims": [result.verdict for result in results if result.verdict is not None],
-            "audits": [result.audit for result in results if result.audit is not None],
-            "errors": [*self._errors.values()],
-            "skipped": [*self._skipped.values()],
-        }
 
     def _print_verdicts(self, terminalreporter: Any, document: Document) -> None:
         """Prints the table of verdicts, and then what a reader must know of them."""
@@ -189,19 +200,18 @@ class Conclusion:
         def tell(line: str, **markup: bool) -> None:
             terminalreporter.write_line(clean(line), **markup)
 
-        session = document["session"]
         terminalreporter.section("verdicts")
         writer = self._options.config.get_terminal_writer()
         width = writer.fullwidth if terminalreporter.isatty else None
         for line in verdict_lines(document, width, writer.hasmarkup):
             terminalreporter.write_line(line)
-        for line in not_beforehand(document["claims"]):
+        for line in not_beforehand(document.claims):
             tell(line)
-        for lock in session.get("locks", ()):
-            tell(f"{lock['lock']} {lock['digest']}")
-        if (blessed := self._options.blessed) is not None:
+        for lock in document.session.locks:
+            tell(f"{lock.lock} {lock.digest}")
+        if (since := self._since) is not None:
             terminalreporter.section("against the baseline")
-            since, fail_on = compare(document, blessed), FailOn(self._options.strict)
+            fail_on = FailOn(self._options.strict)
             if since.setting:
                 tell(since.setting)
             for change in since.changes:
@@ -209,15 +219,14 @@ class Conclusion:
                     tell(line, red=fail_on.includes(change))
             if since.in_words:
                 tell(since.in_words)
-        shown = {claim["reason"] for claim in document["claims"] if claim["verdict"] == "NOT RUN"}
-        for word, name in (("ERROR", "errors"), ("SKIPPED", "skipped")):
-            for entry in document.get(name, ()):
-                if entry["reason"] in shown:
-                    continue  # the table says so already
-                tell(f"{word} {entry.get('id', entry['nodeid'])}: {entry['reason']}", red=True)
+        shown = {claim.reason for claim in document.claims if claim.verdict is Verdict.NOT_RUN}
+        for word, entries in (("ERROR", document.errors), ("SKIPPED", document.skipped)):
+            for entry in entries:
+                if entry.reason not in shown:  # the table says so already
+                    tell(f"{word} {entry}", red=True)
         for fault in faults_of_session(document):
             tell(f"NOT OK: {fault}", red=True)
-        for note in (*session.get("notes", ()), *self._training.troubles):
+        for note in (*document.session.notes, *self._training.troubles):
             tell(note, yellow=True)
         if self._unfinished is not None:
             tell(f"unfinished: {self._unfinished}", red=True)
@@ -233,6 +242,6 @@ class Conclusion:
         return header + (f", Ray at {cluster}" if cluster else "")
 
 
-def _note(entries: dict[str, dict[str, str]], named: dict[str, str], reason: str) -> None:
+def _note(entries: dict[str, Unjudged], named: dict[str, str], reason: str) -> None:
     """Adds an entry, once for each test."""
-    entries.setdefault(named["nodeid"], {**named, "reason": reason})
+    entries.setdefault(named["nodeid"], Unjudged(**named, reason=reason))

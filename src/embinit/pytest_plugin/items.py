@@ -9,7 +9,7 @@ import re
 import traceback
 import unittest
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from embinit.claims.definitions import Family, argument_of
 from embinit.claims.experiments import Experiment
 from embinit.claims.judging import Case, read
 from embinit.claims.lock import nearest_lock
+from embinit.claims.records import AuditRecord, ClaimRecord
 from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
+from embinit.files.typed import as_json, from_json
 from embinit.pytest_plugin import RESULT, is_control
 from embinit.pytest_plugin.claims_alone import text_of
 from embinit.runs.kinds import kind_of
@@ -39,15 +41,15 @@ UNREADABLE: pytest.StashKey[str] = pytest.StashKey()
 class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
-    ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
-    entries of the document. ``lost`` has the keys of the runs that left no result, ``made`` the
+    ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``claim`` and ``audit`` are
+    records of the document. ``lost`` has the keys of the runs that left no result, ``made`` the
     names of the records that the session has written.
     """
 
     home: Home
     named: dict[str, str]
-    verdict: dict[str, Any] | None = None
-    audit: dict[str, Any] | None = None
+    claim: ClaimRecord | None = None
+    audit: AuditRecord | None = None
     failure: str = ""
     lost: Sequence[str] = ()
     unwritten: bool = False
@@ -58,11 +60,11 @@ class ItemResult:
     def of(cls, report: pytest.TestReport) -> ItemResult | None:
         """The result that a report holds; None for other tests' reports."""
         text = getattr(report, RESULT, None)
-        return None if text is None else cls(**json.loads(text))
+        return None if text is None else from_json(cls, json.loads(text))
 
     def attach(self, report: pytest.TestReport) -> None:
         """Lets a report hold the result, as text: pytest-xdist sends no numbers of numpy's."""
-        setattr(report, RESULT, json.dumps(asdict(self)))
+        setattr(report, RESULT, json.dumps(as_json(self)))
 
 
 ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()

@@ -7,10 +7,11 @@ from collections.abc import Generator
 
 import pytest
 
-from embinit.claims.audit import Audit, Finding, finding_of
+from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Decider, read_by
-from embinit.claims.entries import audit_entry, claim_entry, properties
+from embinit.claims.entries import audit_record, claim_record, properties
 from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.records import Consistency
 from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import noise_floors, printed_for
@@ -45,12 +46,12 @@ class Judging:
             register(pyfuncitem, self._training.registration, self._training.session)
             return True
         judgement = self._judge(pyfuncitem)
-        entry = claim_entry(
+        record = claim_record(
             judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
         )
         result = pyfuncitem.stash[ITEM_RESULT]
-        result.verdict, result.failure = entry, "; ".join(judgement.failures)
-        pyfuncitem.user_properties.extend(properties(entry))
+        result.claim, result.failure = record, "; ".join(judgement.failures)
+        pyfuncitem.user_properties.extend(properties(record))
         settle(pyfuncitem, judgement, self._options.strict)
         return True
 
@@ -117,11 +118,10 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
         if (lacking := lacking_models(error)) is None:
             raise
         pytest.fail(str(lacking), pytrace=False)
-    finding = finding_of(checks)
-    item.stash[ITEM_RESULT].audit = audit_entry(audit, argument(item), checks)
-    if finding is Finding.INCONSISTENT:
+    record = item.stash[ITEM_RESULT].audit = audit_record(audit, argument(item), checks)
+    if record.verdict is Consistency.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
-        text = printable(f"{audit.says}: {finding}\n{wrong}")
+        text = printable(f"{audit.says}: {record.verdict}\n{wrong}")
         raise pytest.xfail.Exception(text, pytrace=False)
 
 

@@ -21,7 +21,8 @@ from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_claims, require_same_tier
-from embinit.report.reading import BY_BLESS, Document, read
+from embinit.report.document import Document
+from embinit.report.reading import BY_BLESS, read
 from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
@@ -180,7 +181,7 @@ class SessionOptions:
         if self.option("baseline") is not None:
             try:
                 self.blessed = read(self.path("baseline"), BY_BLESS)
-                require_same_tier({"session": {"tier": self.tier}}, self.blessed)
+                require_same_tier(self.tier, self.blessed)
                 require_claims(self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from embinit.claims.records import ComparisonRecord
 from embinit.report.charts import Curves, curves
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
@@ -15,7 +15,7 @@ MOST_ARMS = 6
 
 
 def learning_curves(
-    comparisons: Iterable[Mapping[str, Any]], results: Mapping[str, RunResult]
+    comparisons: Iterable[ComparisonRecord], results: Mapping[str, RunResult]
 ) -> Curves | None:
     """Draw the curve that most arms of a claim have, a score before a loss; None without one.
 
@@ -23,9 +23,11 @@ def learning_curves(
     """
     arms: dict[tuple[str, RunSpec], dict[str, RunResult]] = {}
     for comparison in comparisons:
-        for key in comparison["runs"]:  # a baseline has an empty list
+        if not isinstance(comparison.runs, Mapping):
+            continue  # a baseline names no runs
+        for key, label in comparison.runs.items():
             if (result := results.get(key)) is not None:
-                arm = comparison["runs"][key], result.spec.without_seed()
+                arm = label, result.spec.without_seed()
                 arms.setdefault(arm, {})[key] = result
     if len(arms) > MOST_ARMS:
         return None

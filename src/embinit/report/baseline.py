@@ -13,15 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from embinit.claims.registration_status import REPLICATION
+from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
-from embinit.files.writing import without_nan
-from embinit.report.reading import Document
+from embinit.report.document import Document
+from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference
 from embinit.runs.instructions import TRIED
-
-DECIDED = ("SUPPORTED", "REFUTED", "NO EFFECT")
-"""The verdicts that say something of the statement."""
+from embinit.stats.statements import Verdict
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
 """What a comparison states, by its field, and what each is called."""
@@ -31,7 +29,7 @@ COMPUTING = ("torch", "numpy")
 """The packages whose versions decide the last digits of the lab's runs."""
 
 
-class Kind(enum.StrEnum):
+class ChangeKind(enum.StrEnum):
     """The kinds of changes, the gravest first."""
 
     LOST = "LOST"
@@ -41,22 +39,22 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a claim: its entry in the baseline and now, or a text if it has none now.
+    """A change of a claim: its record in the baseline and now, or a text if it has none now.
 
     ``margins`` is by how many margins the mean difference moved: infinitely many where there is no
     margin.
     """
 
-    kind: Kind
+    kind: ChangeKind
     said: str
-    old: Document
-    new: Document | str
+    old: ClaimRecord
+    new: ClaimRecord | str
     margins: float = 0.0
 
     def __str__(self) -> str:
         """Three lines: the change, then the numbers before and now."""
         now = self.new if isinstance(self.new, str) else _numbers(self.new)
-        said = f"{self.kind}: {self.old['id']} {self.said}"
+        said = f"{self.kind}: {self.old.id} {self.said}"
         return f"{said}\n    before: {_numbers(self.old)}\n    now:    {now}"
 
 
@@ -78,8 +76,8 @@ class FailOn:
 
     def includes(self, change: Change) -> bool:
         """Whether a change is a fault."""
-        weakened = self.strict and change.kind is Kind.WEAKENED
-        return change.kind is Kind.LOST or weakened or change.margins > self.moved
+        weakened = self.strict and change.kind is ChangeKind.WEAKENED
+        return change.kind is ChangeKind.LOST or weakened or change.margins > self.moved
 
 
 LOST_ALONE = FailOn()
@@ -121,69 +119,69 @@ class Since:
         return " ".join(sentences)
 
 
-def require_same_tier(document: Document, baseline: Document) -> None:
-    """Refuses two documents of different tiers, which can't be compared (InputError)."""
-    now, before = document["session"]["tier"], baseline["session"]["tier"]
-    if now != before:
-        raise InputError(f"tier {now} can't be compared with tier {before}")
+def require_same_tier(tier: str, baseline: Document) -> None:
+    """Refuses a baseline of another tier, which can't be compared (InputError)."""
+    if tier != baseline.session.tier:
+        raise InputError(f"tier {tier} can't be compared with tier {baseline.session.tier}")
 
 
 def require_claims(baseline: Document) -> None:
     """Refuses a baseline in which nothing can be lost (InputError)."""
-    if not (baseline["claims"] or baseline["audits"]):
+    if not (baseline.claims or baseline.audits):
         raise InputError("the baseline has no claims; make it by embinit bless")
 
 
 def compare(document: Document, baseline: Document) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's."""
-    require_same_tier(document, baseline)
-    now = {claim["id"]: without_nan(claim) for claim in document["claims"]}
+    require_same_tier(document.session.tier, baseline)
+    now = {claim.id: claim for claim in document.claims}
     changes: list[Change] = []
     left_out: list[str] = []
     known_vendor = _vendors(document) <= {*TRIED, *_vendors(baseline)}
     alike: list[bool] = []
-    for old in baseline["claims"]:
-        if old["id"] in now:
-            found = _changes(old, now[old["id"]])
-            if not known_vendor and not _restated(old, now[old["id"]]):
-                found = [replace(change, kind=Kind.MOVED, margins=0.0) for change in found]
+    for old in baseline.claims:
+        if (new := now.get(old.id)) is not None:
+            found = _changes(old, new)
+            if not known_vendor and not _restated(old, new):
+                found = [replace(one, kind=ChangeKind.MOVED, margins=0.0) for one in found]
             changes += found
-            alike += _same_numbers(old, now[old["id"]])
+            alike += _same_numbers(old, new)
         elif (change := _absent(old, document)) is not None:
             changes.append(change)
         else:
-            left_out.append(old["id"])
-    changes.sort(key=lambda change: [*Kind].index(change.kind))
+            left_out.append(old.id)
+    changes.sort(key=lambda change: [*ChangeKind].index(change.kind))
     return Since(
         tuple(changes),
         tuple(left_out),
-        len(baseline["claims"]),
+        len(baseline.claims),
         _setting(document, baseline),
         len(alike),
         alike.count(False),
-        _replication(baseline["claims"], now),
+        _replication(baseline.claims, now),
     )
 
 
-def _replication(before: Sequence[Document], now: Mapping[str, Document]) -> str:
+def _replication(before: Sequence[ClaimRecord], now: Mapping[str, ClaimRecord]) -> str:
     """How many verdicts and means of a baseline hold on other data draws; "" if none was tried."""
     pairs = [
         (old, new)
         for old in before
-        if (new := now.get(old["id"])) is not None
-        and new.get("registration", {}).get("state") == REPLICATION
-        and not old["control"]
+        if (new := now.get(old.id)) is not None
+        and new.registration is not None
+        and new.registration.state is State.REPLICATION
+        and not old.control
     ]
     if not pairs:
         return ""
-    decided = [(old, new) for old, new in pairs if old["verdict"] in DECIDED]
-    turned = [new for old, new in decided if new["verdict"] != old["verdict"]]
-    undecided = sum(new["verdict"] not in DECIDED for new in turned)
+    decided = [(old, new) for old, new in pairs if old.verdict in DECIDED]
+    turned = [new for old, new in decided if new.verdict != old.verdict]
+    undecided = sum(new.verdict not in DECIDED for new in turned)
     within = [
-        _contains(was, is_now["difference"])
+        _contains(was, is_now.difference)
         for old, new in pairs
-        for was, is_now in zip(old["comparisons"], new["comparisons"], strict=False)
-        if _has_interval(was) and is_now["difference"] is not None
+        for was, is_now in zip(old.comparisons, new.comparisons, strict=False)
+        if was.has_interval and is_now.difference is not None
     ]
     differ = len(turned) - undecided
     said = (
@@ -198,34 +196,24 @@ def _replication(before: Sequence[Document], now: Mapping[str, Document]) -> str
     )
 
 
-def _same_numbers(old: Document, new: Document) -> Iterator[bool]:
+def _same_numbers(old: ClaimRecord, new: ClaimRecord) -> Iterator[bool]:
     """Whether the scores are equal in every digit, for each comparison of the same seeds."""
-    for was, now in zip(old["comparisons"], new["comparisons"], strict=False):
-        if was.get("seeds") == now.get("seeds"):
-            yield all(was.get(side) == now.get(side) for side in ("left_values", "right_values"))
+    for was, now in zip(old.comparisons, new.comparisons, strict=False):
+        if was.seeds == now.seeds:
+            yield (was.left_values, was.right_values) == (now.left_values, now.right_values)
 
 
 def _vendors(document: Document) -> set[str]:
     """The vendors of the processors that made a document's runs."""
-    return {machine["vendor"] for machine in document["session"].get("machines", ())}
+    return {machine.vendor for machine in document.session.machines}
 
 
 def _setting(document: Document, baseline: Document) -> str:
     """With what else than the baseline's the runs were made, in a sentence; "" for nothing."""
-    sessions = document["session"], baseline["session"]
-    made_on = [
-        " and ".join(
-            f"{one['architecture']} ({one['vendor']}, {one['instructions']})"
-            for one in session.get("machines", ())
-        )
-        for session in sessions
-    ]
-    # A baseline of an earlier version does not say what made it.
-    pairs = [tuple(made_on)] if all(made_on) else []
-    for name in COMPUTING:
-        known = [session.get("versions", {}).get(name) for session in sessions]
-        pairs += [tuple(f"{name} {version}" for version in known)] if all(known) else []
-    differ = [f"{now} in place of {was}" for now, was in pairs if now != was]
+    here, before = document.session, baseline.session
+    pairs = [(here.made_on, before.made_on)]
+    pairs += [(here.version(name), before.version(name)) for name in COMPUTING]
+    differ = [f"{now} in place of {was}" for now, was in pairs if now and was and now != was]
     if not differ:
         return ""
     untried = _vendors(document) - {*TRIED, *_vendors(baseline)}
@@ -237,158 +225,145 @@ def _setting(document: Document, baseline: Document) -> str:
     return f"The runs were made with {', '.join(differ)}{ends}"
 
 
-def file_of(claim: Document) -> str:
-    """The file of a claim's test, or its module."""
-    return str(claim["nodeid"]).partition("::")[0]
-
-
-def _absent(old: Document, document: Document) -> Change | None:
+def _absent(old: ClaimRecord, document: Document) -> Change | None:
     """The change of a claim that has no verdict now; None for one that was not asked for."""
-    guards = old["control"] and old["verdict"] != "NOT RUN"
-    for name, word in (("errors", "ERROR"), ("skipped", "SKIPPED")):
-        for entry in document.get(name, ()):
+    guards = old.control and old.verdict is not Verdict.NOT_RUN
+    for entries, word in ((document.errors, "ERROR"), (document.skipped, "SKIPPED")):
+        for entry in entries:
             # A claim that can't be read does not know its experiments, nor a file its claims.
-            same = old["id"].partition("[")[0] if "[" not in entry.get("id", "[") else old["id"]
-            if entry.get("id") == same or entry.get("nodeid") in (old["nodeid"], file_of(old)):
-                kind = Kind.LOST if guards or old["verdict"] == "SUPPORTED" else Kind.MOVED
-                now = f"{word} {entry.get('reason', '')}"
-                return Change(kind, f"was {old['verdict']} and is {word}", old, now)
-    session, file = document["session"], file_of(old)
+            same = entry.id is not None and entry.id in (old.id, old.id.partition("[")[0])
+            if same or entry.nodeid in (old.nodeid, old.file):
+                lost = guards or old.verdict is Verdict.SUPPORTED
+                kind = ChangeKind.LOST if lost else ChangeKind.MOVED
+                now = f"{word} {entry.reason}"
+                return Change(kind, f"was {old.verdict} and is {word}", old, now)
+    session, file = document.session, old.file
     end = "/" if file.endswith(".py") else "."  # of a module
     whole = any(
-        place in (".", file) or file.startswith(place + end)
-        for place in session.get("asked_whole", ())
+        place in (".", file) or file.startswith(place + end) for place in session.asked_whole or ()
     )
-    if session.get("unfinished") is not None or not whole:
+    if session.unfinished is not None or not whole:
         return None
-    kind = Kind.LOST if guards or not old["control"] else Kind.MOVED
+    kind = ChangeKind.LOST if guards or not old.control else ChangeKind.MOVED
     now = f"no test of it was found in {file}"
-    return Change(kind, f"was {old['verdict']} and is gone", old, now)
+    return Change(kind, f"was {old.verdict} and is gone", old, now)
 
 
-def _changes(old: Document, new: Document) -> list[Change]:
+def _changes(old: ClaimRecord, new: ClaimRecord) -> list[Change]:
     """The changes of a claim that has a verdict now."""
     if restated := _restated(old, new):
-        kind = Kind.MOVED if old["control"] else Kind.LOST
+        kind = ChangeKind.MOVED if old.control else ChangeKind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
-    pairs = zip(old["comparisons"], new["comparisons"], strict=False)
+    pairs = zip(old.comparisons, new.comparisons, strict=False)
     moved = [(said, _margins(*pair)) for pair in pairs if (said := _moved(*pair))]
-    was, is_now = old["verdict"], new["verdict"]
-    if is_now == was:
-        return [Change(Kind.MOVED, said, old, new, size) for said, size in moved]
+    if new.verdict == old.verdict:
+        return [Change(ChangeKind.MOVED, said, old, new, size) for said, size in moved]
     size = max((margins for _, margins in moved), default=0.0)
-    return [Change(_kind(old, new), f"was {was} and is {is_now}", old, new, size)]
+    said = f"was {old.verdict} and is {new.verdict}"
+    return [Change(_kind(old, new), said, old, new, size)]
 
 
-def _kind(old: Document, new: Document) -> Kind:
+def _kind(old: ClaimRecord, new: ClaimRecord) -> ChangeKind:
     """The kind of a change of a claim's verdict."""
-    is_now, comparisons = new["verdict"], (old["comparisons"], new["comparisons"])
-    if new["control"]:
-        return Kind.LOST if is_now == "NOT RUN" else Kind.MOVED
-    if old["verdict"] != "SUPPORTED":
-        return Kind.MOVED
-    if is_now == "UNDECIDED":
-        gone = any(_contradicts(*pair) for pair in zip(*comparisons, strict=False))
-        return Kind.LOST if gone else Kind.WEAKENED
-    small = is_now == "NO EFFECT" and _same_within_the_margin(old, new)
-    return Kind.MOVED if small else Kind.LOST
+    if new.control:
+        return ChangeKind.LOST if new.verdict is Verdict.NOT_RUN else ChangeKind.MOVED
+    if old.verdict is not Verdict.SUPPORTED:
+        return ChangeKind.MOVED
+    if new.verdict is Verdict.UNDECIDED:
+        pairs = zip(old.comparisons, new.comparisons, strict=False)
+        gone = any(_contradicts(*pair) for pair in pairs)
+        return ChangeKind.LOST if gone else ChangeKind.WEAKENED
+    small = new.verdict is Verdict.NO_EFFECT and _same_within_the_margin(old, new)
+    return ChangeKind.MOVED if small else ChangeKind.LOST
 
 
-def _restated(old: Document, new: Document) -> str:
+def _restated(old: ClaimRecord, new: ClaimRecord) -> str:
     """How a claim states something else than it did, where both were run; "" if it doesn't."""
-    before, after = old["comparisons"], new["comparisons"]
-    if old["expects"] != new["expects"]:
-        return f"expects {new['expects'] or 'nothing'} in place of {old['expects'] or 'nothing'}"
+    before, after = old.comparisons, new.comparisons
+    if old.expects != new.expects:
+        return f"expects {new.expects or 'nothing'} in place of {old.expects or 'nothing'}"
     if before and after and len(before) != len(after):
         return f"{len(after)} comparisons in place of {len(before)}"
     changes = [
-        f"{word} {_in_words(now[name])} in place of {_in_words(was[name])}"
+        f"{word} {getattr(now, name)} in place of {getattr(was, name)}"
         for was, now in zip(before, after, strict=False)
         for name, word in STATED.items()
-        if was[name] != now[name] and not (name == "margin" and _same_margin(was, now))
+        if getattr(was, name) != getattr(now, name)
+        and not (name == "margin" and _same_margin(was, now))
     ]
     return "; ".join(changes)
 
 
-def _same_margin(before: Document, after: Document) -> bool:
+def _same_margin(before: ComparisonRecord, after: ComparisonRecord) -> bool:
     """Whether two margins are equal, or both were measured in their sessions."""
-    measured = all(entry.get("margin_measured") for entry in (before, after))
-    return measured or math.isclose(before["margin"], after["margin"])
+    measured = before.margin_measured and after.margin_measured
+    return bool(measured) or math.isclose(before.margin, after.margin)
 
 
-def _in_words(value: object) -> str:
-    return " and ".join(map(str, value.values())) if isinstance(value, Mapping) else str(value)
-
-
-def _margins(before: Document, after: Document) -> float:
+def _margins(before: ComparisonRecord, after: ComparisonRecord) -> float:
     """By how many margins of the baseline a comparison's difference moved."""
-    distance = abs((after["difference"] or 0) - (before["difference"] or 0))
-    return distance / before["margin"] if before["margin"] else math.inf
+    distance = abs((after.difference or 0) - (before.difference or 0))
+    return distance / before.margin if before.margin else math.inf
 
 
-def _contradicts(before: Document, after: Document) -> bool:
+def _contradicts(before: ComparisonRecord, after: ComparisonRecord) -> bool:
     """Whether a comparison is UNDECIDED on no fewer seeds, and its effect before isn't possible."""
-    undecided = after["verdict"] == "UNDECIDED" and after["n"] >= before["n"]
-    return bool(undecided) and not _allows(after, before["difference"])
+    undecided = after.verdict is Verdict.UNDECIDED and after.n >= before.n
+    return undecided and not _allows(after, before.difference)
 
 
-def _same_within_the_margin(old: Document, new: Document) -> bool:
+def _same_within_the_margin(old: ClaimRecord, new: ClaimRecord) -> bool:
     """Whether an effect was shown to be there, was smaller than the margin, and still is.
 
     Such an effect is SUPPORTED and has NO EFFECT, in the end; which of the two is shown first
     depends on a machine's rounding. Both intervals lie within the margins, and each mean within the
     other's interval.
     """
-    return bool(old["comparisons"]) and all(
+    return bool(old.comparisons) and all(
         not _contains(was, 0)
         and all(map(_is_within, (was, now)))
-        and _allows(was, now["difference"])
-        and _allows(now, was["difference"])
-        for was, now in zip(old["comparisons"], new["comparisons"], strict=False)
+        and _allows(was, now.difference)
+        and _allows(now, was.difference)
+        for was, now in zip(old.comparisons, new.comparisons, strict=False)
     )
 
 
-def _is_within(comparison: Document) -> bool:
-    low, high = comparison["interval"]
-    margin = comparison["margin"]
-    return None not in (low, high) and -margin < low and high < margin
+def _is_within(comparison: ComparisonRecord) -> bool:
+    (low, high), margin = comparison.interval, comparison.margin
+    return low is not None and high is not None and -margin < low and high < margin
 
 
-def _contains(comparison: Document, value: float) -> bool:
-    low, high = comparison["interval"]
-    return bool((low is None or low <= value) and (high is None or value <= high))
+def _contains(comparison: ComparisonRecord, value: float) -> bool:
+    low, high = comparison.interval
+    return (low is None or low <= value) and (high is None or value <= high)
 
 
-def _has_interval(comparison: Document) -> bool:
-    return not (comparison["exact"] or comparison["interval"] == [None, None])
-
-
-def _allows(comparison: Document, difference: float | None) -> bool:
+def _allows(comparison: ComparisonRecord, difference: float | None) -> bool:
     """Whether another difference lies in a comparison's interval, or is its number without one.
 
     A number without an interval has no spread, but its last digits are the machine's.
     """
-    own = comparison["difference"]
+    own = comparison.difference
     if own is None or difference is None:
         return own is difference
-    if _has_interval(comparison):
+    if comparison.has_interval:
         return _contains(comparison, difference)
-    values = [*comparison["left_values"], *comparison["right_values"]]
+    values = [*comparison.left_values, *comparison.right_values]
     scale = max((abs(value) for value in values if value is not None), default=0.0)
     return math.isclose(own, difference, rel_tol=0.01, abs_tol=1e-6 * scale)
 
 
-def _moved(before: Document, after: Document) -> str:
+def _moved(before: ComparisonRecord, after: ComparisonRecord) -> str:
     """How a comparison's difference moved, in words; "" where it did not."""
-    if _allows(before, after["difference"]):
+    if _allows(before, after.difference):
         return ""
-    where = " outside the interval that it had" if _has_interval(before) else " than it had"
-    size, arms = _margins(before, after), after["arms"]
+    where = " outside the interval that it had" if before.has_interval else " than it had"
+    size, arms = _margins(before, after), after.arms
     by = f", {size:.3g} margins from where it was" if math.isfinite(size) else ""
-    return f"has another difference{where}{by} ({arms['left']} − {arms['right']})"
+    return f"has another difference{where}{by} ({arms.left} − {arms.right})"
 
 
-def _numbers(claim: Document) -> str:
+def _numbers(claim: ClaimRecord) -> str:
     """A claim's verdict with its numbers, or with why it has none."""
-    effects = [f"{difference(one)}, {counted(one['n'], 'seed')}" for one in claim["comparisons"]]
-    return "; ".join([claim["verdict"], *(effects or [claim["reason"]])])
+    effects = [f"{difference(one)}, {counted(one.n, 'seed')}" for one in claim.comparisons]
+    return "; ".join([claim.verdict, *(effects or [claim.reason])])

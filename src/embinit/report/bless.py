@@ -8,15 +8,19 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from embinit.claims.records import Blessed, ClaimRecord
 from embinit.errors import InputError, OutputError, printable
+from embinit.files.typed import as_json
 from embinit.files.writing import write_atomically
-from embinit.report.baseline import Kind, compare
+from embinit.report.baseline import ChangeKind, compare
+from embinit.report.document import Document, SessionRecord
 from embinit.report.faults import nothing_decided, wrong_controls
-from embinit.report.reading import Document, read, unfinished
-from embinit.report.summary import summarise
+from embinit.report.reading import read
+from embinit.report.summary import summarised
 
 ANYWAY = "embinit bless --anyway replaces it"
 
@@ -30,11 +34,11 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
     is not to be replaced; OutputError if it can't be written, and is as it was.
     """
     document = read(report / "verdicts.json")
-    if lacking := unfinished(document):
+    if lacking := document.lacking:
         raise InputError(f"not blessed: {'; '.join(lacking)}; run pytest claims/ again")
     if wrong := [*nothing_decided(document), *wrong_controls(document)]:
         raise InputError(f"not blessed: {'; '.join(wrong)}")
-    if all(claim["control"] for claim in document["claims"]):
+    if all(claim.control for claim in document.claims):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
     lines: list[str] = []
     if os.path.exists(to / "verdicts.json"):
@@ -43,22 +47,21 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
             if keep:
                 document = _with_kept(document, old)
             since = compare(document, old)
-            have = {claim["id"] for claim in document["claims"]}
-            gone = [claim["id"] for claim in old["claims"] if claim["id"] not in have]
+            have = {claim.id for claim in document.claims}
+            gone = [claim.id for claim in old.claims if claim.id not in have]
             if gone and not anyway:
                 raise InputError(
                     f"not blessed: {len(gone)} claims of {to} are not in {report}, such as "
                     f"{gone[0]}; run them all, keep them by --keep, or bless --anyway"
                 )
-            lines = [str(change) for change in since.changes if change.kind is not Kind.MOVED]
-            lines += [f"{Kind.LOST}: {name} was not asked for, and goes" for name in since.left_out]
+            lost = ChangeKind.LOST
+            lines = [str(one) for one in since.changes if one.kind is not ChangeKind.MOVED]
+            lines += [f"{lost}: {name} was not asked for, and goes" for name in since.left_out]
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     try:
         to.mkdir(parents=True, exist_ok=True)
-        write_atomically(
-            to / "verdicts.json",
-            compact({**document, "blessed": {"when": when, "revision": _revision()}}),
-        )
+        blessed = Blessed(when=when, revision=_revision())
+        write_atomically(to / "verdicts.json", compact(replace(document, blessed=blessed)))
     except OSError as error:
         raise OutputError(
             f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
@@ -67,35 +70,44 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
     return lines
 
 
-def _with_kept(document: Document, old: Document) -> dict[str, Any]:
+def _with_kept(document: Document, old: Document) -> Document:
     """The document with the old baseline's further claims and audits, which have its date."""
     # A session's own document is not blessed: then its session says when.
-    blessed = old.get("blessed") or {"when": old["session"]["started"], "revision": None}
-    have = {entry["id"] for entry in (*document["claims"], *document.get("audits", ()))}
-    kept = [{"blessed": blessed, **claim} for claim in old["claims"] if claim["id"] not in have]
-    audits = [audit for audit in old.get("audits", ()) if audit["id"] not in have]
-    merged = {**document, "session": _session_of_both(document["session"], old["session"], kept)}
-    for name, entries in (("claims", kept), ("audits", audits)):
-        every = [*document.get(name, ()), *entries]
-        merged[name] = sorted(every, key=lambda entry: str(entry["paper"]))
-    if kept and old.get("rule") != document.get("rule"):
-        merged.pop("rule", None)  # it did not decide those that were kept
-    return merged | {"summary": summarise(merged)}
+    blessed = old.blessed or Blessed(when=old.session.started, revision=None)
+    have = {*document.ids}
+    kept = [
+        replace(claim, blessed=claim.blessed or blessed)
+        for claim in old.claims
+        if claim.id not in have
+    ]
+    audits = [audit for audit in old.audits if audit.id not in have]
+    return summarised(
+        replace(
+            document,
+            session=_session_of_both(document.session, old.session, kept),
+            claims=tuple(sorted([*document.claims, *kept], key=lambda claim: claim.paper)),
+            audits=tuple(sorted([*document.audits, *audits], key=lambda audit: audit.paper)),
+            # A rule that did not decide those that were kept is left out.
+            rule=document.rule if not kept or old.rule == document.rule else (),
+        )
+    )
 
 
-def _session_of_both(new: Document, old: Document, kept: Sequence[Document]) -> dict[str, Any]:
+def _session_of_both(
+    new: SessionRecord, old: SessionRecord, kept: Sequence[ClaimRecord]
+) -> SessionRecord:
     """A session with the papers, locks and notes of the claims that were kept from another."""
-    in_use = {(one.get("registration") or {}).get("lock") for one in kept}
-    locks = {one["lock"]: one for one in old.get("locks", ()) if one["lock"] in in_use}
-    locks |= {one["lock"]: one for one in new.get("locks", ())}
-    papers = {one["key"]: one for session in (old, new) for one in session.get("papers", ())}
-    notes = [f"before: {note.removeprefix('before: ')}" for note in old.get("notes", ()) if kept]
-    both = {
-        "locks": [locks[name] for name in sorted(locks)],
-        "papers": [*papers.values()],
-        "notes": [*new.get("notes", ()), *notes],
-    }
-    return {**new, **{name: values for name, values in both.items() if values}}
+    in_use = {claim.registration.lock for claim in kept if claim.registration is not None}
+    locks = {one.lock: one for one in old.locks if one.lock in in_use}
+    locks |= {one.lock: one for one in new.locks}
+    papers = {one.key: one for session in (old, new) for one in session.papers}
+    notes = [f"before: {note.removeprefix('before: ')}" for note in old.notes if kept]
+    return replace(
+        new,
+        locks=tuple(locks[name] for name in sorted(locks)),
+        papers=tuple(papers.values()),
+        notes=(*new.notes, *notes),
+    )
 
 
 def compact(document: Document) -> str:
@@ -104,15 +116,15 @@ def compact(document: Document) -> str:
     A claim that did not change is the same line in the next blessing, so that a diff shows what
     moved. The keys of runs are left out, since the store that they name is not in git.
     """
-    claims = [
-        {**claim, "comparisons": [{**entry, "runs": []} for entry in claim["comparisons"]]}
-        for claim in document["claims"]
-    ]
+    claims = tuple(
+        replace(claim, comparisons=tuple(replace(pair, runs=()) for pair in claim.comparisons))
+        for claim in document.claims
+    )
     members = [
         f"{_one_line(name)}: " + ("[\n" + ",\n".join(map(_one_line, value)) + "\n]")
         if isinstance(value, list) and value
         else f"{_one_line(name)}: {_one_line(value)}"
-        for name, value in {**document, "claims": claims}.items()
+        for name, value in as_json(replace(document, claims=claims)).items()
     ]
     return "{\n" + ",\n".join(members) + "\n}\n"
 

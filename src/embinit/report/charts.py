@@ -9,10 +9,10 @@ greatest. All coordinates are in SVG user units, and finite whatever the data ho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from embinit.claims.records import ComparisonRecord
 from embinit.report.numbers import MINUS, finite, number, plain
 from embinit.report.verdicts import in_margins
 from embinit.stats.statements import Relation, Verdict
@@ -111,17 +111,15 @@ class Curves:
     series: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...]
 
 
-def line_of(place: int, comparison: Mapping[str, Any], verdict: str) -> Line | None:
+def line_of(place: int, comparison: ComparisonRecord, verdict: str) -> Line | None:
     """Draw a comparison as line number ``place`` of a finding's plot; None without a margin."""
-    effect = in_margins(comparison, comparison["difference"])
+    effect = in_margins(comparison, comparison.difference)
     if effect is None:
         return None
     low = high = mean = _at_margins(effect)
-    if drawable(comparison["interval"]) and not comparison["exact"]:
-        below = comparison["relation"] in (Relation.BELOW, Relation.NOT_ABOVE)
-        ends = [
-            in_margins(comparison, end) for end in comparison["interval"][:: -1 if below else 1]
-        ]
+    if drawable(comparison.interval) and not comparison.exact:
+        below = comparison.relation in (Relation.BELOW, Relation.NOT_ABOVE)
+        ends = [in_margins(comparison, end) for end in comparison.interval[:: -1 if below else 1]]
         low = _at_margins(-REACH if ends[0] is None else ends[0])
         high = _at_margins(REACH if ends[1] is None else ends[1])
     return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high)
@@ -138,7 +136,7 @@ def margin_ticks() -> tuple[Tick, ...]:
     return tuple(Tick(_at_margins(float(tick)), plain(tick)) for tick in (-10, -1, 0, 1, 10))
 
 
-def drawable(values: Iterable[object]) -> list[float]:
+def drawable(values: Iterable[float | None]) -> list[float]:
     """The values that a plot can show: finite numbers below ``LARGEST``."""
     numbers = (finite(value) for value in values)
     return [value for value in numbers if value is not None and abs(value) < LARGEST]
@@ -160,30 +158,29 @@ def padded(values: Sequence[float]) -> tuple[float, float]:
     return low - air, high + air
 
 
-def forest(comparison: Mapping[str, Any]) -> Forest | None:
+def forest(comparison: ComparisonRecord) -> Forest | None:
     """Draw a comparison as a forest plot; None without a finite value."""
-    pairs = zip(comparison["left_values"], comparison["right_values"], strict=False)
-    known = [pair for pair in pairs if len(drawable(pair)) == 2]
-    differences = [float(left) - float(right) for left, right in known]
-    mean = next(iter(drawable([comparison["difference"]])), None)
+    pairs = map(drawable, zip(comparison.left_values, comparison.right_values, strict=False))
+    differences = [pair[0] - pair[1] for pair in pairs if len(pair) == 2]
+    mean = next(iter(drawable([comparison.difference])), None)
     seen = [*differences] if mean is None else [*differences, mean]
     if not seen:
         return None
-    relation, margin = Relation(comparison["relation"]), finite(comparison["margin"]) or 0.0
-    tested = Relation.ALIKE if comparison["verdict"] == Verdict.NO_EFFECT else relation
+    relation, margin = comparison.relation, comparison.margin
+    tested = Relation.ALIKE if comparison.verdict is Verdict.NO_EFFECT else relation
     shown = tested.uses_margin and 0 < margin < LARGEST
     bounds = [one for one in tested.bounds(margin) if math.isfinite(one)] if shown else []
     seen += [0.0, *bounds]
     low, high = padded(seen)
     # A much longer interval runs off the ends.
     air = 1.5 * (high - low)
-    reach = [max(low - air, min(high + air, end)) for end in drawable(comparison["interval"])]
+    reach = [max(low - air, min(high + air, end)) for end in drawable(comparison.interval)]
     axis = Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
     places = enumerate(sorted(axis.at(value) for value in differences))
     dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
     mean_row = 24 + DOT_STEP * min(DOT_ROWS, len(differences))
-    ends = zip(comparison["interval"], (-math.inf, math.inf), strict=True)
-    span = tuple(axis.at(out if finite(end) is None else end) for end, out in ends)
+    ends = zip(comparison.interval, (-math.inf, math.inf), strict=True)
+    span = tuple(axis.at(out if end is None else end) for end, out in ends)
     return Forest(
         height=mean_row + 54,
         floor=mean_row + 17,
@@ -194,11 +191,11 @@ def forest(comparison: Mapping[str, Any]) -> Forest | None:
         dots=dots,
         mean=None if mean is None else axis.at(mean),
         mean_row=mean_row,
-        span=None if comparison["interval"] == [None, None] else span,
+        span=span if any(end is not None for end in comparison.interval) else None,
     )
 
 
-def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[object]]]]) -> Curves | None:
+def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[float]]]]) -> Curves | None:
     """Draws each arm's mean over its seeds' lists of values, and its band; None without a value."""
     summaries = [(label, _over_seeds(seeds)) for label, seeds in arms]
     points = [point for _, summary in summaries for point in summary]
@@ -228,7 +225,7 @@ def _tick_text(value: float, places: int) -> str:
     return f"{value:.{places}f}".replace("-", MINUS)
 
 
-def _over_seeds(seeds: Sequence[Sequence[object]]) -> list[Point]:
+def _over_seeds(seeds: Sequence[Sequence[float]]) -> list[Point]:
     """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
     longest = max((len(values) for values in seeds), default=0)
     step = max(1, -(-longest // MOST_POINTS))

@@ -8,17 +8,17 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
 from embinit.report import numbers
-from embinit.report.baseline import LOST_ALONE, FailOn, compare
+from embinit.report.baseline import LOST_ALONE, FailOn, Since
+from embinit.report.document import Document, FindingSummary
 from embinit.report.faults import faults
 from embinit.report.summary import as_claimed, examples, in_words, tables, totals
 from embinit.report.verdict_table import clean
 from embinit.report.verdicts import (
     by_family,
-    deciding,
     difference,
     interval_in_words,
     labelled_means,
@@ -27,7 +27,7 @@ from embinit.report.verdicts import (
     tier_in_words,
     wanted,
 )
-from embinit.stats.statements import VERDICTS
+from embinit.stats.statements import Verdict
 
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
 OPEN_UP_TO = 20
@@ -38,48 +38,44 @@ LARGEST = 900_000
 
 
 def as_markdown(
-    document: Mapping[str, Any],
-    baseline: Mapping[str, Any] | None = None,
-    fail_on: FailOn = LOST_ALONE,
+    document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
 ) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers.
 
-    Changes that ``fail_on`` includes are faults. InputError if the two documents are of different
-    tiers.
+    Changes ``since`` a baseline that ``fail_on`` includes are faults.
     """
-    session = document["session"]
-    since = None if baseline is None else compare(document, baseline)
-    wrong = faults(document, baseline, fail_on)
-    lines = [f"### embinit: {_plain('; '.join(totals(document['summary'])))}", ""]
+    session = document.session
+    wrong = faults(document, since, fail_on)
+    lines = [f"### embinit: {_plain('; '.join(totals(document.summary)))}", ""]
     if wrong:
         lines += ["**Not OK:**", "", *_items(wrong), ""]
-    if skipped := document.get("skipped", ()):
-        items = [f"{test.get('id', test.get('nodeid'))}: {test.get('reason')}" for test in skipped]
-        lines += [f"**{len(items)} skipped:**", "", *_items(items), ""]
+    if document.skipped:
+        items = _items(map(str, document.skipped))
+        lines += [f"**{len(items)} skipped:**", "", *items, ""]
     if since is not None:
         others = [str(change) for change in since.changes if not fail_on.includes(change)]
         title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
         lines += [*title, *_items(others), "", since.in_words, ""]
     if tables([document]):
         lines += [findings_as_markdown([document], short=True), ""]
-    lines += _claims(document["claims"])
-    runs = session["runs"]
-    trained = f"{counted(runs['trained'], 'run')} trained, {runs['stored']} from the store"
-    where = ", ".join(filter(None, [tier_in_words(session), session["device"]]))
-    lines.append(_plain(f"{trained}; {where}; {numbers.duration(session['wall_seconds'])}."))
-    for note in session.get("notes", ()):
+    lines += _claims(document.claims)
+    runs = session.runs
+    trained = f"{counted(runs.trained, 'run')} trained, {runs.stored} from the store"
+    where = ", ".join(filter(None, [tier_in_words(session), session.device]))
+    lines.append(_plain(f"{trained}; {where}; {numbers.duration(session.wall_seconds)}."))
+    for note in session.notes:
         lines += ["", _plain(note)]
-    for lock in session.get("locks", ()):
-        lines += ["", _plain(f"Registered in {lock['lock']}, {lock['digest']}.")]
+    for lock in session.locks:
+        lines += ["", _plain(f"Registered in {lock.lock}, {lock.digest}.")]
     text = "\n".join(lines) + "\n"
     if len(text.encode()) > LARGEST:
         return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
     return text
 
 
-def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = False) -> str:
+def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> str:
     """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
-    claims = [{claim["id"]: claim for claim in one["claims"]} for one in documents]
+    claims = [{claim.id: claim for claim in one.claims} for one in documents]
     lines = []
     for table in tables(documents):
         columns = " | ".join(_plain(column) for _, column in table.columns)
@@ -98,19 +94,19 @@ def findings_as_markdown(documents: Sequence[Mapping[str, Any]], short: bool = F
     )
 
 
-def _with_numbers(finding: Mapping[str, Any], claims: Mapping[str, Mapping[str, Any]]) -> str:
+def _with_numbers(finding: FindingSummary, claims: Mapping[str, ClaimRecord]) -> str:
     """A finding's outcome with the means and the difference of its examples."""
     texts = [in_words(finding)]
     for claim in examples(finding, claims):
-        if (shown := deciding(claim)) is not None:
-            where = claim["experiment"] or claim["task"] or claim["place"]
+        if (shown := claim.deciding) is not None:
+            where = claim.experiment or claim.task or claim.place
             texts.append(
                 f"{where}: {labelled_means(shown)}, {difference(shown)}, {as_claimed(claim)}"
             )
     return "; ".join(texts)
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+def _claims(claims: Sequence[ClaimRecord]) -> list[str]:
     """The claims as tables by family: open where they are few, folded where they are many."""
     lines = []
     for statement, entries in by_family(claims).items():
@@ -123,30 +119,29 @@ def _claims(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _tally(entries: Iterable[Mapping[str, Any]]) -> str:
-    verdicts = [entry["verdict"] for entry in entries if not entry["control"]]
-    counts = [f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts]
+def _tally(entries: Iterable[ClaimRecord]) -> str:
+    verdicts = [entry.verdict for entry in entries if not entry.control]
+    counts = [f"{verdicts.count(name)} {name}" for name in Verdict if name in verdicts]
     return ", ".join(counts) or "controls alone"
 
 
-def _table(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+def _table(entries: Iterable[ClaimRecord]) -> list[str]:
     entries = [*entries]
     level = f", {interval}" if (interval := interval_in_words(entries)) else ""
     head = [f"| verdict | claim | difference{level} | p | seeds |", "|---|---|---|---|---|"]
     return [*head, *map(_row, entries)]
 
 
-def _row(claim: Mapping[str, Any]) -> str:
-    text = _plain(claim["statement"])
-    where = claim["experiment"] or claim["task"]
+def _row(claim: ClaimRecord) -> str:
+    text = _plain(claim.statement)
+    where = claim.experiment or claim.task
     if where:
         text += f" ({_plain(where)})"
-    verdict = claim["verdict"]
+    verdict, shown = claim.verdict, claim.deciding
     cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([text, *map(_plain, notes(claim))])]
-    shown = deciding(claim)
     if shown is None:
-        return "| " + " | ".join([*cells, _plain(claim["reason"]), "", ""]) + " |"
-    seeds = str(shown["n"]) + (f", {wanted(shown)}" if verdict == "UNDECIDED" else "")
+        return "| " + " | ".join([*cells, _plain(claim.reason), "", ""]) + " |"
+    seeds = str(shown.n) + (f", {wanted(shown)}" if verdict is Verdict.UNDECIDED else "")
     cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
     return f"| {' | '.join(cells)} |"
 

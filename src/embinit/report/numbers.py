@@ -20,18 +20,12 @@ ROUNDING = 1e-9
 """A number below this is taken for 0: it is a rounding error of adding floats."""
 
 
-def finite(value: object) -> float | None:
-    """``value`` as a float, or None where it is no number or not finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+def finite(value: float | None) -> float | None:
+    """``value``, or None where it is not finite."""
+    return value if value is not None and math.isfinite(value) else None
 
 
-def decimals(values: Iterable[object]) -> int:
+def decimals(values: Iterable[float | None]) -> int:
     """The decimals, 0 to 6, that show three digits of the largest value, two of the least gap."""
     known = sorted({number for value in values if (number := finite(value)) is not None})
     gaps = [high - low for low, high in pairwise(known)]
@@ -41,7 +35,7 @@ def decimals(values: Iterable[object]) -> int:
     return min(6, max(0, *wanted))
 
 
-def number(value: object, places: int | None = None) -> str:
+def number(value: float | None, places: int | None = None) -> str:
     """``value`` with ``places`` decimals; None means three significant digits."""
     known = finite(value)
     if known is None:
@@ -57,13 +51,13 @@ def number(value: object, places: int | None = None) -> str:
     return text.replace("-", MINUS)
 
 
-def plain(value: object) -> str:
+def plain(value: float | None) -> str:
     """A number that somebody chose (a margin, a level, alpha), as people write it."""
     known = finite(value)
     return MISSING if known is None else f"{known:.6g}".replace("-", MINUS)
 
 
-def short(value: object) -> str:
+def short(value: float | None) -> str:
     """A level or a share of alpha, in three significant digits."""
     known = finite(value)
     return MISSING if known is None else f"{known:.3g}"
@@ -74,13 +68,13 @@ def points(unit: str) -> str:
     return f"points{unit.removeprefix('%')}" if unit.startswith("%") else unit
 
 
-def interval(ends: Iterable[object], places: int | None = None) -> str:
+def interval(ends: Iterable[float | None], places: int | None = None) -> str:
     """``[low, high]``; an open end is an en dash."""
     low, high = (number(end, places) for end in ends)
     return f"[{low}, {high}]"
 
 
-def p_value(value: object) -> str:
+def p_value(value: float | None) -> str:
     """A p-value in two significant digits, as a bound below 0.0001 and above 0.99."""
     known = finite(value)
     if known is None:
@@ -92,13 +86,13 @@ def p_value(value: object) -> str:
     return f"{known:.{max(2, 1 - _magnitude(known))}f}"
 
 
-def count(value: object) -> str:
+def count(value: float | None) -> str:
     """An integer with thin spaces between thousands."""
     known = finite(value)
     return MISSING if known is None else f"{int(known):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def duration(seconds: object) -> str:
+def duration(seconds: float | None) -> str:
     """Seconds in the two largest units that fit (``2 min 05 s``)."""
     known = finite(seconds)
     if known is None:

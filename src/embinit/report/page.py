@@ -18,17 +18,17 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.definitions import Origin
+from embinit.claims.records import ClaimRecord, Consistency
 from embinit.errors import OutputError, printable
-from embinit.files.writing import without_nan, write_atomically
+from embinit.files.typed import as_json
+from embinit.files.writing import write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
 from embinit.report.arms import learning_curves
-from embinit.report.baseline import Since, compare, file_of
+from embinit.report.baseline import Since
+from embinit.report.document import Document, FindingSummary
 from embinit.report.methods import methods
-from embinit.report.reading import unfinished
 from embinit.runs.results import RunResult
-from embinit.stats.statements import Relation
 
 OPEN_UP_TO = 12
 """Up to so many claims are shown open; more are folded, each by itself."""
@@ -36,92 +36,92 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim's entry with its anchor and its curves."""
+    """A claim with its anchor and its curves."""
 
-    claim: Mapping[str, Any]
+    claim: ClaimRecord
     anchor: str
     curves: charts.Curves | None
 
 
 @dataclass(frozen=True)
-class Session:
+class DocumentView:
     """One document on the page, with its claims and controls by id."""
 
-    document: Mapping[str, Any]
+    document: Document
     cards: Mapping[str, Card]
     methods: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """The kind of data and the tier."""
-        tier = verdicts.tier_in_words(self.document["session"])
-        data = next((one["data"] for one in self.document["summary"]["findings"]), "")
+        tier = verdicts.tier_in_words(self.document.session)
+        data = next((one.data for one in self.document.summary.findings), "")
         return f"{data} ({tier})" if data and tier else data or tier
 
     @property
     def papers(self) -> dict[str, str]:
         """The short names of its papers by key; tests of one's own belong to none."""
-        return {one["key"]: one["short"] for one in self.document["session"].get("papers", ())}
+        return {one.key: one.short for one in self.document.session.papers}
 
     @property
     def tiers(self) -> list[Tier]:
         """What its papers say of its tier."""
-        name = self.document["session"]["tier"]
+        name = self.document.session.tier
         return [paper.tiers[name] for paper in papers_of(self.papers) if name in paper.tiers]
 
     @property
     def families(self) -> list[tuple[str, list[Card]]]:
         """Each family's statement with its claims, without controls."""
-        claims = [card.claim for card in self.cards.values() if not card.claim["control"]]
+        claims = [card.claim for card in self.cards.values() if not card.claim.control]
         return [
-            (statement, [self.cards[claim["id"]] for claim in of_family])
+            (statement, [self.cards[claim.id] for claim in of_family])
             for statement, of_family in verdicts.by_family(claims).items()
         ]
 
     @property
     def controls(self) -> list[Card]:
         """Its controls, those that misbehaved first."""
-        controls = [card for card in self.cards.values() if card.claim["control"]]
-        return sorted(controls, key=lambda card: card.claim["as_expected"] is not False)
+        controls = [card for card in self.cards.values() if card.claim.control]
+        return sorted(controls, key=lambda card: card.claim.as_expected is not False)
 
-    def lines(self, finding: Mapping[str, Any]) -> list[tuple[str, charts.Line]]:
+    def lines(self, finding: FindingSummary) -> list[tuple[str, charts.Line]]:
         """The comparisons of a finding for its plot, each with its verdict and numbers."""
         shown: list[tuple[str, charts.Line]] = []
-        for name in finding["claims"]:
+        for name in finding.claims:
             claim = self.cards[name].claim
-            if (one := verdicts.deciding(claim)) is not None:
-                line = charts.line_of(len(shown), one, claim["verdict"])
-                text = f"{name}: {verdicts.difference(one)}, {claim['verdict']}"
+            if (one := claim.deciding) is not None:
+                line = charts.line_of(len(shown), one, claim.verdict)
+                text = f"{name}: {verdicts.difference(one)}, {claim.verdict}"
                 shown += [] if line is None else [(text, line)]
         return shown
 
-    def examples(self, finding: Mapping[str, Any]) -> list[Card]:
+    def examples(self, finding: FindingSummary) -> list[Card]:
         """The cards of the claims whose numbers a finding shows."""
         claims = {name: card.claim for name, card in self.cards.items()}
-        return [self.cards[one["id"]] for one in summary.examples(finding, claims)]
+        return [self.cards[one.id] for one in summary.examples(finding, claims)]
 
     @property
     def command(self) -> str:
         """The command that trains all claims again; "" without any."""
-        if not (files := [file_of(card.claim) for card in self.cards.values()]):
+        if not (files := [card.claim.file for card in self.cards.values()]):
             return ""
         if files[0].endswith(".py"):
             place = os.path.commonpath(files)
             place += "" if place.endswith(".py") else "/" if place else "./"
         else:  # modules
             place = os.path.commonpath([file.replace(".", "/") for file in files]).replace("/", ".")
-        return numbers.rerun(self.document["session"]["tier"], place)
+        return numbers.rerun(self.document.session.tier, place)
 
-    def command_of(self, finding: Mapping[str, Any]) -> str:
+    def command_of(self, finding: FindingSummary) -> str:
         """The command that trains the files of a finding's claims again."""
-        files = dict.fromkeys(file_of(self.cards[name].claim) for name in finding["claims"])
-        return numbers.rerun(self.document["session"]["tier"], *files)
+        files = dict.fromkeys(self.cards[name].claim.file for name in finding.claims)
+        return numbers.rerun(self.document.session.tier, *files)
 
 
 def render(
-    document: Mapping[str, Any],
+    document: Document,
     results: Mapping[str, RunResult],
-    others: Sequence[Mapping[str, Any]] = (),
+    others: Sequence[Document] = (),
     since: Since | None = None,
 ) -> str:
     """Render the report as HTML text; ``results`` has the runs of the curves by key.
@@ -135,23 +135,21 @@ def render(
 
 
 def write_report(
-    document: Mapping[str, Any],
+    document: Document,
     results: Mapping[str, RunResult],
     directory: Path,
-    blessed: Mapping[str, Any] | None = None,
+    since: Since | None = None,
 ) -> Path:
     """Write verdicts.json and index.html, and return the path of the page.
 
     OutputError if it can't be written.
     """
-    document = without_nan(document)
-    since = None if blessed is None else compare(document, blessed)
     page = render(document, results, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
-    text = printable(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+    text = json.dumps(as_json(document), indent=1, ensure_ascii=False, allow_nan=False)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(directory / "verdicts.json", text)
+        write_atomically(directory / "verdicts.json", printable(text) + "\n")
         write_atomically(directory / "index.html", page)
     except OSError as error:
         raise OutputError(
@@ -161,50 +159,45 @@ def write_report(
     return directory / "index.html"
 
 
-def _variables(
-    documents: Sequence[Mapping[str, Any]], results: Mapping[str, RunResult]
-) -> dict[str, Any]:
+def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
     """The template's variables."""
-    keys = {
-        key
-        for entry in documents[0]["claims"]
-        for comparison in entry["comparisons"]
-        for key in comparison["runs"]
-    }
+    keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
     signatures = {results[key].signature for key in keys & results.keys()} - {""}
     sessions = [
-        Session(
+        DocumentView(
             document,
             {
-                claim["id"]: _card(claim, number, {} if number else results)
-                for claim in document["claims"]
+                claim.id: _card(claim, number, {} if number else results)
+                for claim in document.claims
             },
             tuple(methods(document, () if number else sorted(signatures))),
         )
         for number, document in enumerate(documents)
     ]
     tables = summary.tables(documents)
-    audits = {audit["id"]: audit for document in documents for audit in document.get("audits", ())}
+    audits = {audit.id: audit for document in documents for audit in document.audits}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "sessions": sessions,
         "several": len(sessions) > 1,
         "tables": tables,
         "lists": summary.lists(tables),
-        "embeds": any(card.claim["source"] for card in every),
+        "embeds": any(card.claim.source for card in every),
         "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
-        "misbehaved": [card for card in every if card.claim["as_expected"] is False],
-        "lacking": [lack for document in documents for lack in unfinished(document)],
+        "misbehaved": [card for card in every if card.claim.as_expected is False],
+        "lacking": [lack for document in documents for lack in document.lacking],
         # Once each, those that disagree first.
-        "audits": sorted(audits.values(), key=lambda audit: audit["verdict"] != "INCONSISTENT"),
+        "audits": sorted(
+            audits.values(), key=lambda audit: audit.verdict is Consistency.CONSISTENT
+        ),
     }
 
 
-def _card(claim: Mapping[str, Any], session: int, results: Mapping[str, RunResult]) -> Card:
-    slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim["id"]).strip("-")
+def _card(claim: ClaimRecord, session: int, results: Mapping[str, RunResult]) -> Card:
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim.id).strip("-")
     anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-    return Card(claim, anchor, learning_curves(claim["comparisons"], results))
+    return Card(claim, anchor, learning_curves(claim.comparisons, results))
 
 
 @cache
@@ -218,13 +211,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     for module in (charts, numbers, verdicts, summary):
-        functions = inspect.getmembers(module, inspect.isfunction)
-        environment.filters |= {name: one for name, one in functions if name[0] != "_"}
-    environment.filters |= {
-        "symbol": lambda relation: Relation(relation).symbol,
-        "origin": lambda name: Origin(name).in_words,
-        "registered": verdicts.WORDS_OF_STATE.__getitem__,
-    }
+        for name, one in inspect.getmembers(module, inspect.isfunction):
+            if name[0] != "_" and one.__module__ == module.__name__:
+                environment.filters[name] = one
     environment.globals |= {
         "half": charts.HALF,
         "line": charts.LINE,

@@ -15,29 +15,31 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 from embinit.claims.definitions import Origin, family_rank
-from embinit.claims.registration_status import ABSENT, BEFOREHAND
-from embinit.report.verdicts import (
-    WORDS_OF_STATE,
-    allows_print,
-    deciding,
-    in_margins,
-    is_too_weak,
-    qualified,
+from embinit.claims.records import AuditRecord, ClaimRecord, Consistency, State
+from embinit.report.document import (
+    FAILS,
+    HERE,
+    INCONCLUSIVE,
+    MIXED,
+    NOT_RUN,
+    REAL,
+    REPLICATES,
+    SYNTHETIC,
+    ControlCounts,
+    Document,
+    FindingRecord,
+    FindingSummary,
+    PaperRecord,
+    SessionRecord,
+    StatementCounts,
+    Summary,
 )
-from embinit.stats.statements import VERDICTS, Relation, Verdict
-
-SYNTHETIC, REAL = "synthetic language", "real text"
-"""The two kinds of data."""
-
-REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
-INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
-HERE = {REPLICATES: "as claimed here", FAILS: "opposite here"}
-"""The words for what a synthetic language shows of a finding on published embeddings."""
+from embinit.report.verdicts import allows_print, in_margins, is_too_weak, qualified
+from embinit.stats.statements import Verdict
 
 LISTS = {
     "Replicates": (REPLICATES,),
@@ -55,22 +57,27 @@ DECIDED = {
 }
 """The verdicts that decide a claim, and what its difference then is."""
 
-Entry = Mapping[str, Any]
+
+def summarise(
+    session: SessionRecord, claims: Sequence[ClaimRecord], audits: Iterable[AuditRecord]
+) -> Summary:
+    """All counts of a session's claims and audits."""
+    stated = [claim for claim in claims if not claim.control]
+    checked = Counter(audit.verdict for audit in audits)
+    return Summary(
+        verdicts=_verdicts(stated),
+        qualified=dict(Counter(filter(None, map(qualified, stated)))),
+        controls=_controls([claim for claim in claims if claim.control]),
+        audits={str(name): checked[name] for name in Consistency},
+        statements=tuple(_statements(stated)),
+        findings=tuple(_findings(session, stated)),
+    )
 
 
-def summarise(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary of a verdicts document, as ``verdicts.schema.json`` describes it."""
-    claims = [entry for entry in document["claims"] if not entry["control"]]
-    controls = [entry for entry in document["claims"] if entry["control"]]
-    audits = Counter(audit["verdict"] for audit in document.get("audits", ()))
-    return {
-        "verdicts": _verdicts(claims),
-        "qualified": dict(Counter(filter(None, map(qualified, claims)))),
-        "controls": _controls(controls),
-        "audits": {name: audits[name] for name in ("CONSISTENT", "INCONSISTENT")},
-        "statements": list(_statements(claims)),
-        "findings": list(_findings(document, claims)),
-    }
+def summarised(document: Document) -> Document:
+    """A document with its counts made anew."""
+    summary = summarise(document.session, document.claims, document.audits)
+    return replace(document, summary=summary)
 
 
 def outcome(verdicts: Mapping[str, int], allowed: int = 0) -> str:
@@ -90,12 +97,12 @@ def outcome(verdicts: Mapping[str, int], allowed: int = 0) -> str:
     return MIXED if supported else FAILS
 
 
-def tally(finding: Entry) -> str:
+def tally(finding: FindingSummary) -> str:
     """The counts of a finding in words, such as ``3 of 4, 1 undecided``; "" where none ran.
 
     The others that ran speak against it.
     """
-    verdicts = finding["verdicts"]
+    verdicts = finding.verdicts
     ran = sum(verdicts.values()) - verdicts[Verdict.NOT_RUN]
     if not ran:
         return ""
@@ -104,118 +111,121 @@ def tally(finding: Entry) -> str:
     return f"{verdicts[Verdict.SUPPORTED]} of {ran}{more}"
 
 
-def examples(finding: Entry, claims: Mapping[str, Entry]) -> list[Entry]:
+def examples(finding: FindingSummary, claims: Mapping[str, ClaimRecord]) -> list[ClaimRecord]:
     """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
-    if finding["middle"] is None:
+    if finding.middle is None:
         return []
-    middle = claims[finding["middle"]]
-    others = (claims[name] for name in finding["claims"])
-    differs = (one for one in others if one["verdict"] in DECIDED.keys() - {middle["verdict"]})
-    return [middle, *islice(differs, finding["outcome"] == MIXED)]
+    middle = claims[finding.middle]
+    others = (claims[name] for name in finding.claims)
+    differs = (one for one in others if one.verdict in DECIDED.keys() - {middle.verdict})
+    return [middle, *islice(differs, finding.outcome == MIXED)]
 
 
-def as_claimed(claim: Entry) -> str:
+def as_claimed(claim: ClaimRecord) -> str:
     """What a claim's difference shows, in words."""
-    return DECIDED.get(claim["verdict"], str(claim["verdict"]).lower())
+    return DECIDED.get(claim.verdict, claim.verdict.lower())
 
 
-def in_words(finding: Entry | None) -> str:
+def in_words(finding: FindingSummary | None) -> str:
     """A finding's outcome with its counts; a dash for one that was not tested."""
     if finding is None:
         return "–"
-    tried = ", ".join(finding.get("sources", ()))
+    tried = ", ".join(finding.sources)
     counts = " ".join(filter(None, [tally(finding), tried and f"({tried})"]))
-    return ", ".join(filter(None, [finding["outcome"], counts]))
+    return ", ".join(filter(None, [finding.outcome, counts]))
 
 
-def totals(summary: Entry) -> list[str]:
+def totals(summary: Summary) -> list[str]:
     """The counts of claims, controls and audits in words."""
-    texts = [", ".join(f"{number} {name}" for name, number in summary["verdicts"].items())]
-    texts += [f"{count} of the SUPPORTED {words}" for words, count in summary["qualified"].items()]
-    texts.append(controls_in_words(summary["controls"]))
-    if checked := sum(summary["audits"].values()):
-        consistent = summary["audits"]["CONSISTENT"]
+    texts = [", ".join(f"{number} {name}" for name, number in summary.verdicts.items())]
+    texts += [f"{count} of the SUPPORTED {words}" for words, count in summary.qualified.items()]
+    texts.append(controls_in_words(summary.controls))
+    if checked := sum(summary.audits.values()):
+        consistent = summary.audits[Consistency.CONSISTENT]
         texts.append(f"{consistent} of {checked} checks of the papers' printed numbers agree")
     return texts
 
 
-def controls_in_words(controls: Mapping[str, int]) -> str:
+def controls_in_words(controls: ControlCounts) -> str:
     """How many controls came out as expected, and how many say nothing."""
-    words = {"not_run": "not run", "too_weak": "UNDECIDED"}
-    others = [f"{controls[name]} {said}" for name, said in words.items() if controls[name]]
-    every = sum(controls.values())
+    every = sum(vars(controls).values())
     if not every:
         return "no controls"
-    return ", ".join([f"controls {controls['as_expected']} of {every} as expected", *others])
+    idle = ((controls.not_run, "not run"), (controls.too_weak, "UNDECIDED"))
+    others = [f"{number} {said}" for number, said in idle if number]
+    return ", ".join([f"controls {controls.as_expected} of {every} as expected", *others])
 
 
-def _verdicts(claims: Iterable[Entry]) -> dict[str, int]:
-    counts = Counter(entry["verdict"] for entry in claims)
-    return {str(name): counts[name] for name in VERDICTS}
+def _verdicts(claims: Iterable[ClaimRecord]) -> dict[str, int]:
+    counts = Counter(claim.verdict for claim in claims)
+    return {str(name): counts[name] for name in Verdict}
 
 
-def _controls(controls: Sequence[Entry]) -> dict[str, int]:
-    outcomes = [entry["as_expected"] for entry in controls]
+def _controls(controls: Sequence[ClaimRecord]) -> ControlCounts:
+    outcomes = [control.as_expected for control in controls]
     weak = sum(map(is_too_weak, controls))
-    return {
-        "as_expected": outcomes.count(True),
-        "not_as_expected": outcomes.count(False),
-        "not_run": outcomes.count(None) - weak,
-        "too_weak": weak,
-    }
+    return ControlCounts(
+        as_expected=outcomes.count(True),
+        not_as_expected=outcomes.count(False),
+        not_run=outcomes.count(None) - weak,
+        too_weak=weak,
+    )
 
 
-def _statements(claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+def _statements(claims: Sequence[ClaimRecord]) -> Iterator[StatementCounts]:
     """The counts of claims by author of the statement, and by whether training decides them."""
     origins = [*Origin]
-    groups: dict[tuple[str, int, bool], list[Entry]] = {}
-    for entry in claims:
-        kind = (entry["paper"], origins.index(entry["origin"]), not entry["trained"])
-        groups.setdefault(kind, []).append(entry)
+    groups: dict[tuple[str, int, bool], list[ClaimRecord]] = {}
+    for claim in claims:
+        kind = (claim.paper, origins.index(claim.origin), not claim.trained)
+        groups.setdefault(kind, []).append(claim)
     for (paper, origin, arithmetic), of_kind in sorted(groups.items(), key=lambda one: one[0]):
         whose = f"{origins[origin].in_words} statements"
-        whose += ", by arithmetic on tables" if arithmetic else ""
-        yield {"paper": paper, "whose": whose, **_registered(of_kind)}
+        late = Counter(filter(None, map(_late, of_kind)))
+        yield StatementCounts(
+            paper=paper,
+            whose=f"{whose}, by arithmetic on tables" if arithmetic else whose,
+            claims=len(of_kind),
+            verdicts=_verdicts(of_kind),
+            beforehand=len(of_kind) - late.total(),
+            late=dict(late),
+        )
 
 
-def _registered(claims: Sequence[Entry]) -> dict[str, Any]:
-    known = [entry.get("registration", {"state": ABSENT, "differs": ""}) for entry in claims]
-    late = [line for line in known if line["state"] != BEFOREHAND]
-    reasons = Counter(line["differs"] or WORDS_OF_STATE[line["state"]] for line in late)
-    return {
-        "claims": len(claims),
-        "verdicts": _verdicts(claims),
-        "beforehand": len(known) - len(late),
-        "late": dict(reasons),
-    }
+def _late(claim: ClaimRecord) -> str:
+    """Why a claim does not count as registered before its runs; "" where it does."""
+    if (known := claim.registration) is None:
+        return State.ABSENT.in_words
+    return "" if known.state is State.BEFOREHAND else known.differs or known.state.in_words
 
 
-def _findings(document: Mapping[str, Any], claims: Sequence[Entry]) -> Iterator[dict[str, Any]]:
-    papers = {paper["key"]: paper for paper in document["session"].get("papers", ())}
-    for key, _ in Counter(entry["paper"] for entry in claims).most_common():
-        of_paper = [entry for entry in claims if entry["paper"] == key]
-        paper = papers.get(key, {})
-        for finding in paper.get("findings") or _by_statement(of_paper):
-            counted = [entry for entry in of_paper if statement_of(entry) in finding["claims"]]
+def _findings(session: SessionRecord, claims: Sequence[ClaimRecord]) -> Iterator[FindingSummary]:
+    papers = {paper.key: paper for paper in session.papers}
+    for key, _ in Counter(claim.paper for claim in claims).most_common():
+        of_paper = [claim for claim in claims if claim.paper == key]
+        paper = papers.get(key)
+        named = () if paper is None else paper.findings
+        for finding in named or _by_statement(of_paper):
+            counted = [claim for claim in of_paper if statement_of(claim) in finding.claims]
             if counted:
                 settings, middle = _settings(counted), _middle(counted)
                 verdicts = _verdicts(settings)
-                data = _data(document["session"]["tier"], paper)
+                data = _data(session.tier, paper)
                 word = outcome(verdicts, sum(map(allows_print, settings)))
-                if finding.get("published") and data == SYNTHETIC:
+                if finding.published and data == SYNTHETIC:
                     word = HERE.get(word, word)
-                tried = {entry.get("source_label") or "": None for entry in counted}
-                yield {
-                    "paper": key,
-                    "says": finding["says"],
-                    "named": bool(paper.get("findings")),
-                    "data": data,
-                    "outcome": word,
-                    "sources": [*filter(None, tried)],
-                    "verdicts": verdicts,
-                    "claims": [entry["id"] for entry in counted],
-                    "middle": None if middle is None else middle["id"],
-                }
+                tried = dict.fromkeys(claim.source_label or "" for claim in counted)
+                yield FindingSummary(
+                    paper=key,
+                    says=finding.says,
+                    named=bool(named),
+                    data=data,
+                    outcome=word,
+                    sources=tuple(filter(None, tried)),
+                    verdicts=verdicts,
+                    claims=tuple(claim.id for claim in counted),
+                    middle=None if middle is None else middle.id,
+                )
 
 
 _AGAINST_FIRST = (
@@ -228,96 +238,96 @@ _AGAINST_FIRST = (
 """The order in which the verdict of one claim is that of its whole setting."""
 
 
-def _settings(claims: Iterable[Entry]) -> list[Entry]:
+def _settings(claims: Iterable[ClaimRecord]) -> list[ClaimRecord]:
     """For each setting of some claims, an experiment, the claim whose verdict it has."""
-    groups: dict[str, list[Entry]] = {}
-    for entry in claims:
-        groups.setdefault(entry.get("experiment") or entry["id"], []).append(entry)
+    groups: dict[str, list[ClaimRecord]] = {}
+    for claim in claims:
+        groups.setdefault(claim.experiment or claim.id, []).append(claim)
     return [
-        min(group, key=lambda entry: _AGAINST_FIRST.index(Verdict(entry["verdict"])))
+        min(group, key=lambda claim: _AGAINST_FIRST.index(claim.verdict))
         for group in groups.values()
     ]
 
 
-def statement_of(entry: Entry) -> str:
+def statement_of(claim: ClaimRecord) -> str:
     """A claim's id without its setting."""
-    return str(entry["id"]).partition("[")[0]
+    return claim.id.partition("[")[0]
 
 
-def _by_statement(claims: Iterable[Entry]) -> list[dict[str, Any]]:
+def _by_statement(claims: Iterable[ClaimRecord]) -> list[FindingRecord]:
     """Each claim as a finding, over all its settings, for a paper that names none."""
-    ordered = sorted(claims, key=lambda entry: family_rank(entry["family"]))
-    statements = {statement_of(entry): entry["statement"] for entry in ordered}
-    return [{"says": text, "claims": [name]} for name, text in statements.items()]
+    ordered = sorted(claims, key=lambda claim: family_rank(claim.family))
+    statements = {statement_of(claim): claim.statement for claim in ordered}
+    return [FindingRecord(says=text, claims=(name,)) for name, text in statements.items()]
 
 
-def _data(tier: str, paper: Entry) -> str:
+def _data(tier: str, paper: PaperRecord | None) -> str:
     """The kind of a paper's data on a tier; "" where it is unknown."""
-    made = paper.get("made")
-    return "" if not made else SYNTHETIC if tier in made else REAL
+    if paper is None or not paper.made:
+        return ""
+    return SYNTHETIC if tier in paper.made else REAL
 
 
-def _middle(claims: Iterable[Entry]) -> Entry | None:
+def _middle(claims: Iterable[ClaimRecord]) -> ClaimRecord | None:
     """The decided claim of the median effect in margins; an undecided one if there is no other.
 
     One that states a difference goes before one that allows a margin.
     """
-    pairs = [(entry, one) for entry in claims if (one := deciding(entry)) is not None]
-    decided = [pair for pair in pairs if pair[0]["verdict"] != Verdict.UNDECIDED] or pairs
-    stated = [pair for pair in decided if not Relation(pair[1]["relation"]).uses_margin] or decided
+    pairs = [(claim, one) for claim in claims if (one := claim.deciding) is not None]
+    decided = [pair for pair in pairs if pair[0].verdict is not Verdict.UNDECIDED] or pairs
+    stated = [pair for pair in decided if not pair[1].relation.uses_margin] or decided
     if not stated:
         return None
-    sizes = {id(entry): in_margins(one, one["difference"]) or 0.0 for entry, one in stated}
+    sizes = {claim.id: in_margins(one, one.difference) or 0.0 for claim, one in stated}
     median = statistics.median_high(sizes.values())
-    return next(entry for entry, _ in stated if sizes[id(entry)] == median)
+    return next(claim for claim, _ in stated if sizes[claim.id] == median)
 
 
 @dataclass(frozen=True)
-class Table:
+class FindingsTable:
     """The findings that one paper names, in several documents.
 
-    A column has the number of its document and its kind of data, a row a finding's title and its
-    entry in each column.
+    A column has the number of its document and its kind of data, a row a finding's title and what
+    came of it in each column.
     """
 
     citation: str
     short: str
     columns: tuple[tuple[int, str], ...]
-    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[FindingSummary | None, ...]], ...]
 
 
-def tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
+def tables(documents: Sequence[Document]) -> list[FindingsTable]:
     """The findings of all papers that name some, merged by titles."""
-    named = [[one for one in report["summary"]["findings"] if one["named"]] for report in documents]
-    kinds = [findings[0]["data"] if findings else "" for findings in named]
-    tiers = [f"{document['session']['tier']} tier" for document in documents]
+    named = [[one for one in document.summary.findings if one.named] for document in documents]
+    kinds = [findings[0].data if findings else "" for findings in named]
+    tiers = [f"{document.session.tier} tier" for document in documents]
     # The tier is named where the kind of data is unknown, or that of several documents.
     names = [
         kind if kind and kinds.count(kind) == 1 else ", ".join(filter(None, (kind, tier)))
         for kind, tier in zip(kinds, tiers, strict=True)
     ]
-    known = [one for document in documents for one in document["session"].get("papers", ())]
+    known = {one.key: one for document in reversed(documents) for one in document.session.papers}
     found = []
-    for key in dict.fromkeys(one["paper"] for findings in named for one in findings):
+    for key in dict.fromkeys(one.paper for findings in named for one in findings):
         cells = {
-            (one["says"], number): one
+            (one.says, number): one
             for number, findings in enumerate(named)
             for one in findings
-            if one["paper"] == key
+            if one.paper == key
         }
-        unknown = {"citation": key, "short": key}
-        paper = next((one for one in known if one["key"] == key), unknown)
         columns = sorted({number for _, number in cells})
         rows = (
             (title, tuple(cells.get((title, number)) for number in columns))
             for title in dict.fromkeys(title for title, _ in cells)
         )
         headed = tuple((number, names[number]) for number in columns)
-        found.append(Table(paper["citation"], paper["short"], headed, tuple(rows)))
+        citation, short = (known[key].citation, known[key].short) if key in known else (key, key)
+        found.append(FindingsTable(citation, short, headed, tuple(rows)))
     return found
 
 
-def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
+def lists(every: Sequence[FindingsTable]) -> dict[str, dict[str, list[str]]]:
     """The titles of all findings by kind of data, real text first, and outcome; *mixed* is said."""
     kinds = {column for table in every for _, column in table.columns}
     ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
@@ -326,7 +336,7 @@ def lists(every: Sequence[Table]) -> dict[str, dict[str, list[str]]]:
         for title, cells in table.rows:
             found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
             for kind, titles in groups.items():
-                word = cell["outcome"] if (cell := found.get(kind)) else NOT_RUN
+                word = cell.outcome if (cell := found.get(kind)) else NOT_RUN
                 name = next(name for name in LISTS if word in LISTS[name])
                 titles[name].append(f"{title} ({MIXED})" if word == MIXED else title)
     return groups

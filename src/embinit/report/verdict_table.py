@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
 
+from embinit.claims.records import ClaimRecord
+from embinit.report.document import Document
 from embinit.report.numbers import MINUS
 from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdicts import (
     by_family,
-    deciding,
     difference,
     interval_in_words,
     means,
     notes,
     p_in_words,
 )
+from embinit.stats.statements import Verdict
 
 STYLES = {
     "SUPPORTED": "32", "CONSISTENT": "32", "REFUTED": "31", "NO EFFECT": "35", "UNDECIDED": "33",
@@ -38,14 +39,14 @@ Row = tuple[tuple[str, ...], str]
 """A row's cells, one a heading, and the style of its verdict and note."""
 
 
-def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool) -> list[str]:
+def verdict_lines(document: Document, width: int | None, coloured: bool) -> list[str]:
     """The lines of the table and of what follows it; ``width`` None means no terminal."""
 
     def styled(text: str, style: str) -> str:
         known = STYLES.get(style) if coloured and text.strip() else None
         return text if known is None else f"\x1b[{known}m{text}\x1b[0m"
 
-    groups, level = _groups(document), interval_in_words(document["claims"])
+    groups, level = _groups(document), interval_in_words(document.claims)
     headings = (*HEADINGS[:3], f"{DIFFERENCE} [{level}]" if level else DIFFERENCE, *HEADINGS[4:])
     every = [(headings, ""), *(row for rows in groups.values() for row in rows)]
     widths = [max(len(cells[at]) for cells, _ in every) for at in range(len(HEADINGS))]
@@ -76,8 +77,8 @@ def verdict_lines(document: Mapping[str, Any], width: int | None, coloured: bool
         of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
         lines += [clean(f"{title}: {in_words(cells[0])}") for title, cells in table.rows]
-    wrong = document["summary"]["controls"]["not_as_expected"]
-    total = clean("; ".join(totals(document["summary"])))
+    wrong = document.summary.controls.not_as_expected
+    total = clean("; ".join(totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]
     lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
@@ -89,44 +90,43 @@ def clean(text: object) -> str:
     return "".join(sign for sign in seen if sign.isprintable())
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, list[Row]]:
+def _groups(document: Document) -> dict[str, list[Row]]:
     """The rows by family, audits last."""
-    families = by_family(document["claims"])
+    families = by_family(document.claims)
     groups = {clean(title): [*map(_claim_row, claims)] for title, claims in families.items()}
-    for audit in document["audits"]:
-        agree, of = sum(check["consistent"] for check in audit["checks"]), len(audit["checks"])
-        cells = (clean(audit["id"]), audit["verdict"], "", f"{agree} of {of} agree", "", "")
-        groups.setdefault("Printed numbers, audited", []).append((cells, audit["verdict"]))
+    for audit in document.audits:
+        agree = f"{audit.agree} of {len(audit.checks)} agree"
+        cells = (clean(audit.id), audit.verdict, "", agree, "", "")
+        groups.setdefault("Printed numbers, audited", []).append((cells, audit.verdict))
     return groups
 
 
-def _claim_row(claim: Mapping[str, Any]) -> Row:
-    verdict = style = claim["verdict"]
-    if claim["control"]:
+def _claim_row(claim: ClaimRecord) -> Row:
+    style = str(claim.verdict)
+    if claim.control:
         # A control's REFUTED is the right verdict, and so not red.
-        style = "wrong" if claim["as_expected"] is False else "dim"
-    numbers, shown, remarks = ("", "", ""), deciding(claim), notes(claim)
+        style = "wrong" if claim.as_expected is False else "dim"
+    numbers, shown, remarks = ("", "", ""), claim.deciding, notes(claim)
     if shown is not None:
+        between = shown.relation if claim.verdict is Verdict.SUPPORTED else "vs"
         numbers = (
-            f" {shown['relation'] if verdict == 'SUPPORTED' else 'vs'} ".join(means(shown)).replace(
-                MINUS, "-"
-            ),
+            f" {between} ".join(means(shown)).replace(MINUS, "-"),
             clean(difference(shown)).replace(MINUS, "-"),
             p_in_words(shown),
         )
-        several = len(claim["comparisons"])
+        several = len(claim.comparisons)
         remarks += [f"the deciding one of {several}"] if several > 1 else []
-        if shown["hangs_on"] is not None:
-            remarks.append(f"not robust: changes without seed {shown['hangs_on']}")
-    return (clean(claim["id"]), verdict, *numbers, "; ".join(remarks)), style
+        if shown.hangs_on is not None:
+            remarks.append(f"not robust: changes without seed {shown.hangs_on}")
+    return (clean(claim.id), claim.verdict, *numbers, "; ".join(remarks)), style
 
 
-def _reasons(document: Mapping[str, Any], styled: Callable[[str, str], str]) -> Iterator[str]:
+def _reasons(document: Document, styled: Callable[[str, str], str]) -> Iterator[str]:
     """Why claims were not run, each reason once."""
     reasons = Counter(
-        clean(claim["reason"])
-        for claim in document["claims"]
-        if claim["verdict"] == "NOT RUN" and not claim["as_expected"]
+        clean(claim.reason)
+        for claim in document.claims
+        if claim.verdict is Verdict.NOT_RUN and not claim.as_expected
     )
     yield from [""] if reasons else []
     for reason, count in reasons.items():
