@@ -224,6 +224,9 @@ SAMPLE_SOURCES = (
 )
 """The published vectors of ``sample``; MiniLM plays BERT's part."""
 
+SAMPLE_PAIR = replace(SAMPLE_SOURCES[0], source="glove-en-de", one_sided=False)
+"""GloVe's vectors for both sides of a translation, German ones of one's own making if need be."""
+
 
 def micro_source(role: str, label: str, table: str = "", one_sided: bool = False) -> SourceSetting:
     """One of ``micro``'s own tables, which are 64 wide, in the part of the paper's source.
