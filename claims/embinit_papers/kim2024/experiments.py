@@ -4,8 +4,9 @@
 - ``sample``: real text and real vectors from the data directory: SST-2 (judged on 3,872 sentences)
   and Multi30k, and as they are trained MNLI (9,000 training pairs and 1,000 for validation) and
   IWSLT2017 (5,000 training pairs, less those of over 30 tokens, 300 for validation and 300 for
-  test). Widths are the vectors' own. English vectors go to the English side, the encoder; MiniLM
-  plays BERT's part.
+  test). Widths are the vectors' own. GloVe's go to both sides, German ones made of the tasks' own
+  German text where none are published in the data directory; MiniLM plays BERT's part on the
+  English side, the encoder.
 - ``paper``: the paper's twelve experiments (Tables 1 and 5, A.2), for a GPU. Parts of its data sets
   and vectors are refused. Decisions begin at the paper's 3 to 5 seeds and end at 10: by the
   deviations that it prints, 12 of 40 statements have power .8 at the former and 32 at the latter.
@@ -32,6 +33,7 @@ from embinit_papers.settings import (
     MICRO_PLAIN_SENTIMENT,
     MICRO_TRANSLATION,
     SAMPLE_MULTI30K,
+    SAMPLE_PAIR,
     SAMPLE_SENTENCES,
     SAMPLE_SOURCES,
     SAMPLE_SST2,
@@ -93,7 +95,7 @@ MICRO = Settings(
 SAMPLE = Settings(
     "sample",
     settings=tuple(
-        (task, source)
+        (task, SAMPLE_PAIR if source.role == "glove" and task.sides > 1 else source)
         for source in (
             *SAMPLE_SOURCES,
             SourceSetting("t5", "t5", "T5", 512, 8, "hf:t5", "spacy", one_sided=True),
@@ -130,8 +132,9 @@ SAMPLE = Settings(
         )
     ),
     says="real data cut to what a CPU can train on, and small models: parts of SST-2, MNLI, and of "
-    "Multi30k and IWSLT2017 from English to German; GloVe's published vectors (or a subset), and "
-    "MiniLM's table in BERT's place; word2vec's, fastText's and ELMo's, where they are.",
+    "Multi30k and IWSLT2017 from English to German; GloVe's published vectors (or a subset), in "
+    "German published ones or a table made of the tasks' own sentences; MiniLM's table in BERT's "
+    "place on the encoder alone; word2vec's, fastText's and ELMo's, where they are.",
 )
 
 

@@ -98,11 +98,17 @@ for _name, _least in (("glove", 0), ("glove-whole", 2_190_000)):
         "vectors/glove.840B.300d.subset.txt.gz",
         least=_least,
     )
+OWN_GERMAN = "vectors/glove-de.of-translations.300d.txt"
+"""Where ``embinit.lab.table_pretraining german`` puts its table."""
+
+_GERMAN = [f"vectors/glove-de{ending}" for ending in (".zip", ".txt", ".txt.gz")]
+_published("glove-de", "de", "German GloVe (deepset's vectors.txt)", *_GERMAN)
 _published(
-    "glove-de",
+    "glove-de-or-own",
     "de",
-    "German GloVe (deepset's vectors.txt)",
-    *(f"vectors/glove-de{ending}" for ending in (".zip", ".txt", ".txt.gz")),
+    "German GloVe (deepset's, or python -m embinit.lab.table_pretraining german)",
+    *_GERMAN,
+    OWN_GERMAN,
 )
 _published(
     "word2vec",
@@ -128,10 +134,14 @@ _published(
 )
 
 
-def _glove_de_en(data_dir: Path | None) -> Source:
-    """The paper's source for translation (section 3.2): each side has its language's GloVe."""
-    parts = {"de": SOURCES["glove-de"](data_dir), "en": SOURCES["glove-whole"](data_dir)}
-    return ByLanguage("glove-de-en", parts)
+def _by_language(name: str, **parts: str) -> None:
+    """The paper's sources for translation (section 3.2): each side has its language's GloVe."""
+
+    def make(data_dir: Path | None) -> Source:
+        return ByLanguage(name, {of: SOURCES[part](data_dir) for of, part in parts.items()})
+
+    SOURCES.register(name, SourceEntry(make, frozenset(parts)))
 
 
-SOURCES.register("glove-de-en", SourceEntry(_glove_de_en, frozenset({"de", "en"})))
+_by_language("glove-de-en", de="glove-de", en="glove-whole")
+_by_language("glove-en-de", en="glove", de="glove-de-or-own")
