@@ -208,7 +208,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 
 
-STATEMENTS = "claims/embinit_papers/kim2024/statements.toml"
+STATEMENTS = (
+    "claims/embinit_papers/kim2024/statements.toml",
+    "claims/embinit_papers/chung2021/statements.toml",
+)
 HOW = ("faithful", "weakened", "missing")
 """How a statement of the paper is claimed: as it says, in part, or not."""
 
@@ -292,9 +295,10 @@ def main() -> None:
     """Write the page of the references that are there, and the README's table."""
     documents = documents_of()
     (ROOT / PAGE).write_text(page(documents), encoding="utf-8")
-    entries = tomllib.loads((ROOT / STATEMENTS).read_text("utf-8"))["statement"]
-    table = (ROOT / STATEMENTS).with_name("STATEMENTS.md")
-    table.write_text(statements(documents, entries), encoding="utf-8")
+    for path in (ROOT / name for name in STATEMENTS):
+        entries = tomllib.loads(path.read_text("utf-8"))["statement"]
+        page_of = path.with_name("STATEMENTS.md")
+        page_of.write_text(statements(documents, entries), encoding="utf-8")
     print(f"{PAGE} has the results of {REFERENCES}")
     path = ROOT / "README.md"
     path.write_text(readme(documents, path.read_text("utf-8")), encoding="utf-8")

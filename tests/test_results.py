@@ -89,11 +89,13 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     assert counted == len(findings)
 
 
-def test_the_papers_statements_name_the_claims_that_there_are(results, documents):
+@pytest.mark.parametrize("paper", ["kim2024", "chung2021"])
+def test_the_papers_statements_name_the_claims_that_there_are(results, documents, paper):
     """Each of the paper's own claims tests a statement; one that is missing has a reason."""
-    entries = tomllib.loads((ROOT / results.STATEMENTS).read_text("utf-8"))["statement"]
+    [path] = [ROOT / name for name in results.STATEMENTS if f"/{paper}/" in name]
+    entries = tomllib.loads(path.read_text("utf-8"))["statement"]
     named = {one for entry in entries for one in entry["claims"]}
-    found = [Claim.of(one) or Audit.of(one) for one in functions("kim2024", "studies")]
+    found = [Claim.of(one) or Audit.of(one) for one in functions(paper, "studies")]
     there = {one.id: one for one in found if one is not None}
     assert named <= set(there)
     own = {one.id for one in there.values() if isinstance(one, Claim) and one.expects is None}
@@ -103,5 +105,5 @@ def test_the_papers_statements_name_the_claims_that_there_are(results, documents
         assert entry["how"] in results.HOW
         assert entry["how"] == "faithful" or entry["why"], entry["says"]
         assert entry["claims"] or entry["why"], entry["says"]
-    page = (ROOT / results.STATEMENTS).with_name("STATEMENTS.md").read_text("utf-8")
+    page = path.with_name("STATEMENTS.md").read_text("utf-8")
     assert page == results.statements(documents, entries), "run make results"

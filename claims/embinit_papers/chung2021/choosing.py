@@ -52,26 +52,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.measures import over_languages
-from embinit.lab.specs import (
-    Cut,
-    DataSpec,
-    DownstreamSpec,
-    ModelSpec,
-    PositionSpec,
-    PretrainingSpec,
-    TrainingSpec,
-    TransferSpec,
-)
 from embinit.runs.kinds import Cohort, RunContext, kind_of
 from embinit.runs.results import RunResult
+from embinit_papers.chung2021.setting import AVERAGE, TRIED, micro
 from embinit_papers.chung2021.shapes import deeper, pretrained_for
 
-DRAWS = range(5201, 5207)
+DRAWS = TRIED
 RATES = (1e-3, 2e-3, 4e-3)
 SHOWN = 5.0
-REMOVED = (1, 2, 3)
-"""The last layers that fine-tuning does without, a task each: half of the model at most."""
 
 
 @dataclass(frozen=True)
@@ -95,56 +83,10 @@ CANDIDATES = {
 """By name. Twice the texts are about twice the seconds."""
 
 
-def experiment(size: Candidate, rate: float, role: str = "inference") -> ModelExperiment:
-    """The candidate's experiment; all roles share its runs."""
-    text = DataSpec(
-        f"micro-two-languages-x{size.spellings}",
-        ("whitespace", "whitespace"),
-        Cut(train=size.texts),
-        min_freq=1,
-        max_length=32,
-        most_words=size.words,
-    )
-
-    def labelled(task: str, train: int) -> DataSpec:
-        name = f"{task}-x{size.spellings}"
-        return replace(
-            text, task=name, tokenizers=("whitespace",), cut=Cut(train=train), most_words=None,
-            vocabulary=text,
-        )  # fmt: skip
-
-    sentiment = labelled("micro-sentiment-across", 1_000)
-    inference = labelled("micro-inference-across", 1_000)
-    tuned = TrainingSpec(16, 6, 1e-3, schedule="linear")
-    tasks = [
-        DownstreamSpec("sentiment", sentiment, TrainingSpec(16, 3, 1e-3)),
-        DownstreamSpec("inference", inference, tuned),
-    ]
-    tasks += [
-        DownstreamSpec(f"inference-{layers}", inference, tuned, removed_layers=layers)
-        for layers in REMOVED
-    ]
-    return ModelExperiment(
-        name=f"{text.task}-{role}",
-        tier="micro",
-        role=role,
-        data=text,
-        model=ModelSpec(
-            size.dim, size.heads, 6, 4 * size.dim, 0.0, norm_after_sum=True, activation="gelu"
-        ),
-        training=TransferSpec(
-            PretrainingSpec(batch_size=24, epochs=size.epochs, lr=rate, share=0.3),
-            tuple(tasks),
-            (labelled("micro-sentiment-across", 800), labelled("micro-verb", 1_000)),
-            further=("guesses", "word-similarity", "mixed-probes", "neighbours"),
-        ),
-        metric=over_languages(role),
-        seeds=3,
-        margin=1.5,
-        positions=PositionSpec("learned", "one"),
-        baseline="normal",
-        data_draws=DRAWS,
-    )
+def experiment(size: Candidate, rate: float) -> ModelExperiment:
+    """The candidate's experiment on the average over tasks."""
+    setting = micro(size.dim, size.heads, size.spellings, size.words, size.texts, size.epochs, rate)
+    return replace(setting, draws=DRAWS).experiment("micro", AVERAGE)
 
 
 def without_tasks(arms: ModelExperiment) -> ModelExperiment:
