@@ -24,6 +24,7 @@ import argparse
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import cycle, product
 from pathlib import Path
@@ -45,21 +46,29 @@ FORMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TEMPLATES = FORMS["templates"]
 FAULTS = {"stale", "wrong green", "false alarm", "not judged"}
 POOL = 24
+PLACES = ["function", "import", "cache"]
 REFERENCE = "reference/verdicts.json"
+LIBRARIES = "user/lib/python{}.{}/site-packages".format(*sys.version_info)
 
 Files = dict[str, str | None]
-"""Texts of files, or after ``>>>`` code that writes one; None is no file."""
+"""Texts of files, or after ``>>>`` code that writes one; None is no file. What begins with SITE/
+is in a folder of libraries, and with HOME/ in the user's home.
+"""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit: a folder's files, and what it writes where it doesn't change ``VALUE`` alone."""
+    """An edit: a folder's files, and what it writes where it doesn't change ``VALUE`` alone.
+
+    ``variables`` are those of both sessions, which it then has for itself.
+    """
 
     kind: str
     name: str
     files: Files
     after: Files | None = None
     harmless: bool = False
+    variables: dict[str, list[str]] = field(default_factory=dict)
 
 
 def claim_file(style: str, top: str, body: str, relation: str = ">") -> str:
@@ -92,6 +101,17 @@ def code_edits() -> Iterator[Edit]:
         yield Edit(kind, f"{name}, in {place}", {"test_NUM.py": test, **files})
 
 
+def placed(place: str, top: str, read: str) -> tuple[str, str]:
+    """Where something is read: what stands at the top, and what in the function."""
+    cached = f"@functools.cache\ndef load():\n    {read}\n    return v"
+    at_import = read.replace("\n    ", "\n")
+    return {
+        "function": (top, read),
+        "import": (f"{top}\n{at_import}", "pass"),
+        "cache": (f"{top}\n{cached}", "v = load()"),
+    }[place]
+
+
 def input_edits() -> Iterator[Edit]:
     """Files and variables, read in the function, at import, and by a cached loader."""
     styles = cycle(["seeds", "training"])
@@ -99,17 +119,28 @@ def input_edits() -> Iterator[Edit]:
     there = [name for name, module in needed.items() if find_spec(module.partition(".")[0])]
     forms = [("files", name, *FORMS["files"][name]) for name in there]
     forms += [("environment", name, *form, None) for name, form in FORMS["environment"].items()]
-    for (kind, name, top, read, data), place in product(forms, ["function", "import", "cache"]):
-        read = read.replace("DATA", 'HERE / "dataNUM"')
-        cached = f"@functools.cache\ndef load():\n    {read}\n    return v"
-        at_import = read.replace("\n    ", "\n")
-        top, body = {
-            "function": (top, read),
-            "import": (f"{top}\n{at_import}", "pass"),
-            "cache": (f"{top}\n{cached}", "v = load()"),
-        }[place]
+    for (kind, name, top, read, data), place in product(forms, PLACES):
+        top, body = placed(place, top, read.replace("DATA", 'HERE / "dataNUM"'))
         files = {"test_NUM.py": claim_file(next(styles), top, body), "dataNUM": data}
         yield Edit(kind, f"{name}, in the {place}", files)
+
+
+def kind_edits() -> Iterator[Edit]:
+    """Edits of kinds that raise no event, and state that a run leaves to the next."""
+    styles = cycle(["seeds", "training"])
+    for kind, forms in FORMS["kinds"].items():
+        there = {n: form for n, form in forms.items() if find_spec(form.get("needs", "os"))}
+        for (name, form), place in product(there.items(), PLACES):
+            top, body = placed(place, form.get("top", ""), form["read"])
+            files = {"test_NUM.py": claim_file(next(styles), top, body), **form.get("files", {})}
+            yield Edit(kind, f"{name}, in the {place}", files)
+    for name, (body, variable, *values) in FORMS["python"].items():
+        files = {"test_NUM.py": claim_file(next(styles), "", body)}
+        yield Edit("python", name, files, variables={variable: values})
+    for (name, (top, body)), relation in product(FORMS["between"].items(), [">", ">=", "<=", "<"]):
+        before = {"test_NUM.py": claim_file(next(styles), top, "v = 1.0", relation)}
+        after = {"test_NUM.py": claim_file(next(styles), top, body, relation)}
+        yield Edit("state between runs", f"{name}, {relation}", before, after)
 
 
 def other_edits() -> Iterator[Edit]:
@@ -194,14 +225,33 @@ def write(folder: Path, files: Files, number: str = "", value: float = 1.0, port
     replaced = {"VALUE": str(value), "NUM": number, "PORT": str(port)}
     for name, content in files.items():
         path = folder / name.replace("NUM", number)
+        if name.startswith(("SITE/", "HOME/")):
+            places = {"SITE": LIBRARIES, "HOME": "home"}
+            path = folder.parent / places[name[:4]] / name[5:].replace("NUM", number)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for old, new in replaced.items():
             content = content and content.replace(old, new)
         if content is not None and content.startswith(">>> "):
-            exec(content.removeprefix(">>> "), {"path": path})
+            exec(content.removeprefix(">>> "), {"path": path, "install": install})
         elif content is not None:
             path.write_text(content)
+
+
+def install(path: Path, version: str, text: str, entry_points: str = "") -> None:
+    """Installs a library of one module, in place of an older version."""
+    for old in path.parent.glob(f"{path.stem}-*.dist-info"):
+        shutil.rmtree(old)
+    about = path.parent / f"{path.stem}-{version}.dist-info"
+    about.mkdir(parents=True)
+    path.write_text(text)
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {path.stem}\nVersion: {version}\n"
+    )
+    (about / "RECORD").write_text(f"{path.name},,\n")
+    (about / "top_level.txt").write_text(f"{path.stem}\n")
+    if entry_points:
+        (about / "entry_points.txt").write_text(entry_points)
 
 
 def called(folder: Path, variables: dict[str, str], *command: str) -> tuple[int, str]:
@@ -258,16 +308,18 @@ def pooled(edits: Sequence[tuple[str, Edit]], port: int, keep: Path) -> list[str
     folder = Path(tempfile.mkdtemp(prefix="edits-", dir=keep))
     (folder / "pytest.ini").write_text("[pytest]\n")
     sessions, written = [], []
-    for value in (1.0, -1.0):
-        variables = {}
+    for turn, value in enumerate((1.0, -1.0)):
+        variables = {"PYTHONUSERBASE": str(folder / "user"), "HOME": str(folder / "home")}
+        variables |= {"PYTHONPATH": str(folder / LIBRARIES), "PYTHONDONTWRITEBYTECODE": "1"}
         for number, edit in edits:
+            variables |= {name: values[turn] for name, values in edit.variables.items()}
             mine = 1.0 if edit.harmless else value
             files = edit.files if value > 0 or edit.after is None else edit.after
             write(folder / number, files, number, mine, port)
             Answer.values[number] = mine
             # What a fixture sets is set so from the start.
             variables |= {f"EDIT_{number}": str(mine), f"SET{number}": "1.0"}
-        sessions.append(session(folder, variables, "-k", "not control"))
+        sessions.append(session(folder, variables, "-k", "not control", "--ignore=user"))
         (folder / f"output{value}.txt").write_text(sessions[-1].output)
         written.append([records(folder, number) for number, _ in edits])
     trained = [not before.items() <= after.items() for before, after in zip(*written, strict=True)]
@@ -305,8 +357,9 @@ def compared(edit: Edit, blessed: Path, keep: Path) -> str:
 def judged(edits: Sequence[Edit], jobs: int, keep: Path) -> list[str]:
     """The outcome of each edit."""
     numbered = [(f"e{i:03}", edit) for i, edit in enumerate(edits)]
-    shared = [one for one in numbered if one[1].kind != "baseline"]
+    shared = [one for one in numbered if one[1].kind not in ("baseline", "python")]
     pools = [shared[i : i + POOL] for i in range(0, len(shared), POOL)]
+    pools += [[one] for one in numbered if one[1].kind == "python"]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with ThreadPoolExecutor(jobs) as executor:
@@ -314,15 +367,17 @@ def judged(edits: Sequence[Edit], jobs: int, keep: Path) -> list[str]:
         alone = [edit for _, edit in numbered if edit.kind == "baseline"]
         blessed = bless(keep) if alone else keep
         found = list(executor.map(lambda edit: compared(edit, blessed, keep), alone))
-        found = [result for pool in together for result in pool.result()] + found
+        results = [result for pool in together for result in pool.result()]
     server.shutdown()
     server.server_close()
-    return found
+    order = [edit for pool in pools for _, edit in pool] + alone
+    by_edit = dict(zip(map(id, order), results + found, strict=True))
+    return [by_edit[id(edit)] for edit in edits]
 
 
 def all_edits() -> list[Edit]:
     """All edits, those of a baseline last."""
-    return [*code_edits(), *input_edits(), *other_edits(), *baseline_edits()]
+    return [*code_edits(), *input_edits(), *other_edits(), *kind_edits(), *baseline_edits()]
 
 
 def few(edits: Sequence[Edit]) -> list[Edit]:
@@ -334,13 +389,13 @@ def few(edits: Sequence[Edit]) -> list[Edit]:
 def main() -> int:
     """Makes the edits, and prints what went wrong and what came of each kind."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="edits whose kind and name have this text")
+    parser.add_argument("--only", default="", help="edits whose kind and name match this pattern")
     parser.add_argument("--few", action="store_true", help="two of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="sessions at a time")
     parser.add_argument("--json", type=Path, help="a file for the counts")
     parser.add_argument("--keep", type=Path, help="a folder in which the projects stay")
     arguments = parser.parse_args()
-    edits = [edit for edit in all_edits() if arguments.only in f"{edit.kind}: {edit.name}"]
+    edits = [edit for edit in all_edits() if re.search(arguments.only, f"{edit.kind}: {edit.name}")]
     edits = few(edits) if arguments.few else edits
     start = time.time()
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ the file's stored arms. ``judge``: two arms of a table, with the noise of four o
 each, or of ten baseline runs made before. Scores have a standard deviation of 1; scores of a
 seed share another of 1 where seeds pair runs. No arm is given up.
 
-    python benchmarks/known_noise.py [--files 2000] [--only NAME]
+    python benchmarks/known_noise.py [--files 2000] [--only NAME] [--runs FILE]
 
 It prints, for each kind of noise, the percentage of new arms that are kept though they do nothing,
 and of those better by 2 and 4 that are found at the first three interim analyses. ``--only table``
@@ -22,15 +22,16 @@ import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 
 from embinit.claims.functions import MOST_SEEDS, SEEDS
 from embinit.claims.known_noise import SEEDS_KNOWN
 from embinit.errors import InputError
-from embinit.scores.arms import Arms
+from embinit.scores.arms import Arms, Score
 from embinit.scores.judging import Plan, judge
-from embinit.scores.rows import Table
+from embinit.scores.rows import Table, table_of
 from embinit.scores.tables import read
 from embinit.stats.interim import schedule
 from embinit.stats.pooling import Noise, unless_odd
@@ -39,6 +40,9 @@ from embinit.stats.statements import Evidence, Relation, Verdict
 
 Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 """Draws (arms, runs) of mean 0."""
+
+ENOUGH = 8
+"""A configuration of so many runs or more is drawn from."""
 
 EFFECTS, ALPHA, LOOKS_SHOWN, OTHERS = (0.0, 2.0, 4.0), 0.05, 3, 4
 
@@ -78,7 +82,7 @@ def read_runs(runs: Iterable[tuple[str, str, float]]) -> Arms:
     """Runs with the name of their arm, their seed and their score, as read from a table."""
     arms, seeds, scores = zip(*runs, strict=True)
     columns = {"arm": arms, "seed": seeds, "loss": [*map(str, scores)]}
-    return read(Table("runs", columns, [f"run {n}" for n in range(len(arms))])).settled(None, True)
+    return read(Table("runs", columns, [f"run {n}" for n in range(len(arms))]))
 
 
 def judged(
@@ -145,6 +149,64 @@ def print_tables(repeats: int) -> None:
         print(f"| {others} | {failing} | {runs} | {' | '.join(row)} |", flush=True)
 
 
+def real(pools: list[np.ndarray], alike: bool, effect: float, arms: int, runs: int) -> Draw:
+    """Draws of real runs: of one configuration, whose deviation is then 1, or of one each arm."""
+    sd = float(np.median([pool.std(ddof=1) for pool in pools]))
+
+    def draw(rng: np.random.Generator, *_: int) -> np.ndarray:
+        chosen = rng.integers(len(pools), size=1 if alike else arms + 1).repeat(
+            arms + 1 if alike else 1
+        )
+        values = np.array([rng.choice(pools[at], runs) for at in chosen])
+        values += rng.uniform(-5e-6, 5e-6, values.shape)  # scores are rounded
+        values[1] -= effect * (pools[chosen[1]].std(ddof=1) if alike else sd)
+        return values
+
+    return draw
+
+
+def print_real(file: str, repeats: int) -> None:
+    """Prints the table of errors and power on real runs."""
+    by = read(table_of(Path(file)))
+    pools = [np.array(by.values(arm)) for arm, of in by.scores.items() if len(of) >= ENOUGH]
+    pools = [pool - pool.mean() for pool in pools]
+    for alike, arms, runs in itertools.product((True, False), (1, 5, 20), (3, 6, 12)):
+        row: list[str] = []
+        for effect, most in itertools.product((0.0, 1.9), (None, runs)):
+            # The errors of the only analysis are closest to their limit.
+            rng, draw = np.random.default_rng(3), real(pools, alike, effect, arms, runs)
+            kept = []
+            for _ in range(
+                max(200, repeats // arms) if most and not effect else repeats // arms // 4
+            ):
+                named = {
+                    f"arm {n}": [Score(v, "") for v in of] for n, of in enumerate(draw(rng, 0, 0))
+                }
+                found = judge(Arms(named), Plan(lower=True, most=most), "arm 0")
+                shown = [arm.verdict is Verdict.SUPPORTED for arm in found]
+                kept.append(shown[0] if effect else any(shown))
+            row.append(f"{100 * np.mean(kept):.1f}")
+        what = "one configuration" if alike else "one each arm"
+        print(f"| {what} | {arms} | {runs} | {' | '.join(row)} |", flush=True)
+
+
+def print_counts(repeats: int) -> None:
+    """Prints how often one of two equal recipes is kept, where more trials follow the first."""
+    for share, n in itertools.product((0.7, 0.9), (40, 100)):
+        rng, kept = np.random.default_rng(3), 0
+        for _ in range(repeats):
+            trials, hits, more = 0, np.zeros(2, dtype=int), n
+            while more and trials < 4 * n:
+                trials, hits = trials + more, hits + rng.binomial(more, share, 2)
+                named = {
+                    f"arm {i}": (Score(k / trials, "", of=trials),) for i, k in enumerate(hits)
+                }
+                (found,) = judge(Arms(named), Plan(lower=False, of="runs"), "arm 0")
+                more = found.more or 0
+            kept += found.verdict is Verdict.SUPPORTED
+        print(f"| counts, {share} | 1 | {n} | {100 * kept / repeats:.1f} |", flush=True)
+
+
 RULES: dict[str, Callable[[Draw, np.random.Generator, float], Iterator[bool]]] = {
     "seeds, 3 stored arms": lambda draw, *rest: seeds(draw, 3, *rest),
     "seeds, 6 stored arms": lambda draw, *rest: seeds(draw, 6, *rest),
@@ -159,7 +221,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--only", default="")
+    parser.add_argument("--runs", default="")
     given = parser.parse_args()
+    if given.runs:
+        print_real(given.runs, given.files)
+        print_counts(given.files)
+        return
     if given.only == "table":
         print_tables(given.files)
     for (name, rule), draw in itertools.product(RULES.items(), (normal, differ, skewed)):

@@ -59,7 +59,7 @@ def judged(trials: int, measured: int = 10) -> Rule:
             while more:
                 values += list(rng.normal(-effect, 1, more))
                 arms = read(from_words(["new=" + ",".join(map(str, values))], None))
-                (found,) = judge(arms.settled(None, True), plan, noise=noise)
+                (found,) = judge(arms, plan, noise=noise)
                 more = found.more or 0
             kept += found.verdict is Verdict.SUPPORTED
             runs += len(values)

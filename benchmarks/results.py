@@ -24,6 +24,7 @@ from embinit.report.markdown import findings_as_markdown
 from embinit.report.numbers import duration
 from embinit.report.reading import read
 from embinit.report.summary import controls_in_words, statement_of, summarise
+from embinit.report.verdicts import difference, means
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample")
@@ -40,6 +41,7 @@ BEGIN, END = "<!-- findings: written by make results -->\n\n", "<!-- end of find
 
 
 REFERENCES, PAGE = "reports/reference", "docs/results.md"
+STUDIES = "studies/reference/micro/verdicts.json"
 COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 """The verdicts in the order in which they are counted."""
 
@@ -76,6 +78,7 @@ def page(documents: Sequence[Document]) -> str:
         sections += [_whose(document["summary"]["statements"], shown), _controls(document)]
     if len(documents) == len(TIERS):
         sections += ["## Synthetic language and real text\n", _beside(*documents)]
+    sections += ["## One side and both\n", _sides(read(ROOT / STUDIES))]
     if audits := [audit for document in documents for audit in document.get("audits", ())]:
         once = {audit["id"]: audit for audit in audits}
         sections += ["## Audits of printed numbers\n", _audits(list(once.values()))]
@@ -184,6 +187,23 @@ def _beside(made: Document, real: Document) -> str:
         f"On real text MiniLM is in place of BERT. Of {len(same[True])} that real text decides "
         f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
         f"{sum(same[False])}.\n\n{table}"
+    )
+
+
+def _sides(studies: Document) -> str:
+    """What embeddings on one side say of embeddings on both, by claims on the same draws."""
+    claims = [claim for claim in studies["claims"] if claim["family"] == "studies/sides"]
+    rows = [
+        (claim["statement"], ", ".join(means(one)), difference(one), claim["verdict"])
+        for claim in claims
+        for one in claim["comparisons"]
+    ]
+    table = _table(("statement", "means", "difference", "verdict"), rows)
+    return (
+        "The paper puts pretrained embeddings on both sides of a translation model. With GloVe on "
+        "the encoder alone, the decoder starts from Xavier in every arm; frozen, it keeps a random "
+        "table. That is another experiment: it understates what unscaled GloVe costs, and lets "
+        f"frozen GloVe beat Xavier's.\n\n{table}"
     )
 
 

@@ -34,7 +34,7 @@ def decided(change, noise, trials, effect):
         if judged.returncode != AGAIN:
             assert judged.returncode in (KEEP, DISCARD), judged.stderr
             return judged.returncode == KEEP, runs
-        runs += int(re.findall(r"run (\d+) more", judged.stdout)[0])
+        runs += int(re.findall(r"(\d+) more of new", judged.stdout)[0])
 
 
 def main(trials=100, effect=0.0):

@@ -52,7 +52,8 @@ def asks(tmp_path):
     ("paths", "alone"),
     [
         (["claims"], True),
-        (["claims/deep/test_b.py::test_theirs"], True),
+        (["claims/test_a.py::test_a"], True),
+        (["claims/deep/test_b.py::test_theirs"], False),
         (["studies"], True),
         (["studies/mine/test_a.py::test_a", "claims"], True),
         (["tests"], False),
@@ -65,7 +66,8 @@ def asks(tmp_path):
     ],
 )
 def test_paths_say_whether_claims_alone_are_asked_for(asks, paths, alone):
-    """A folder of tests that has a lock, too, keeps pytest-xdist's workers."""
+    """A folder of tests that has a lock, too, keeps pytest-xdist's workers, and so does another
+    project's folder that is called claims."""
     assert asks(*paths) is alone
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -240,33 +239,60 @@ def test_the_labs_own_runs_have_their_versions_in_the_key(monkeypatch):
     assert run_key(run, "read") != run_key(run, "read", ["torch 1.0"])
 
 
-def test_one_run_is_made_twice_to_see_that_its_seed_decides_it(session, tmp_path):
-    """Nothing else shows that a function gives two numbers for one seed."""
+def test_a_run_of_each_arm_is_made_twice_to_see_what_decides_it(session, tmp_path):
+    """Nothing else shows that a function gives two numbers for one seed, or remembers a run."""
     calls = tmp_path / "calls"
     arms = {arm: {"arm": arm, "calls": str(calls)} for arm in ("low", "high")}
     counted = arms_of(trained.counted, arms)
     judge(above, counted, session)
     made = calls.read_text().splitlines()
-    assert (len(made), len(set(made))) == (13, 12)
+    assert (len(made), len(set(made))) == (14, 12)
     assert not seed_faults(map(session.store.get, session.store))
     session.ensure([counted.run("high", seed) for seed in (6, 7)])
-    assert len(calls.read_text().splitlines()) == 15
+    assert len(calls.read_text().splitlines()) == 17  # one of the first arm, now after another
 
 
 def test_a_claim_waits_for_the_run_that_is_made_twice(session):
     """Though that is another claim's, planned behind its own."""
-    fitted = arms_of(trained.fit, arms=("low", "high", "other"))
-    runs = sorted((fitted.run(arm, 0) for arm in fitted.arms), key=lambda run: run.digest())
-    session.want(runs)
-    one, other = (json.loads(run.recipe.arguments)["arm"] for run in runs[1:])
+    fitted = arms_of(trained.fit)
+    session.want([last := fitted.run("high", 9)])
+    assert last in judge_stored(read(above, fitted), session).missing
+    judge(above, fitted, session)
+    assert session.is_stored(last)
 
-    @claim("mine/f/apart", says="One is above another", family=MINE, on=lambda tier: [])
-    def apart(arms):
-        assert arms[one] > arms[other]
 
-    assert runs[0] in judge_stored(read(apart, fitted), session).missing
-    judge(apart, fitted, session)
-    assert session.is_stored(runs[0])
+def remembering(body, arms=("low", "high"), **settings):
+    """The experiment on a function that remembers what runs before it did."""
+    return arms_of(trained.remembers, {arm: {"arm": arm, "what": body} for arm in arms}, **settings)
+
+
+def test_a_run_that_depends_on_the_run_before_it_breaks_its_claims(session):
+    """A cache that leaves out the argument made a false claim SUPPORTED, and numbers depended on
+    how many trainers there were; in processes of their own the same function is right."""
+    for what, measure in (("arm", "score"), ("seed", "score")):
+        arms = remembering(what)
+        message = " ".join(judge(above, arms, session).failures)
+        assert re.search(
+            rf"remembers\(seed=.*gave {measure} \S+ in a new process and \S+ after remembers\("
+            r".*: something is kept between runs; .*@training\(process=True\)",
+            message,
+        )
+    alone = remembering("arm", process=True)
+    later = Session(session.store, None, "cpu")
+    assert not later.is_stored(alone.run("high", 0)), "what shared a process is made again"
+    assert judge(above, alone, later).verdict is Verdict.SUPPORTED
+    later.trainers.end()
+
+
+def test_a_function_that_depends_on_the_hash_seed_breaks_its_claims(session, monkeypatch):
+    """The order of a set decided its numbers, so another process gives others."""
+    messages = judge(above, remembering("hash"), session).failures
+    assert all("remembers's numbers differ by Python's hash seed" in text for text in messages)
+    assert len(messages) == 2
+    own = Session(Store(session.store.root / "own"), None, "cpu")
+    own.trainers.surroundings.environ["PYTHONHASHSEED"] = "3"  # which the user answers for
+    assert not judge(above, remembering("hash"), own).failures
+    own.trainers.end()
 
 
 def test_a_process_that_ends_in_the_second_call_says_nothing_of_the_function(session, tmp_path):
@@ -412,11 +438,15 @@ def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_
     arms = arms_of(trained.by_the_clock)
     said = r"by_the_clock gives two numbers for one seed \(score \S+ and \S+ for \d\): seed it"
     for _ in range(2):
-        [message] = judge(above, arms, session).failures
+        message, other = judge(above, arms, session).failures
         assert re.fullmatch(said, message)
+        assert re.fullmatch(said, other)
     results = [session.result(arms.run("high", seed)) for seed in range(6)]
     results += [session.result(arms.run("low", seed)) for seed in range(6)]
     gpu = [replace(one, provenance={**one.provenance, "device": "H100"}) for one in results]
-    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [[message], []]
+    assert [repeated_otherwise(one, on_cpu=True) for one in (results, gpu)] == [
+        [message, other],
+        [],
+    ]
     assert seed_faults(gpu) == []
-    assert repeated_otherwise(gpu, on_cpu=False) == [message]
+    assert repeated_otherwise(gpu, on_cpu=False) == [message, other]

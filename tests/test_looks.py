@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,13 +16,7 @@ from builders import make_experiment, make_result
 from embinit.claims.definitions import Family, claim
 from embinit.claims.judging import read
 from embinit.claims.looks import look
-from embinit.claims.pending_looks import (
-    FIRST_CHANCE,
-    OWN_COUNTS,
-    PendingLook,
-    by_decisions_per_second,
-    pending_look,
-)
+from embinit.claims.pending_analyses import PendingAnalysis, cheapest_first, pending_analysis
 from embinit.errors import InputError
 from embinit.runs.kinds import SECOND, Making
 from embinit.runs.session import Session
@@ -227,7 +222,7 @@ def stated_over(arm, most=6, margin=0.0, expects=None):
     return read(it_helps, arms)
 
 
-def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
+def test_an_analysis_costs_what_its_missing_runs_take(tmp_path):
     """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
     case = stated_over("pretrained")
     session = Session(Store(tmp_path), None, "cpu")
@@ -236,48 +231,32 @@ def test_a_look_is_told_with_its_chance_and_seconds(tmp_path):
         result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
         took = {"seconds": 4.0 if ours else 1.0}
         session.store.put(session.key(run), replace(result, provenance=took))
-    following = pending_look(case, session)
+    following = pending_analysis(case, session)
     assert following is not None
     assert following.costs.keys() == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
-    assert 0 < following.chance < 1
 
 
 def test_a_look_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
     """Each table once, however many of its runs read it: else a look seems cheap that isn't."""
     case, session = stated_over("pretrained"), Session(Store(tmp_path), None, "cpu")
-    before = pending_look(case, session).seconds
+    before = pending_analysis(case, session).seconds
     tables = {seed: Making(f"table of {seed}", print, 100 * SECOND) for seed in range(3)}
     monkeypatch.setattr(session, "lacks", lambda run: [tables[run.seed]])
-    assert pending_look(case, session).seconds == pytest.approx(before + 3 * 100)
+    assert pending_analysis(case, session).seconds == pytest.approx(before + 3 * 100)
 
 
-RUNS = [replace(ONE["xavier"].runs()[0], seed=seed) for seed in range(6)]
-CASES = [stated_over(arm) for arm in ("pretrained", "xavier_pretrained", "pretrained_shuffled")]
-
-
-def next_look_of(case, seeds, chance, seconds):
-    runs = tuple(RUNS[seed] for seed in seeds)
-    return PendingLook(case, runs, dict.fromkeys(runs, seconds / len(runs)), chance)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sets(st.integers(0, 5), min_size=1), st.floats(0, 1)), min_size=1, max_size=8
-    )
-)
-def test_the_first_look_decides_most_claims_a_second(drawn):
-    """It counts each claim of whose next look it lacks nothing; written out by hand."""
-    looks = [next_look_of(CASES[0], seeds, chance, len(seeds)) for seeds, chance in drawn]
-    gains = [sum(chance for seeds, chance in drawn if seeds <= taken) for taken, _ in drawn]
-    worth = {id(look): gain / look.seconds for look, gain in zip(looks, gains, strict=True)}
-    assert [worth[id(look)] for look in by_decisions_per_second(looks)] == sorted(
-        worth.values(), reverse=True
-    )
+@given(st.lists(st.lists(st.floats(0, 9), min_size=1, max_size=3), min_size=1, max_size=8))
+def test_the_cheapest_analysis_is_first(costs):
+    """Whatever it decides: so the first verdicts are there early, and all wait together anyway."""
+    runs = [replace(ONE["xavier"].runs()[0], seed=seed) for seed in range(3)]
+    case = stated_over("pretrained")
+    pending = [PendingAnalysis(case, (), dict(zip(runs, of, strict=False))) for of in costs]
+    assert [one.seconds for one in cheapest_first(pending)] == sorted(map(math.fsum, costs))
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
-def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_path, effect, seeds):
+def test_a_claim_is_expected_to_end_with_the_seeds_that_it_needs(tmp_path, effect, seeds):
     """Were its mean and standard deviation those of the stored runs."""
     case = stated_over("pretrained", most=24)
     session = Session(Store(tmp_path), None, "cpu")
@@ -285,32 +264,19 @@ def test_a_claim_is_expected_to_end_where_it_is_decided_nine_times_in_ten(tmp_pa
         ours = run.recipe.table.init == "pretrained"
         score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
         session.store.put(session.key(run), make_result(run, accuracy=score))
-    following = pending_look(case, session)
+    following = pending_analysis(case, session)
     assert following is not None
     [comparison] = case.comparisons
     assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
     assert set(following.runs) == set(comparison.with_seeds(6).runs())
 
 
-def test_a_papers_own_statement_counts_for_several_others():
-    """As its first look is taken before theirs; a control of its family is one of them."""
-    looks = []
-    for origin, expects in (("ours", None), ("paper", Verdict.REFUTED), ("paper", None)):
-        case = stated_over("pretrained", expects=expects)
-        family = Family("mine/looks", size=1, origin=origin)
-        case = replace(case, claim=replace(case.claim, family=family, on=None))
-        looks.append(PendingLook(case, (), {RUNS[len(looks)]: 10.0}, 0.5))
-    ours, control, own = looks
-    assert [pending.weight for pending in looks] == [0.5, 0.5, 0.5 * OWN_COUNTS]
-    assert by_decisions_per_second(looks) == [own, ours, control]
-
-
-def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
-    """Nothing is known of either before; a claim's later look is worth its chance."""
+def test_a_first_analysis_is_owed_and_so_is_each_of_a_control(tmp_path):
+    """Nothing is known of either before; a claim's later one is taken if a budget has time."""
     session = Session(Store(tmp_path), None, "cpu")
     claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
-    first = [pending_look(case, session) for case in (claimed, control)]
-    assert [(pending.is_owed, pending.chance) for pending in first] == [(True, FIRST_CHANCE)] * 2
+    first = [pending_analysis(case, session) for case in (claimed, control)]
+    assert [pending.is_owed for pending in first] == [True, True]
     assert all(pending.costs.keys() == set(claimed.runs()) for pending in first)
     for run in claimed.runs():
         measures = {
@@ -318,5 +284,5 @@ def test_a_first_look_is_owed_and_so_is_each_of_a_control(tmp_path):
             "loss": float(run.recipe.table.init == "xavier"),
         }
         session.store.put(session.key(run), make_result(run, **measures))
-    assert not pending_look(claimed, session).is_owed
-    assert pending_look(control, session).is_owed
+    assert not pending_analysis(claimed, session).is_owed
+    assert pending_analysis(control, session).is_owed

@@ -14,7 +14,7 @@ from builders import set_apart
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.lab.tables import initial_tables
-from embinit.pytest_plugin import look_order
+from embinit.pytest_plugin import analysis_order
 from embinit.report import load_schema
 from embinit.report.summary import summarise
 from embinit.runs import engines, session
@@ -445,10 +445,10 @@ test_whole = stated("whole")
 
 
 def test_a_look_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
-    """The others have their looks, though it is worth more."""
+    """The others have their analyses, though it is first."""
     monkeypatch.setattr(
-        look_order,
-        "by_decisions_per_second",
+        analysis_order,
+        "cheapest_first",
         lambda looks: sorted(looks, key=lambda look: look.case.id),
     )
     claims = judged(FAILING)

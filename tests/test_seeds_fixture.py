@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -227,19 +228,19 @@ def test_outcome(seeds):
     pytest.xfail("known")
 """
 MISTAKES = {
-    "fixture": "test_fitted.py:31: a test with seeds is read before fixtures are there, and takes",
+    "fixture": "test_fitted.py:31: a test with seeds is called before fixtures run, so it cannot",
     "local": "test_fitted.py:37: 'mine' is a lambda, a method, or made inside of another function",
     "pair": "pair returned a dict; return one number, or name several by @training",
-    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1, 2 and 3 more",
+    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs",
     "argument": "test_fitted.py:46: test_fitted:train can't be called for the arm 'train(tide=3)'",
     "nothing": "test_fitted.py:48: test_nothing asserts no comparison of arms",
     "same": "test_fitted.py:51: train() and train() are the same run, so no number can differ",
     "positional": "test_fitted.py:55: seeds takes one function, and its arguments by name, as in",
-    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, 2 and 3 more, ",
+    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'bad=F",
     # A margin is chosen, and never guessed.
     "no_margin": "test_fitted.py:60: train(depth=2) ≥ train() has no margin, the largest",
     "alike_without_a_margin": "test_fitted.py:63: train(depth=2) ≈ train() has no margin, the",
-    "indirect": "test_fitted.py:66: a test with seeds is read before fixtures are there: leave in",
+    "indirect": "test_fitted.py:66: a test with seeds is called before fixtures run: remove indir",
     "exit": "test_fitted.py:71: the claim's body raised SystemExit: 0; it may skip, and else",
     "outcome": "test_fitted.py:74: the claim's body raised XFailed: known; it may skip, and else",
 }
@@ -424,3 +425,108 @@ def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(pytester):
     assert ran.ret == 3
     assert "lib.K is set by " in ran.stdout.str()
     assert "conftest.py when it is imported, and not where train was run" in ran.stdout.str()
+
+
+HOOKS = """
+def {hook}():
+    {body}
+
+def helper():
+    import lib
+    lib.K = -1.0
+"""
+
+
+@pytest.mark.parametrize(
+    "hook", ["pytest_configure", "pytest_sessionstart", "pytest_collection_modifyitems"]
+)
+@pytest.mark.parametrize(
+    "body", ["import lib; lib.K = -1.0", "helper()", "import lib; lib.K = 1.0"]
+)
+def test_a_claim_is_not_judged_where_an_early_hook_sets_what_trains(pytester, hook, body):
+    """It has happened before any snapshot; a value that is as it was changes nothing."""
+    lib = LIB.replace('float(os.environ.get("MY_K", 1))', "1.0")
+    pytester.makepyfile(lib=lib, test_fitted=PATCHED.replace("monkeypatch.PATCH", "pass"))
+    pytester.makeconftest(HOOKS.format(hook=hook, body=body))
+    pytester.makeini("[pytest]\npythonpath = .\n")
+    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    same = body.endswith("K=1.0")
+    assert (ran.ret == 3) is not same, ran.stdout.str()
+    when = "helper" if body == "helper()" else hook
+    assert (f"conftest.py when {when} is called, and not where" in ran.stdout.str()) is not same
+
+
+SKIPPED = {
+    "a mark": ("@pytest.mark.skipif(True, reason='no GPU')", "seeds", ""),
+    "no cases": ("@pytest.mark.parametrize('g', [])", "seeds, g", ""),
+    "its body": ("", "seeds", "\n    pytest.skip('later')"),
+}
+
+
+@pytest.mark.parametrize("form", SKIPPED)
+def test_a_session_whose_claims_are_all_skipped_is_not_green(claims_of, form):
+    """Status 0 says that something was decided."""
+    mark, arguments, skip = SKIPPED[form]
+    text = f"import pytest\n{TRAIN}\n{mark}\ndef test_it({arguments}):\n"
+    text += f"    assert seeds(train, tied=True) < seeds(train, tied=False){skip}\n"
+    status, output, known = claims_of(text)
+    assert (status, known) == (1, {}), output
+    assert "NOT OK: no claim is decided: 1 skipped" in output
+
+
+def test_other_options_are_in_no_report(claims_of, pytester):
+    """A baseline goes into git, and another plugin's option may have a secret."""
+    pytester.makeconftest("def pytest_addoption(parser): parser.addoption('--api-key')")
+    given = ("--api-key=sk-1", "--embinit-seeds", "6", "--embinit-no-train", "test_fitted.py")
+    claims_of(FIVE_LINES)
+    claims_of(FIVE_LINES, *given)
+    files = [
+        path.read_text() for path in (pytester.path / "reports").rglob("*.*") if path.is_file()
+    ]
+    assert not any("sk-1" in text for text in files)
+    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+    command = "pytest --embinit-seeds 6 --embinit-no-train test_fitted.py"
+    assert document["session"]["command"] == command
+
+
+def test_runs_are_counted_by_who_made_them(claims_of, pytester):
+    """The clock may have been set back since a record was written."""
+    claims_of(FIVE_LINES)
+    for path in (pytester.path / ".embinit").rglob("*.json"):
+        os.utime(path, (4e9, 4e9))
+    assert "runs: 0 trained, 12 reused" in claims_of(FIVE_LINES)[1]
+
+
+def test_a_projects_own_marker_control_makes_no_control(claims_of, pytester):
+    """There the marker has a name of its own."""
+    pytester.makeini("[pytest]\nmarkers =\n    control: a traffic control\n")
+    assert set(claims_of(FIVE_LINES + CONTROL)[2]) == {
+        "untied-helps[seeds]", "training-matters[seeds]"
+    }  # fmt: skip
+    _, _, known = claims_of(FIVE_LINES + CONTROL)
+    assert not any(claim["control"] for claim in known.values())
+    _, _, known = claims_of(FIVE_LINES + CONTROL.replace("mark.control", "mark.embinit_control"))
+    assert known["training-matters[seeds]"]["control"]
+
+
+def test_an_input_that_changes_while_a_session_runs_breaks_its_claims(claims_of, pytester):
+    """One arm had the old data and the other a mixture, and two equal arms were SUPPORTED."""
+    (pytester.path / "k.txt").write_text("1")
+    text = """
+import pathlib, random
+from embinit import training
+K = pathlib.Path(__file__).parent / "k.txt"
+
+@training(process=True)
+def train(seed, arm):
+    k = float(K.read_text())
+    if (seed, arm) == (3, "b"):
+        K.write_text("-1")
+    return k + random.Random(f"{seed} {arm}").random() / 9
+
+def test_it(seeds):
+    assert seeds(train, arm="b") > seeds(train, arm="a")
+"""
+    status, output, _ = claims_of(text)
+    assert status == 3, output
+    assert "k.txt was changed while the session ran: run again" in output

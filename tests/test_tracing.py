@@ -146,7 +146,10 @@ def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, f
     before = project.train(run)
     assert before is not None, project.failure
     assert not untraced(before)
-    assert before.provenance["inputs"]["names"].keys() <= {"mine", "helper", "optional"}
+    names = before.provenance["inputs"]["names"]
+    assert {name for name, place in names.items() if place != inputs.LIBRARY} <= {
+        "mine", "helper", "optional"
+    }  # fmt: skip
     assert project.holds(run)
 
     path = project.root / name
@@ -174,13 +177,148 @@ def test_where_a_link_leads_is_an_input(project):
     assert not project.holds(run)
 
 
+TIMES = {
+    "getmtime": ("import glob", "v = max(map(os.path.getmtime, glob.glob('d*')))", {"time": 9}),
+    "st_mtime": ("", "v = (H / 'd.txt').stat().st_mtime", {"time": 9}),
+    "st_mode": ("", "v = float(os.stat('d.txt').st_mode)", {"mode": 0o700}),
+    "access": ("", "v = float(os.access('d.txt', os.X_OK))", {"mode": 0o700}),
+}
+
+
+@pytest.mark.parametrize("form", TIMES)
+def test_times_and_rights_count_where_they_are_asked_for(project, monkeypatch, form):
+    """The newest checkpoint is chosen by its time; a fresh clone changes all times."""
+    monkeypatch.chdir(project.root)
+    top, body, change = TIMES[form]
+    project.write(d_dot_txt="1")
+
+    def changed(time=None, mode=None):
+        return os.utime("d.txt", (time, time)) if time else os.chmod("d.txt", mode)
+
+    run = project.module(top, body)
+    before = project.train(run)
+    assert project.holds(run)
+    changed(**change)
+    assert not project.holds(run)
+    assert project.train(run).measures != before.measures
+    run = project.module(
+        "import io", "v = float(os.path.exists('d.txt')) + os.path.getsize('d.txt')"
+    )
+    project.train(run)
+    os.utime("d.txt", (5, 5))
+    assert project.holds(run), "where only existence and size are asked for"
+
+
+ELSEWHERE = {
+    "find_spec": ("import importlib.util as u", "v = float(u.find_spec('optional') is None)"),
+    "import_module": (
+        "import importlib as i",
+        "try: i.import_module('optional'); v = 0.0\nexcept ImportError: v = 1.0",
+    ),
+    "an entry's size": ("", "v = sum(e.stat().st_size for e in os.scandir(H / 'folder'))"),
+    "an entry's type": ("", "v = sum(float(e.is_dir()) for e in os.scandir(H / 'types'))"),
+    "a link of its own": (
+        "import tempfile",
+        "t = tempfile.mkdtemp() + '/k'\nos.symlink(H / 'd.txt', t)\nv = float(open(t).read())",
+    ),
+    "a link to a file": (
+        "import tempfile",
+        "t = tempfile.mkdtemp(dir=H.parent) + '/k'\nos.link(H / 'd.txt', t)\n"
+        "v = float(open(t).read())",
+    ),
+    "its own source": ("import inspect", "v = float(inspect.getsource(train).count('# '))  # A"),
+    "a docstring": ("def f(): 'AAA'", "v = float(len(f.__doc__))"),
+    "a thread": (
+        "from concurrent.futures import ThreadPoolExecutor as P",
+        "with P(1) as p: v = float(p.submit(os.getenv, 'EV', '1').result())",
+    ),
+    "a class by its name": (
+        "import sys\nclass TestK: k = 1.0",
+        "v = vars(sys.modules['mine'])['TestK'].k",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ELSEWHERE)
+def test_what_raises_no_event_is_an_input_too(project, monkeypatch, form):
+    """Each of these left the old numbers in a green suite."""
+    monkeypatch.chdir(project.root)
+    project.write(d_dot_txt="1", folder__a_dot_txt="1", types__a__b_dot_txt="")
+    run = project.module(*ELSEWHERE[form])
+    before = project.train(run)
+    assert before is not None, project.failure
+    assert project.holds(run)
+    project.write(d_dot_txt="2", folder__a_dot_txt="12", optional_dot_py="", types__c_dot_txt="")
+    project.environ["EV"] = "2"
+    text = (project.root / "mine.py").read_text()
+    edited = text.replace("# A", "# A # B").replace("AAA", "AA").replace("k = 1", "k = 2")
+    project.write(mine_dot_py=edited)
+    if form == "an entry's type":
+        (project.root / "types/c.txt").unlink()
+        (project.root / "types/a/b.txt").unlink()
+        (project.root / "types/a").rmdir()
+        (project.root / "types/a").touch()
+    assert not project.holds(run)
+    assert project.train(run).measures != before.measures
+
+
+def test_python_counts(project, monkeypatch):
+    """Its version, flags and encoding change numbers, and so do a time zone and a hash seed."""
+    run = project.module("", "v = 1.0")
+    project.train(run)
+    assert project.holds(run)
+    for name in ("TZ", "PYTHONHASHSEED"):
+        project.environ[name] = "3"
+        assert not project.holds(run)
+        del project.environ[name]
+    monkeypatch.setattr(inputs, "interpreter", lambda: "CPython 3.99")
+    assert not project.holds(run)
+
+
+def test_a_function_that_asks_where_it_runs_is_made_again_elsewhere(project, monkeypatch, tmp_path):
+    """One that doesn't holds wherever pytest was called."""
+    for body, holds in (("v = float(len(os.getcwd()))", False), ("v = 1.0", True)):
+        monkeypatch.chdir(project.root)
+        run = project.module("", body)
+        project.train(run)
+        assert project.holds(run)
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        assert project.holds(run) is holds
+
+
+def test_a_declared_folder_counts_with_linked_and_empty_folders(project):
+    """It is the remedy for what can't be followed, so that it must not miss anything itself."""
+    project.write(data__a_dot_txt="1", linked__b_dot_txt="1")
+    (project.root / "data/link").symlink_to("../linked")
+    (project.root / "linked/loop").symlink_to("../data")
+    run = project.module("", "v = 1.0", inputs=["data"])
+    project.train(run)
+    assert project.holds(run)
+    project.write(linked__b_dot_txt="2")
+    assert not project.holds(run)
+    project.write(linked__b_dot_txt="1")
+    assert project.holds(run)
+    (project.root / "data/empty").mkdir()
+    assert not project.holds(run)
+
+
 LOSES = {
     "a database": (
         "import sqlite3",
         "v = float(sqlite3.connect('d.db').execute('select 1').fetchone()[0])",
         "opens a database",
     ),
-    "docstrings": ("", "v = float(len(os.__doc__))", "reads docstrings"),
+    "shared memory": (
+        "from multiprocessing import shared_memory as s",
+        "m = s.SharedMemory(create=True, size=1)\nm.close()\nm.unlink()\nv = 1.0",
+        "uses shared memory",
+    ),
+    "a folder that it fills": (
+        "",
+        "os.listdir('.')\nopen(f'{seed}.out', 'w').close()\nv = 1.0",
+        "where it writes",
+    ),
     "a folder's descriptor": (
         "",
         "v = float(os.read(os.open('d.txt', os.O_RDONLY, dir_fd=os.open(H, os.O_RDONLY)), 9))",
@@ -286,7 +424,8 @@ def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
     monkeypatch.setenv("TOKEN", "")
     run = project.module("T = os.environ['TOKEN']", "v = float('OTHER' in os.environ)")
     result = project.train(run)
-    assert set(result.provenance["inputs"]["variables"]) == {"TOKEN", "OTHER"}
+    known = {"PYTHONHASHSEED", "TZ"}  # which always count
+    assert set(result.provenance["inputs"]["variables"]) == {"TOKEN", "OTHER"} | known
     assert project.holds(run)
     project.environ["OTHER"] = "1"
     assert not project.holds(run)

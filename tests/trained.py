@@ -53,6 +53,21 @@ def answers(seed, arm, what=""):
     return ANSWERS[what]()
 
 
+KEPT = {}
+
+
+def remembers(seed, arm, what):
+    """Depends on the first arm of its process, on the last seed, or on the order of a set."""
+    if what == "arm":
+        first = KEPT.setdefault("arm", arm)
+        return fit(seed, first)["score"] + random.Random(f"{arm} {seed}").random()
+    if what == "hash":
+        return fit(seed, arm)["score"] + hash("a") % 7
+    kept = KEPT.get("seed", 0) if what == "seed" else 0
+    KEPT["seed"] = seed % 3
+    return fit(seed, arm)["score"] + kept
+
+
 def restless(seed, arm):
     """Changes its process, and says of what the run before it has left."""
     left = os.getcwd() == "/", "EMBINIT_RESTLESS" in os.environ, sys.stdout is None

@@ -20,14 +20,20 @@ SHIPPED = ("embinit", "embinit_papers", "embinit_studies")
 HEX = 16
 """How many hexadecimal digits a digest has."""
 
+_TESTING = ("embinit", "pytest", "pytest_asyncio")
+"""Packages whose decorators make tests, fixtures and claims."""
+
 _HARMLESS = (sys.stdlib_module_names | {"pytest", "hypothesis", "embinit"}) - {"__future__"}
 """Modules whose import changes nothing where their names are not used."""
+
+_REACHES = frozenset({"sys.modules", "globals", "vars", "eval", "exec"})
+"""Names by which a module reaches what it doesn't name."""
 
 _LIBRARIES = tuple(
     f"{home}/"
     for home in (
         Path(__file__).parent,
-        Path(sysconfig.get_path("stdlib")).parent,  # a zip of it is looked for there, too
+        sysconfig.get_path("stdlib"),
         *(sysconfig.get_path(name) for name in ("purelib", "platlib")),
         *site.getsitepackages(),
         site.getusersitepackages(),
@@ -91,8 +97,12 @@ def _without_tests(tree: ast.Module) -> ast.Module:
         for node in tree.body
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
-        if (getattr(node, "module", None) or alias.name).partition(".")[0] == "embinit"
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _TESTING
     } - {"training"}
+    if not _REACHES.isdisjoint(
+        _dotted(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)
+    ):
+        return tree
     left = [node for node in tree.body if _is_of_tests(node, ours)]
     kept = [node for node in tree.body if node not in left]
     names: set[str] = set()
@@ -109,12 +119,16 @@ def _is_of_tests(node: ast.stmt, ours: set[str]) -> bool:
     if isinstance(node, ast.ClassDef):
         return node.name.startswith("Test")
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        decorators = [_last(decorator) for decorator in node.decorator_list]
+        calls = [getattr(decorator, "func", decorator) for decorator in node.decorator_list]
         return node.name.startswith("test_") or any(
-            name == "claim" or name.endswith("fixture") for name in decorators
+            _last(call) == "claim" or _last(call).endswith("fixture")
+            for call in calls
+            if _dotted(call).partition(".")[0] in ours
         )
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return all(name.partition(".")[0] in _HARMLESS for name in _imported(node, ""))
+        return node.names[0].name != "*" and all(
+            name.partition(".")[0] in _HARMLESS for name in _imported(node, "")
+        )
     value = getattr(node, "value", None)
     return isinstance(value, ast.Call) and _dotted(value.func).partition(".")[0] in ours
 

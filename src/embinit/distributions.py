@@ -6,7 +6,10 @@ import functools
 import re
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
+from embinit.code import digest_of
 from embinit.errors import InputError
 
 
@@ -49,3 +52,49 @@ def versions_of(names: Iterable[str]) -> tuple[str, ...]:
         except InputError:
             continue
     return tuple(known)
+
+
+@functools.cache
+def content_of(name: str) -> str | None:
+    """A distribution's whole version with a digest of its files; None for a missing one.
+
+    What is built from a folder and installed again may have other files under the same version.
+    Python's own caches and what the installer writes don't count.
+    """
+    try:
+        found = metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError):
+        return None
+    lines = (found.read_text("RECORD") or "").splitlines()
+    files = [line for line in lines if ".dist-info/" not in line and line[:3] != "../"]
+    for number, line in enumerate(files):
+        if line.endswith(",,"):  # without a digest
+            path = Path(str(found.locate_file(line.removesuffix(",,"))))
+            counts = path.suffix != ".pyc" and path.is_file()
+            files[number] = f"{line}{digest_of(path.read_bytes())}" if counts else ""
+    return f"{found.version} {digest_of(chr(10).join(sorted(filter(None, files))))}"
+
+
+def with_requirements(names: Iterable[str], among: Iterable[str]) -> set[str]:
+    """Distributions with those that they require, as far as these are ``among`` the given ones."""
+    found, fresh, known = set(names), set(names), set(among)
+    while fresh:
+        fresh = {part for name in fresh for part in _required(name)} & known - found
+        found |= fresh
+    return found
+
+
+@functools.cache
+def _required(name: str) -> frozenset[str]:
+    try:
+        lines = metadata.requires(name) or []
+    except (metadata.PackageNotFoundError, ValueError):
+        return frozenset()
+    return frozenset(canonical_name(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in lines)
+
+
+@functools.cache
+def entry_points_of(group: str) -> str:
+    """A digest of the entry points of a group, or of all for an empty one."""
+    known: Any = metadata.entry_points(group=group) if group else metadata.entry_points()
+    return digest_of("\n".join(sorted(f"{one.group} {one.name} {one.value}" for one in known)))

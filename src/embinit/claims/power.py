@@ -63,7 +63,8 @@ def _seen(comparison: Comparison, case: Case) -> str:
     looks, margin = case.looks(), comparison.left.margin
     effects = smallest_effects(comparison, looks, case.alpha)
     if effects is None:
-        return f"{schedule(case.seeds_of_looks())} seeds, no registered standard deviation"
+        seeds = schedule(case.seeds_of_looks())
+        return f"{seeds} seeds; embinit register measures which differences these can show"
     pairs = zip(effects, looks, strict=True)
     found = ", ".join(f"{effect:.3g} with {look.seeds} seeds" for effect, look in pairs)
     unit = comparison.left.unit

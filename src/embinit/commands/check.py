@@ -64,11 +64,14 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
 
 def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
     """The baseline's document, None without one, and the changes that are faults."""
-    from embinit.report.baseline import FailOn
+    from embinit.report.baseline import FailOn, require_claims
     from embinit.report.reading import BY_BLESS, read
 
     fail_on = FailOn.of(parsed.fail_on, parsed.strict)
-    return None if parsed.baseline is None else read(parsed.baseline, BY_BLESS), fail_on
+    baseline = None if parsed.baseline is None else read(parsed.baseline, BY_BLESS)
+    if baseline is not None:
+        require_claims(baseline)
+    return baseline, fail_on
 
 
 def _check(parsed: argparse.Namespace) -> int:

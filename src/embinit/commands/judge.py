@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import itertools
 import os
-from collections.abc import Sequence
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.errors import InputError, Status
+from embinit.errors import InputError, Status, printable
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
+    from embinit.scores.asking import Ask
 
 FORMS = (
     "arms, as in base=3.28,3.27 new=3.26,3.27, or counts, as in base=74/80; or a table of runs "
-    "(CSV, TSV, JSON, Markdown); or a folder of Trainer's, Lightning's or TensorBoard's runs"
+    "(CSV, TSV, JSON, Markdown); or a folder of runs with their logs"
 )
+
+MOST_CHOICES, MOST_QUESTIONS = 3, 5
+"""So many commands are offered at most, each of which answers so many questions at most."""
 
 
 def add_judge(commands: Any) -> None:
@@ -26,89 +34,210 @@ def add_judge(commands: Any) -> None:
     judge = commands.add_parser("judge", allow_abbrev=False, help=what)
     add = judge.add_argument
     add("scores", nargs="*", help=FORMS)
-    add("--by", metavar="COLUMNS", help="a table's columns that name the arm")
+    add("--by", metavar="COLUMNS", help="the columns that name the arm; '!seed' is all but seed")
     add("--metric", help="the table's column, or the runs' metric, that is judged")
-    add("--seed", metavar="COLUMNS", help="a table's columns that pair runs")
-    add("--unpaired", action="store_true", help="do not pair runs by seeds")
+    pairs = judge.add_mutually_exclusive_group()
+    pairs.add_argument("--seed", metavar="COLUMNS", help="the columns that pair runs")
+    pairs.add_argument("--unpaired", action="store_true", help="rows are runs that nothing pairs")
+    add("--id", metavar="COLUMNS", help="the columns that name a run: its rows count once")
+    add("--step", metavar="COLUMN", help="rows are points of runs' curves, at these steps")
+    add("--cells", metavar="COLUMN", help="such as data sets: a run's score is the mean over them")
+    add("--where", metavar="COLUMN=VALUE", help="judge the rows that have this value")
+    add("--columns", choices=("arms", "runs"), help="what the table's columns of numbers are")
+    add("--names", choices=("runs", "arms"), help="what numbers at the ends of names number")
+    add("--n", type=int, metavar="N", help="the number of runs of each mean ± sd")
     add("--baseline", metavar="ARM", help="the arm that others are compared with")
     way = judge.add_mutually_exclusive_group()
     way.add_argument("--lower", action="store_true", default=None, help="lower is better")
     way.add_argument("--higher", dest="lower", action="store_false", help="higher is better")
-    add("--margin", type=float, default=0.0, help="a difference within it is NO EFFECT")
+    margins = judge.add_mutually_exclusive_group()
+    within = "a difference within it is NO EFFECT"
+    margins.add_argument("--margin", type=float, metavar="D", default=0.0, help=within)
+    gate = "a gate: 0 if no arm is worse by more than D, 1 if one is, 8 if more runs are needed"
+    margins.add_argument("--no-worse", type=float, metavar="D", help=gate)
     noise = "scores of baseline runs, one a line or a table, or their sd and n; alone: print it"
     add("--noise", metavar="FILE", help=noise)
-    crashed = (
-        "a run that crashed or ended early gets the worst score, is left out, or keeps its score "
-        "(default: an error that names it)"
-    )
+    add("--printed", metavar="ARM", help="an arm whose one number is a constant; 'none': a run")
+    add("--of", choices=("runs", "items"), help="what counts such as 74/80 are of")
+    add("--items", type=int, metavar="N", help="items of the test set, whose error is printed")
+    crashed = "a run that crashed or ended early gets the worst score, is left out, or is kept"
     add("--crashed", choices=("worst", "drop", "keep"), help=crashed)
+    add("--one-unit", action="store_true", help="scores have one unit, though they differ 30 times")
     add("--alpha", type=float, default=0.05, help="error rate (0.05)")
     add("--trials", type=int, default=0, help="number of changes that share the error rate")
-    add("--most", type=int, default=24, help="runs per arm at the last analysis (24)")
+    add("--most", type=int, metavar="N", help="one analysis, at N runs (default: 6, 12 and 24)")
     add("--last", type=int, metavar="K", help="a run's score: the mean of its last K points")
     form = judge.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print a Markdown table")
     form.add_argument("--json", action="store_true", help="print all numbers as JSON")
-    judge.set_defaults(run=_without_collecting)
+    judge.set_defaults(run=_without_collecting, defaults=judge.get_default)
 
 
 def _without_collecting(parsed: argparse.Namespace) -> int:
     """A large table's rows are millions of tuples without cycles, on which most time would go."""
+    from embinit.scores.asking import SHAPE, Ask, columns_of
+
     gc.disable()
     try:
-        return _judge(parsed)
+        status, lines = _judge(parsed)
+        print(*lines, sep="\n")
+        return status
+    except Ask as question:
+        lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
+        found = itertools.islice(_answers(parsed, question), MOST_CHOICES)
+        if commands := dict.fromkeys(map(_command, found)):
+            lines += ["choose one:", *(f"  {command}" for command in commands)]
+        else:
+            lines += ["nothing there can be judged as it stands; " + SHAPE]
+        print(printable("\n".join(lines)), file=sys.stderr)
+        return Status.UNUSABLE
     finally:
         gc.enable()
 
 
-def _judge(parsed: argparse.Namespace) -> int:
-    from embinit.runs.measures import lower_is_better
-    from embinit.scores import printing, tables
+def _answers(
+    parsed: argparse.Namespace, question: Ask, most: int = MOST_QUESTIONS
+) -> Iterator[argparse.Namespace]:
+    """The commands that answer a question, and all that follow it; one of each choice first."""
+    from embinit.scores.asking import Ask
+
+    def leading(choice: Mapping[str, Any]) -> Iterator[argparse.Namespace]:
+        given = argparse.Namespace(**{**vars(parsed), **choice})
+        try:
+            _judge(given)
+        except Ask as further:
+            yield from _answers(given, further, most - 1)
+        except InputError:
+            return
+        else:
+            yield given
+
+    ways = [*map(leading, question.choices)] if most else []
+    while ways:
+        for way in [*ways]:
+            if (found := next(way, None)) is None:
+                ways.remove(way)
+            else:
+                yield found
+
+
+def _command(parsed: argparse.Namespace) -> str:
+    """The command line that gives these options."""
+    words = ["embinit", "judge", *parsed.scores]
+    for name, value in vars(parsed).items():
+        if name in ("command", "scores", "run", "defaults", "pytest", "behind"):
+            continue
+        if name == "lower" and value is not None:
+            words.append("--lower" if value else "--higher")
+        elif value not in (None, False) and value != parsed.defaults(name):
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return shlex.join(words)
+
+
+def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
+    """The exit status and the lines that are printed."""
+    from embinit.scores import counts, printing
     from embinit.scores.arms import Arms
-    from embinit.scores.judging import Plan, judge, noise_of
+    from embinit.scores.asking import Ask
+    from embinit.scores.checks import require_one_unit
+    from embinit.scores.judging import Plan, baseline_of, judge, noise_of
+    from embinit.scores.names import lower_is_better
     from embinit.stats.statements import Verdict
 
+    in_words = bool(parsed.scores) and not _is_file(parsed.scores)
     arms = _read(parsed, parsed.scores) if parsed.scores else None
-    earlier = _read(parsed, [parsed.noise]) if parsed.noise else None
+    earlier = _read(parsed, [parsed.noise], of_noise=True) if parsed.noise else None
     if arms is not None and arms.of_noise:
         arms, earlier = None, arms
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     metric = known.metric or (earlier or known).metric
     lower = lower_is_better(metric) if parsed.lower is None else parsed.lower
-    plan = Plan(lower, parsed.margin, parsed.alpha, parsed.trials, parsed.most)
-    earlier = earlier and earlier.settled(parsed.crashed, lower)
-    if arms is None or (earlier is None and len(arms.scores) == 1):
-        known = earlier or known.settled(parsed.crashed, lower)
-        print(*printing.floor(noise_of(Arms({}), known), plan), *known.notes, sep="\n")
-        return Status.RUN_AGAIN
-    if metric and parsed.lower is None and not (lower or tables.higher_is_better(metric)):
-        raise InputError(f"is a higher or a lower {metric} better? give --higher or --lower")
-    arms = arms.settled(parsed.crashed, lower)
-    judged = judge(arms, plan, parsed.baseline, earlier)
+    alone = arms is None or (earlier is None and len(arms.scores) == 1)
+    if lower is None and not alone:
+        text = f"is a higher or a lower {metric or 'score'} better?"
+        raise Ask(text, [{"lower": False}, {"lower": True}])
+    plan = Plan(
+        bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
+        parsed.no_worse, parsed.of, parsed.printed or "",
+    )  # fmt: skip
+    of_all = [of.worst(plan.lower) for of in (arms, earlier) if of and not of.of_noise]
+    worst = (max if plan.lower else min)([w for w in of_all if w == w], default=0.0)
+    earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
+    if arms is None or alone:
+        known = earlier or known.settled(parsed.crashed, worst, next(iter(known.scores)))
+        lines = printing.floor(noise_of(Arms({}), known), plan)
+        return Status.RUN_AGAIN, [*lines, *known.notes]
+    base = baseline_of(arms, parsed.baseline, earlier, in_words)
+    others = arms.scores.keys() - {base}
+    arms = arms.settled(parsed.crashed, worst, base)
+    if others and not others & arms.scores.keys():
+        return Status.NOT_OK, [*arms.notes]
+    if not parsed.one_unit:
+        require_one_unit(arms, earlier)
+    _ask_of_printed(arms, plan, earlier)
+    judged = judge(arms, plan, base, earlier)
     notes = printing.remarks(judged, arms, earlier, parsed.baseline)
-    if parsed.lower is None and not lower:
-        notes.append("higher is assumed to be better; if lower is, give --lower")
+    notes += counts.of_test_set(judged, parsed.items) if parsed.items else []
+    if parsed.of and not any("exact" in arm.rule for arm in judged):
+        raise InputError("no arm has one count of successes: leave out --of")
+    if parsed.crashed and not any("crash" in note or "discard" in note for note in notes):
+        notes.append(f"no run crashed, so --crashed {parsed.crashed} changed nothing")
+    read = printing.reading(arms, plan)
     if parsed.json:
-        print(printing.as_json(judged, plan, notes))
+        lines = [printing.as_json(read, judged, plan, notes)]
     else:
-        print(printing.page(judged, plan, notes, parsed.markdown))
-    if any(arm.verdict is Verdict.SUPPORTED for arm in judged):
-        return Status.OK
-    again = any(arm.more is not None for arm in judged)
-    return Status.RUN_AGAIN if again else Status.NOT_OK
+        lines = [printing.page(read, judged, plan, notes, parsed.markdown)]
+    verdicts = [arm.verdict for arm in judged]
+    if plan.no_worse is not None and Verdict.REFUTED in verdicts:
+        return Status.NOT_OK, lines
+    enough = all if plan.no_worse is not None else any
+    if enough(verdict is Verdict.SUPPORTED for verdict in verdicts):
+        return Status.OK, lines
+    again = any(arm.more is not None for arm in judged) or plan.no_worse is not None
+    return Status.RUN_AGAIN if again else Status.NOT_OK, lines
 
 
-def _read(parsed: argparse.Namespace, given: Sequence[str]) -> Arms:
+def _ask_of_printed(arms: Arms, plan: Any, noise: Arms | None) -> None:
+    """Asks whether the one number of an arm is a printed one, where others have several."""
+    from embinit.scores.asking import Ask
+
+    lone = [arm for arm, runs in arms.scores.items() if len(runs) == 1 and not runs[0].of]
+    several = max(map(len, arms.scores.values())) > 2
+    if plan.printed and plan.printed not in (*lone, "none"):
+        raise InputError(f"{plan.printed!r} is no arm of one number: leave out --printed")
+    if len(lone) == 1 and len(arms.scores) == 2 and several and not (noise or plan.printed):
+        text = f"is the number of {lone[0]} printed somewhere, or a run that you can repeat?"
+        raise Ask(text, [{"printed": lone[0]}, {"printed": "none"}])
+
+
+def _is_file(given: Sequence[str]) -> bool:
+    return len(given) == 1 and os.path.exists(given[0])
+
+
+def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = False) -> Arms:
     """The arms that were named: numbers in words, a table or a folder of runs."""
-    from embinit.scores import folders, rows, tables
+    from dataclasses import fields
 
+    from embinit.scores import folders, rows, tables
+    from embinit.scores.shapes import Reading
+
+    options = {field.name: getattr(parsed, field.name) for field in fields(Reading)}
     path = Path(given[0])
-    if len(given) > 1 or not os.path.exists(path):
+    if not _is_file(given):
         table = rows.from_words(given, parsed.metric)
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
-    # Noise is of one arm, so that base-0 and base-1 are runs of it though there is no other.
-    last, fewest = (parsed.last, 2) if given is parsed.scores else (None, 1)
-    options = (parsed.by, parsed.metric, parsed.seed, not parsed.unpaired)
-    return tables.read(table, *options, last, fewest)
+    settings = any(name.startswith("hparams.") for name in table.columns)
+    if path.is_dir() and "arm" in table.columns and not settings:
+        options["by"] = parsed.by or "arm"
+    if of_noise:  # it may be any table of one arm
+        for name in ("by", "metric"):
+            with contextlib.suppress(InputError):
+                found = options[name] and rows.one_of(table, name, options[name])
+                options = {**options, name: found}
+                continue
+            options[name] = None
+        kept = ("by", "metric", "last") if path.is_dir() else ("by", "metric")
+        options = {name: options[name] for name in kept} | {"unpaired": True}
+    return tables.read(table, Reading(**options), of_noise)

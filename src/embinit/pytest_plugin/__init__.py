@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 import traceback
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 NAME = "embinit-claims"
 RESULT = "embinit_result"
 """The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
-CONTROL = "control"
-"""The marker of a test with ``seeds`` that is a control."""
+CONTROL, SHORT_CONTROL = "embinit_control", "control"
+"""The marker of a test with ``seeds`` that is a control. A project may have its own ``control``."""
+MARKED = "embinit: what this test with seeds states must be found"
 SHORT_OPTIONS = "embinit_short_options"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
@@ -70,9 +72,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[BEGAN] = time.monotonic()
-    config.addinivalue_line(
-        "markers", f"{CONTROL}: embinit: what this test with seeds states must be found"
-    )
+    for name in CONTROL, SHORT_CONTROL:
+        if not any(re.match(rf"{name}\b", line) for line in config.getini("markers")):
+            config.addinivalue_line("markers", f"{name}: {MARKED}")
     if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
@@ -123,6 +125,13 @@ def _is_asked_for(config: pytest.Config) -> bool:
         for name, settings in OPTIONS.items()
     )
     return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
+
+
+def is_control(item: pytest.Item | pytest.Collector) -> bool:
+    """Whether a test is marked as a control, under the short name where that is embinit's."""
+    ours = f"{SHORT_CONTROL}: {MARKED}" in item.config.getini("markers")
+    names = (CONTROL, SHORT_CONTROL) if ours else (CONTROL,)
+    return any(item.get_closest_marker(name) is not None for name in names)
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:

@@ -21,7 +21,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, noise_floors, paper, unknown_tier
-from embinit.pytest_plugin import CONTROL, power_summary
+from embinit.pytest_plugin import SHORT_CONTROL, is_control, power_summary
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
@@ -34,14 +34,15 @@ from embinit.pytest_plugin.items import (
     id_of,
     read_item,
 )
+from embinit.pytest_plugin.project_globals import all_globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import Surroundings, all_globals
+from embinit.runs.functions import Surroundings
 from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (
-    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, and "
-    "assert what must be found"
+    f"it is marked {SHORT_CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
+    "and assert what must be found"
 )
 
 
@@ -126,7 +127,7 @@ class Collection:
         on_seeds = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
         for item in tests:
             stated = Statement.of(item.function)
-            if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
+            if stated is None and item.path in on_seeds and is_control(item):
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
                 self._read(item, stated, files)
@@ -188,7 +189,7 @@ class Collection:
                 run for runs in wanted if not any(map(session.problem, runs)) for run in runs
             )
         elif not options.is_worker:
-            self._training.looks.begin(cases)
+            self._training.analyses.begin(cases)
 
     def _know_noise(self, items: Sequence[pytest.Item], files: Files) -> None:
         """Lets tests with ``seeds`` know the noise of the arms of all tests of their file."""
@@ -224,7 +225,7 @@ class Collection:
         lines = power_summary.session_lines(self._training.cases)
         lines += power_summary.doubts(self._training.cases)
         if line := self._training.progress_line():
-            lines += [line, *self._training.looks.longer_than_budget()]
+            lines += [line, *self._training.analyses.longer_than_budget()]
         if self._absent:
             tier = self._options.tier
             lines.insert(0, f"embinit: {self._absent} left out, with no experiment on tier {tier}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,7 +148,7 @@ class Conclusion:
             tier=options.tier,
             # The nodes of a cluster may have what this machine has not.
             device=f"{device} (Ray cluster)" if options.on_ray else device_name(device),
-            command=shlex.join(["pytest", *map(str, options.config.invocation_params.args)]),
+            command=options.command,
             started=options.started,
             seconds=options.seconds,
             data_dir_given=options.data_dir is not None,
@@ -157,8 +156,9 @@ class Conclusion:
             unfinished=self._unfinished,
             asked_whole=options.asked_whole,
         )
+        made = {name for result in self._results.values() for name in result.made}
         document, results = make_document(
-            store=store, circumstances=circumstances, **self._entries()
+            store=store, circumstances=circumstances, made=made, **self._entries()
         )
         self._print_verdicts(terminalreporter, document)
         if (report := options.path("report-dir")) == options.config.rootpath / LATEST:

@@ -23,7 +23,7 @@ from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
-from embinit.pytest_plugin import CONTROL, RESULT
+from embinit.pytest_plugin import RESULT, is_control
 from embinit.pytest_plugin.claims_alone import text_of
 from embinit.runs.kinds import kind_of
 from embinit.runs.modules import Home
@@ -40,7 +40,8 @@ class ItemResult:
     """The result of a claim's or an audit's test, which travels with the test's reports.
 
     ``home`` is the module, ``named`` its ``nodeid`` and ``id``; ``verdict`` and ``audit`` are
-    entries of the document. ``lost`` has the keys of the runs that left no result.
+    entries of the document. ``lost`` has the keys of the runs that left no result, ``made`` the
+    names of the records that the session has written.
     """
 
     home: Home
@@ -51,6 +52,7 @@ class ItemResult:
     lost: Sequence[str] = ()
     unwritten: bool = False
     registered: bool = False
+    made: Sequence[str] = ()
 
     @classmethod
     def of(cls, report: pytest.TestReport) -> ItemResult | None:
@@ -104,15 +106,13 @@ def bound(item: pytest.Function) -> Callable[..., None]:
     if SeedsClaim.of(item.function) is None:
         return test
     if any(mark.kwargs.get("indirect") for mark in item.iter_markers("parametrize")):
-        raise InputError(
-            f"a test with {SEEDS} is read before fixtures are there: leave indirect out"
-        )
+        raise InputError(f"a test with {SEEDS} is called before fixtures run: remove indirect")
     others = {name: value for name, value in item.callspec.params.items() if name != SEEDS}
     taken = inspect.signature(test).parameters
     if lacking := [name for name in taken if name not in (SEEDS, *others)]:
         raise InputError(
-            f"a test with {SEEDS} is read before fixtures are there, and takes "
-            f"{', '.join(lacking)}; let the function that trains make it"
+            f"a test with {SEEDS} is called before fixtures run, so it cannot use the fixture "
+            f"{' or '.join(lacking)}; make its value in the function that trains"
         )
 
     def alone(seeds: Experiment) -> None:
@@ -233,7 +233,7 @@ def argument(item: pytest.Function) -> str:
 def state_seeds(metafunc: pytest.Metafunc) -> None:
     """Makes a test with the fixture ``seeds`` a claim, or a control where it is marked so."""
     test, item = metafunc.function, metafunc.definition
-    expects = Verdict.SUPPORTED if item.get_closest_marker(CONTROL) else None
+    expects = Verdict.SUPPORTED if is_control(item) else None
     inside = item.path.is_relative_to(item.config.rootpath)
     home = item.path.relative_to(item.config.rootpath if inside else item.path.parent)
     name = ".".join(home.with_suffix("").parts)

@@ -15,9 +15,10 @@ from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
+from embinit.pytest_plugin.project_globals import difference
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import Training
-from embinit.runs.functions import difference
+from embinit.runs.functions import changed_meanwhile
 from embinit.runs.session import Session
 from embinit.stats.statements import Verdict
 
@@ -68,15 +69,17 @@ class Judging:
         case = item.stash[CASE]
         try:
             session = self._training.session
-            self._training.looks.wait(case)
+            self._training.analyses.wait(case)
             judgement = judge(case, session=session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             stored = [result for run in runs if (result := session.result(run)) is not None]
+            item.stash[ITEM_RESULT].made = sorted(session.made & {*map(session.name_of, runs)})
             if lost := [run for run in runs if run in session.details]:
                 item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])
-            if (differs := difference(stored, self._training.globals)) is not None:
+            differs = changed_meanwhile([*runs, *case.runs()], session)
+            if differs := differs or difference(stored, self._training.globals):
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)

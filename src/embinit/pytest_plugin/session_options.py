@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +16,19 @@ import pytest
 
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, require_models
-from embinit.options import INSTRUCTIONS, REGISTER, STRICT
+from embinit.options import INSTRUCTIONS, OPTIONS, REGISTER, STRICT
 from embinit.papers import every_paper
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
-from embinit.report.baseline import require_same_tier
+from embinit.report.baseline import require_claims, require_same_tier
 from embinit.report.reading import BY_BLESS, Document, read
 from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
 
-SELECTING = "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"
+SELECTING = re.compile(
+    r"-[qvsxl]*[km]|--(deselect|ignore|ignore-glob|lf|last-failed|sw|stepwise)(=|$)"
+)
 """pytest's options that leave out some of the tests in the files that are named."""
 
 
@@ -94,18 +98,40 @@ class SessionOptions:
 
     @property
     def asked_whole(self) -> list[str]:
-        """The files, folders and modules all of whose tests were asked for, from pytest's root."""
-        if any(getattr(self.config.option, name, None) for name in SELECTING):
-            return []
+        """The files, folders and modules all of whose tests were asked for, from pytest's root.
+
+        What the ini file leaves out was asked for: only the command line selects.
+        """
         called, root = self.config.invocation_params.dir, self.config.rootpath
+        arguments = [*map(str, self.config.invocation_params.args)]
+        if any(map(SELECTING.match, arguments)):
+            return []
+        asked = [given for given in self.config.args if given in arguments]
+        if not asked and self.config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR:
+            return ["."]
         places = []
-        for given in self.config.args:
+        for given in asked or self.config.args:
             path = Path(os.path.abspath(called / given))
             if self.config.option.pyargs and not path.exists():
                 places.append(given)  # a module
             elif path.is_relative_to(root) and "::" not in given:
                 places.append(path.relative_to(root).as_posix())
         return places
+
+    @property
+    def command(self) -> str:
+        """The command line with embinit's options and paths alone: others may have secrets."""
+        given = [*map(str, self.config.invocation_params.args)]
+        ours = [f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")]
+        alone = ("--embinit-no-train", "--no-train")  # takes no value
+        kept = [
+            argument
+            for before, argument in zip(["", *given], given, strict=False)
+            if argument.partition("=")[0] in ours
+            or (before in ours and before not in alone and argument[:1] != "-")
+            or argument in self.config.args
+        ]
+        return shlex.join(["pytest", *kept])
 
     def definitions(self) -> list[Definition]:
         """What every process defines before it trains; InputError for an option of no use."""
@@ -155,6 +181,7 @@ class SessionOptions:
             try:
                 self.blessed = read(self.path("baseline"), BY_BLESS)
                 require_same_tier({"session": {"tier": self.tier}}, self.blessed)
+                require_claims(self.blessed)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
         if self.data_dir is not None and not os.path.isdir(self.data_dir):

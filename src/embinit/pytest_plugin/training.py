@@ -13,10 +13,11 @@ import pytest
 
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
-from embinit.pytest_plugin.look_order import LookOrder
+from embinit.pytest_plugin.analysis_order import AnalysisOrder
+from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
-from embinit.runs.functions import Globals, Surroundings, Trainers
+from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
@@ -41,7 +42,7 @@ class Training:
         self.modules: dict[Home, None] = {}
         seeds = options.registered_seeds
         self.registration = None if seeds is None else Registration(seeds)
-        self.looks = LookOrder(options, self)
+        self.analyses = AnalysisOrder(options, self)
         self.cluster: str | None = None
         self.surroundings: Surroundings | None = None
         self.globals = Globals()
@@ -74,7 +75,7 @@ class Training:
     @functools.cached_property
     def progress(self) -> Progress:
         """How far the session came."""
-        return Progress(self.session, self.looks.expected, self._options.ends)
+        return Progress(self.session, self.analyses.expected, self._options.ends)
 
     @property
     def _is_open(self) -> bool:
@@ -95,7 +96,7 @@ class Training:
         state = self.reached
         if state is None or state.ended:
             return ""
-        return f"embinit: {self.looks.judged}{state.stored} stored, {state.estimate}"
+        return f"embinit: {self.analyses.judged}{state.stored} stored, {state.estimate}"
 
     def _engine(self) -> Processes | None:
         """Who trains; None for this process alone."""

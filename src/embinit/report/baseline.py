@@ -128,6 +128,12 @@ def require_same_tier(document: Document, baseline: Document) -> None:
         raise InputError(f"tier {now} can't be compared with tier {before}")
 
 
+def require_claims(baseline: Document) -> None:
+    """Refuses a baseline in which nothing can be lost (InputError)."""
+    if not (baseline["claims"] or baseline["audits"]):
+        raise InputError("the baseline has no claims; make it by embinit bless")
+
+
 def compare(document: Document, baseline: Document) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's."""
     require_same_tier(document, baseline)

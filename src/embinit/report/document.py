@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -38,12 +38,13 @@ def make_document(
     audits: list[dict[str, Any]],
     store: Store | None,
     circumstances: Circumstances,
+    made: Set[str] = frozenset(),
     **absent: Sequence[dict[str, str]],
 ) -> tuple[dict[str, Any], dict[str, RunResult]]:
     """Make a session's document, and return it with the results of its claims' runs by key.
 
-    Entries are sorted in place. ``absent`` are the tests without a verdict: ``errors`` and
-    ``skipped``.
+    Entries are sorted in place. ``made`` has the keys of what the session trained. ``absent`` are
+    the tests without a verdict: ``errors`` and ``skipped``.
     """
     for entries in (claims, audits):
         entries.sort(key=lambda entry: entry["id"])
@@ -52,12 +53,9 @@ def make_document(
     keys = {key for entry in claims for pair in entry["comparisons"] for key in pair["runs"]}
     found = {} if store is None else {key: store.get(key) for key in sorted(keys)}
     results = {key: result for key, result in found.items() if result is not None}
-    fresh = sum(
-        store is not None and store.path(key).stat().st_mtime >= circumstances.started
-        for key in results
-    )
-    made = list(results.values())
-    notes = [*untraced(made), *repeated_otherwise(made, on_cpu=False), *other_versions(made)]
+    fresh = len(results.keys() & made)
+    every = list(results.values())
+    notes = [*untraced(every), *repeated_otherwise(every, on_cpu=False), *other_versions(every)]
     asked = (claim for claim in claims if claim["verdict"] == "SUPPORTED" and claim["reason"])
     notes += [f"{claim['id']}: {claim['reason']}" for claim in asked]
     locks = locks_of(claims)
@@ -75,7 +73,7 @@ def make_document(
         "command": circumstances.command,
         "runs": {"wanted": len(keys), "trained": fresh, "stored": len(keys) - fresh},
         "versions": versions(),
-        **({"machines": machines} if (machines := machines_of(made)) else {}),
+        **({"machines": machines} if (machines := machines_of(every)) else {}),
         "data_dir_given": circumstances.data_dir_given,
         "asked_whole": [*circumstances.asked_whole],
         **({} if unfinished is None else {"unfinished": unfinished}),

@@ -7,6 +7,9 @@ from embinit.report.baseline import LOST_ALONE, FailOn, compare
 from embinit.report.reading import Document, unfinished
 from embinit.report.verdicts import is_too_weak
 
+GRAVEST = ("NOT RUN", "REFUTED", "NO EFFECT", "UNDECIDED", "SUPPORTED")
+"""A claim has the first of these verdicts that one of its comparisons has."""
+
 
 def faults(
     document: Document, baseline: Document | None = None, fail_on: FailOn = LOST_ALONE
@@ -14,7 +17,19 @@ def faults(
     """A session's faults, a sentence each; InputError for a baseline of another tier."""
     changes = () if baseline is None else compare(document, baseline).changes
     lost = [str(change) for change in changes if fail_on.includes(change)]
-    return [*unfinished(document), *faults_of_session(document), *lost]
+    return [*unfinished(document), *edited(document), *faults_of_session(document), *lost]
+
+
+def edited(document: Document) -> list[str]:
+    """The claims whose verdicts don't follow from their comparisons, a sentence each."""
+    said = []
+    for claim in document["claims"]:
+        verdicts = [str(pair["verdict"]) for pair in claim["comparisons"]]
+        empty = any(pair["verdict"] != "NOT RUN" and not pair["n"] for pair in claim["comparisons"])
+        follows = next((one for one in GRAVEST if one in verdicts), "NOT RUN")
+        if claim["verdict"] not in (follows, "NOT RUN") or empty:
+            said.append(f"{claim['id']} is {claim['verdict']}, which its comparisons don't show")
+    return said
 
 
 def faults_of_session(document: Document) -> list[str]:
@@ -28,9 +43,10 @@ def faults_of_session(document: Document) -> list[str]:
 
 
 def nothing_decided(document: Document) -> list[str]:
-    """A sentence if all claims are UNDECIDED or NOT RUN."""
+    """A sentence if all claims are UNDECIDED, NOT RUN or skipped."""
     verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
-    if not verdicts or any(verdict not in ("UNDECIDED", "NOT RUN") for verdict in verdicts):
+    verdicts += ["skipped" for _ in document.get("skipped", ())]
+    if not {*verdicts} or not {*verdicts} <= {"UNDECIDED", "NOT RUN", "skipped"}:
         return []
     counts = (f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return [f"no claim is decided: {', '.join(counts)}"]

@@ -10,7 +10,7 @@ import pickle
 import platform
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ class Task:
     """What a trainer makes, as it is sent: a cohort with its runs' keys, or a table for later.
 
     ``sharing`` is how many processes share the device's memory, ``twice`` whether a function's run
-    is made again, to see that its seed decides it.
+    is made again, to see that its seed decides it; ``checked`` are the session's arms that were.
     """
 
     what: Cohort | Making
@@ -44,6 +44,7 @@ class Task:
     modules: tuple[Home, ...] = ()
     twice: bool = False
     sharing: int | None = None
+    checked: set[object] = field(default_factory=set)
 
     @property
     def sent(self) -> tuple[Sequence[Home], bytes]:
@@ -71,7 +72,9 @@ class Task:
 
             torch.set_num_threads(1)  # each core has a process
         sharing = self.sharing or sharers(self.device)
-        context = RunContext(self.data_dir, self.device, progress, sharing, self.twice, trainers)
+        context = RunContext(
+            self.data_dir, self.device, progress, sharing, self.twice, trainers, self.checked
+        )
         return kind.make(self.what, context)
 
     def make_in(self, process: Process, progress: Progress) -> list[RunResult]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -41,6 +41,7 @@ class RunContext:
     sharers: int = 1  # processes that share the device's memory
     twice: bool = False  # a function's run is made again, to see that its seed decides it
     trainers: Any = None  # the session's, which call users' functions
+    checked: set[object] = field(default_factory=set)  # arms that were made again after others
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Kind(Generic[R]):
     """Whether its runs need the extra ``models``."""
     traced: ClassVar[bool] = False
     """Whether it calls a user's code: its records say what they were made from, and hold while that
-    is as it was, and one run is made twice, as nothing else shows that the seed decides it."""
+    is as it was, and a run of each arm is made twice, as nothing else shows what decides it."""
     pinned: ClassVar[bool] = False
     """Whether its runs are made with one instruction set, unless another is asked for."""
     distributions: ClassVar[tuple[str, ...]] = ()

@@ -109,7 +109,8 @@ class Session(StoreView):
         self._blocked: dict[Making, dict[RunSpec, None]] = {}
         self._elsewhere: dict[RunSpec, None] = {}
         self._looked = 0.0
-        self._twice: dict[object, RunSpec] = {}
+        self._twice: dict[RunSpec, RunSpec] = {}  # by arm
+        self._made_again: set[object] = set()
         self._engine: Processes | None = None
         self._threads: list[threading.Thread] = []
         self._closing = False
@@ -144,15 +145,15 @@ class Session(StoreView):
             self.over.add(run)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
-        """Chooses the run of each function that is made twice: of the first seed, anywhere."""
+        """Chooses the run of each function's arm that is made twice: the last, after others."""
         traced = (run for run in runs if kind_of(run).traced)
-        for run in sorted(traced, key=lambda run: (run.seed, run.digest())):
-            self._twice.setdefault((run.kind, kind_of(run).check_key(run)), run)
+        for run in sorted(traced, key=lambda run: -run.seed):
+            self._twice.setdefault(run.without_seed(), run)
 
     def made_twice(self, runs: Iterable[RunSpec]) -> list[RunSpec]:
-        """The runs that are made twice to check the functions which the given runs call."""
-        keys = {(run.kind, kind_of(run).check_key(run)) for run in runs}
-        return [run for key, run in self._twice.items() if key in keys]
+        """The runs that are made twice to check the arms of the given runs."""
+        arms = dict.fromkeys(run.without_seed() for run in runs if kind_of(run).traced)
+        return [self._twice[arm] for arm in arms if arm in self._twice]
 
     def ensure(self, runs: Iterable[RunSpec]) -> None:
         """Returns when all ``runs`` are stored, or have failed; what is missing joins the plan.
@@ -265,7 +266,8 @@ class Session(StoreView):
             self.device,
             tuple(self.definitions),
             tuple(self.modules),
-            not set(what.runs).isdisjoint(self._twice.values()),
+            any(self._twice.get(run.without_seed()) == run for run in what.runs),
+            checked=self._made_again,
         )
         try:
             results = trainer(task, work.progress)

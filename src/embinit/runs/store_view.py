@@ -24,7 +24,7 @@ ALIKE = 2
 
 
 class StoreView:
-    """A process's view of a store; ``trained`` counts what it kept there.
+    """A process's view of a store; ``trained`` counts what it kept there, ``made`` has its names.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
     ``details`` has where runs raised, and what they printed last; ``is_unwritten`` whether a run
@@ -35,10 +35,11 @@ class StoreView:
         self.store, self.data_dir, self.may_train = store, data_dir, may_train
         self.name = uuid.uuid4().hex
         self.trainers = Trainers()
-        self.trained = 0
+        self.trained, self.made = 0, set[str]()
         self._keys: dict[RunSpec, str] = {}
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
+        self._held: set[object] = set()  # inputs, by function and digest, that are as they were
         self._checked: dict[object, str | None] = {}
         self.details: dict[RunSpec, str] = {}
         self.is_unwritten = False
@@ -135,7 +136,9 @@ class StoreView:
         kind = kind_of(run)
         for name in self.store.names(key) if kind.traced else [key]:
             if name not in self._stale and (stored := self.store.get(name, run)) is not None:
-                if kind.holds(stored, self):
+                inputs = kind.check_key(run), name.partition(".")[2]
+                if inputs in self._held or kind.holds(stored, self):
+                    self._held.add(inputs)
                     self._stored[key] = name, stored
                     return stored
                 self._stale.add(name)
@@ -147,6 +150,7 @@ class StoreView:
         name = f"{key}.{digest}" if digest else key
         self._stored[key] = name, self.store.put(name, result)
         self.trained += 1
+        self.made.add(name)
 
     def is_missing(self, run: RunSpec) -> bool:
         """Whether the run is neither stored nor has failed."""

@@ -1,10 +1,9 @@
-"""Refuses numbers that are not one a run: copies, one arm under two names, and steps of a run."""
+"""What numbers say of the rows that they stand in: copies, points of a curve, and two units."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -12,56 +11,76 @@ from fractions import Fraction
 import numpy as np
 
 from embinit.errors import InputError
-from embinit.scores.arms import Score
+from embinit.scores.arms import Arms, Score, number_in
+from embinit.scores.asking import Ask
+from embinit.scores.rows import Table
 
-OK = -3.5
-"""Neighbours are more alike by so many standard errors in one of 3,000 tables of runs."""
+IN_ORDER, LEAST_IN_ORDER = -3.5, 4
+"""Neighbours are more alike by so many standard errors in one of 3,000 tables of runs; an arm has
+so many numbers at least where their order is looked at."""
 
-MOST_ITEMS = 300
+MOST_ITEMS = 5000
 """Scores may be shares of so many items, as 0.8333 of 6: few numbers, though of many digits."""
 
-LEAST_IN_ORDER = 4
-"""An arm has so many numbers at least where their order is looked at."""
+BY_CHANCE = 1e-4
+"""Rows are copies that would be alike less often by chance."""
+
+MOST_TIMES = 30
+"""Positive scores of one unit that differ so many times are rare."""
 
 
-def require_one_a_run(arms: Mapping[str, Sequence[Score]]) -> None:
-    """InputError where numbers of arms are copies, or seem to be steps."""
-    seen: dict[tuple[float, ...], str] = {}
-    without_seed = []
-    for name, runs in arms.items():
-        values, place = [run.value for run in runs if not run.crashed], runs[0].place
-        half, ranked = len(values) // 2, sorted(values)
-        if ranked[::2] == ranked[1::2] and _copied(values[:half], values[half:]):
-            raise InputError(f"{place}: {name!r} has each number twice or more; remove the copies")
-        other = seen.setdefault(tuple(ranked), name)
-        if other != name and _copied(values, [run.value for run in arms[other]]):
-            mend = "take the rows of one out"
-            raise InputError(f"{place}: {name!r} has the numbers of {other!r}; {mend}")
-        if len(values) >= LEAST_IN_ORDER and not any(run.seed for run in runs):
-            without_seed.append(values)
-    sorted_by_score = all(
-        values in (sorted(values), sorted(values)[::-1]) for values in without_seed
-    )
-    alike = sum(map(order, without_seed)) / math.sqrt(len(without_seed) or 1)
-    if alike < OK and not sorted_by_score:
-        mend = "call their column step, or name by --seed what numbers runs, with --unpaired"
-        place = next(iter(arms.values()))[0].place
-        raise InputError(f"{place}: scores depend on their order, as those of steps do; {mend}")
+def require_no_copies(table: Table, values: Sequence[float]) -> None:
+    """InputError where rows are equal in all columns, and their scores in more than chance has.
+
+    So are rows that repeat those before them, one by one.
+    """
+    rows = [*zip(*table.columns.values(), strict=True)]
+    first: dict[tuple[str, ...], int] = {}
+    twice = [(at, first[row]) for at, row in enumerate(rows) if first.setdefault(row, at) != at]
+    fine = [value for value in values if math.isfinite(value)]
+    if twice and math.isfinite(values[twice[0][0]]):
+        low, high = np.quantile(fine, (0.1, 0.9))
+        alike = len(fine) ** 2 / 2 / max(1.0, float(high - low) / _unit(fine))
+        if alike < 1 and alike ** len(twice) < BY_CHANCE:
+            again, before = (table.places[at] for at in twice[0])
+            text = f"{again} has all that {before} has, to the last digit"
+            raise InputError(f"{text}; take the copy out")
+    arms: dict[tuple[str, ...], list[int]] = {}
+    for at, row in enumerate(rows):
+        arms.setdefault(tuple(cell for cell in row if not number_in(cell)), []).append(at)
+    for of in arms.values():
+        half = [rows[at] for at in of[: len(of) // 2]]
+        alike = sum(half.count(row) for row in half) / len(half) ** 2 if half else 1.0
+        if half == [rows[at] for at in of[len(half) :]] and alike ** len(half) < BY_CHANCE:
+            again = f"{table.places[of[len(half)]]}: the rows of {table.places[of[0]]} on are there"
+            raise InputError(f"{again} again, in order; take the copies out")
 
 
-def _copied(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Whether numbers that others are too, in any order, are so by chance less than 1e-5 often."""
-    if not values:
-        return False
+def _unit(values: Sequence[float]) -> float:
+    """The smallest difference that numbers can have, as they are written."""
+    digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
+    unit = 10.0 ** min(map(int, digits))
+    if min(values) < 0 or max(values) > 1:
+        return unit
     shares = [Fraction(value).limit_denominator(MOST_ITEMS) for value in values]
-    if all(abs(share - value) < 1e-6 for share, value in zip(shares, values, strict=True)):
-        unit = 1.0 / max(share.denominator for share in shares)
-    else:
-        digits = [Decimal(repr(value)).normalize().as_tuple().exponent for value in values]
-        unit = 10.0 ** min(map(int, digits))
-    size = math.log(1 + (max(values) - min(values)) / unit)
-    ways = 0.0 if values == others else math.lgamma(1 + len(values))
-    return ways - len(values) * size < math.log(1e-5)
+    if all(abs(share - v) <= max(unit, 1e-15) for share, v in zip(shares, values, strict=True)):
+        return max(unit, 1.0 / max(share.denominator for share in shares))
+    return unit
+
+
+def require_no_steps(arms: Mapping[str, Sequence[Score]]) -> None:
+    """A question where the scores of rows without a seed depend on their order."""
+    listed = [[run.value for run in of if not run.crashed] for of in arms.values()]
+    without = [of for of in listed if len(of) >= LEAST_IN_ORDER]
+    if any(run.seed for of in arms.values() for run in of):
+        return
+    by_score = all(of in (sorted(of), sorted(of)[::-1]) for of in without)
+    if sum(map(order, without)) / math.sqrt(len(without) or 1) < IN_ORDER and not by_score:
+        place = next(iter(arms.values()))[0].place
+        text = f"{place}: scores depend on their order, as those of a run's steps do"
+        raise Ask(
+            f"{text}; name the steps' column by --step, or is each a run?", [{"unpaired": True}]
+        )
 
 
 def order(values: Sequence[float]) -> float:
@@ -75,28 +94,6 @@ def order(values: Sequence[float]) -> float:
     return (ratio - 2) / math.sqrt(4 * (n - 2) / (n**2 - 1))
 
 
-def called_steps(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> str:
-    """The column whose numbers rise over the rows of every arm as those of steps do; "" for none.
-
-    They start again within an arm, are the same in several, or are evenly spaced; those that
-    just count rows are none.
-    """
-    long = [rows for rows in runs if len(rows) > 2]
-    for name, texts in columns.items() if long else ():
-        numbers = [*map(_number, texts)]
-        if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
-            continue
-        parts = [[numbers[row] for row in part] for of in long for part in rising(numbers, of)]
-        fewest = min(map(len, parts))
-        gaps = [{b - a for a, b in itertools.pairwise(part)} for part in parts]
-        same = len(parts) > 1 and len({*parts[0]} & {*parts[1]}) > 2
-        even = fewest > 3 and all(len(of_one) == 1 for of_one in gaps)
-        again = len(parts) > len(long)
-        if fewest > 2 and (again or ((same or even) and {1.0} != set().union(*gaps))):
-            return name
-    return ""
-
-
 def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) -> list[list[int]]:
     """Rows in parts whose numbers rise: a row whose number doesn't begins the next one."""
     parts: list[list[int]] = []
@@ -108,25 +105,47 @@ def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) 
     return parts
 
 
-def pairing(columns: Mapping[str, Sequence[str]], runs: Sequence[Sequence[int]]) -> list[str]:
-    """The columns that have the same values in every arm, and together number its rows."""
-    same = []
-    for name, texts in columns.items():
-        first, *others = (sorted(texts[at] for at in rows) for rows in runs)
-        if others and len({*first}) > 1 and all(arm == first for arm in others):
-            same.append(name)
-    cells = [{tuple(columns[name][at] for name in same) for at in rows} for rows in runs]
-    numbered = all(len(arm) == len(runs[0]) and arm == cells[0] for arm in cells)
-    return same if same and numbered else []
+def rises(numbers: Sequence[float], arms: Sequence[str]) -> bool:
+    """Whether a column's numbers rise over three rows of each arm or more, as those of steps do.
+
+    Numbers that just count the table's rows don't.
+    """
+    if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
+        return False
+    of: dict[str, list[int]] = {}
+    for at, arm in enumerate(arms):
+        of.setdefault(arm, []).append(at)
+    gaps = {b - a for rows in of.values() for a, b in itertools.pairwise(numbers[r] for r in rows)}
+    long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of.values())
+    return long and (gaps != {1.0} or len({*numbers}) < len(numbers))
 
 
-def counts(texts: Sequence[str]) -> bool:
-    """Whether the numbers in cells are 0, 1, 2 and so on, or 1, 2, 3, as those of runs are."""
-    numbers = sorted({*map(_number, texts)})
-    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+def same_in_each(texts: Sequence[str], arms: Sequence[str]) -> bool:
+    """Whether a column has the same values in each arm, each once, as what pairs rows does."""
+    of: dict[str, list[str]] = {}
+    for arm, text in zip(arms, texts, strict=True):
+        of.setdefault(arm, []).append(text)
+    first, *others = map(sorted, of.values())
+    return bool(others) and len({*first}) == len(first) > 1 and all(o == first for o in others)
 
 
-def _number(text: str) -> float:
-    """The last number in a cell, as 10 in ckpt-10 or 10%; NaN without one."""
-    found = re.findall(r"\d+(?:\.\d+)?", text)
-    return float(found[-1]) if found else math.nan
+def require_one_unit(arms: Arms, noise: Arms | None) -> None:
+    """A question where positive scores differ so much that they may have two units."""
+    shown: dict[str, list[float]] = {}
+    for name, of in (noise.scores if noise and not noise.of_noise else {}).items():
+        shown[f"{name} (noise)"] = [run.value for run in of if not run.crashed]
+    for name, of in arms.scores.items():
+        shown[name] = [run.value for run in of if not run.crashed]
+    shown = {name: of for name, of in shown.items() if of and min(of) > 0}
+    odd = [name for name, of in shown.items() if max(of) > MOST_TIMES * min(of)]
+    middle = {name: float(np.median(of)) for name, of in shown.items()}
+    text = ""
+    if odd:
+        values = shown[odd[0]]
+        text = f"scores of {odd[0]} go from {min(values):g} to {max(values):g}"
+    elif shown and max(middle.values()) > MOST_TIMES * min(middle.values()):
+        low, high = min(middle, key=middle.__getitem__), max(middle, key=middle.__getitem__)
+        text = f"scores of {low} are about {middle[low]:g}, and of {high} {middle[high]:g}"
+    if text:
+        text += ": write all in one unit, such as %, and take out what is no score"
+        raise Ask(f"{text}; or are they in one unit?", [{"one_unit": True}])

@@ -1,4 +1,7 @@
-"""Folders of runs, with logs of Trainer, Lightning or TensorBoard; paths name arms and seeds."""
+"""Folders of runs: logs of Trainer, Lightning, TensorBoard, SB3, Ultralytics or one's own.
+
+Paths name arms and seeds; settings that a tool wrote next to its log are columns.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,17 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
-from embinit.scores.names import arm_and_seed, unnumbered
-from embinit.scores.rows import Table, listed, table_of, table_of_entries
-from embinit.scores.tables import metric_of
+from embinit.scores.asking import Ask
+from embinit.scores.names import arm_and_seed, called, is_seed, lower_is_better, unnumbered
+from embinit.scores.rows import Table, listed, one_of, table_of, table_of_entries
+from embinit.scores.shapes import is_number
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
+KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jsonl", "*.csv")
+"""The logs that are looked for, in this order; a run's later kinds are left alone."""
+
+SETTINGS = ("hparams.yaml", "args.yaml")
+"""Files of settings that Lightning and Ultralytics write."""
 
 Entry = tuple[str, Mapping[str, Any]]
 """The place of what a run logged at once, and its numbers by name."""
@@ -26,41 +35,117 @@ Entry = tuple[str, Mapping[str, Any]]
 
 def table_of_runs(root: Path, metric: str | None) -> Table:
     """The table of the steps of a folder's runs; one of their arms without a log has no score."""
+    if harness := [path for path in sorted(root.rglob("results_*.json")) if path.is_file()]:
+        return _of_harness(root, harness)
     logs, empty = _logs(root)
     if not logs:
-        kinds = f"{TRAINER} of Trainer, {LIGHTNING} of Lightning or {TENSORBOARD}"
-        raise InputError(f"{root} has no {kinds}; name the folder above the runs")
-    named = {run: arm_and_seed(run.relative_to(root).as_posix()) for run in [*logs, *empty]}
+        there = listed([path.name for path in sorted(root.iterdir())] or ["nothing"], 5)
+        raise InputError(
+            f"{root} has no log of a run, but {there}; name the folder above the runs, each with "
+            f"{TRAINER}, {LIGHTNING}, {TENSORBOARD}, or a table of its steps (CSV, JSON lines)"
+        )
+    files = {run.name for run in logs if run.is_file()}
+    named = {
+        run: arm_and_seed(
+            (run.with_suffix("") if run.name in files else run).relative_to(root).as_posix()
+        )
+        for run in [*logs, *empty]
+    }
     arms = {unnumbered(named[run][0]) for run in logs}
     others = [run for run in empty if unnumbered(named[run][0]) not in arms]
+    made = {run: _settings(run) for run in logs}
+    keys = dict.fromkeys(key for settings in made.values() for key in settings)
+    varied = [key for key in keys if len({made[run].get(key, "") for run in made}) > 1]
     entries: list[Entry] = []
     for folder in sorted(named.keys() - others):
         arm, seed = named[folder]
-        run = {"arm": arm or root.name or "runs", "seed": seed, "uid": str(folder)}
+        settings = {f"hparams.{key}": made.get(folder, {}).get(key, "") for key in varied}
+        seeds = [value for key, value in settings.items() if is_seed(key)]
+        run = {"arm": arm or root.name or "runs", "seed": seed or next(iter(seeds), "")}
+        run |= {"uid": str(folder)} | {k: v for k, v in settings.items() if not is_seed(k)}
         steps = _steps(logs.get(folder, [])) or [(str(folder), {"step": 0})]
         entries += [(place, {**logged, **run}) for place, logged in steps]
     notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
     table = table_of_entries(str(root), entries, notes)
     # Other metrics may be called like columns of tables: a seed, a state, a deviation.
-    kept = ("arm", "seed", "uid", "step", metric_of(table, metric))
-    return table._replace(columns={name: table.columns[name] for name in kept})
+    roles = [n for n in table.columns if n in ("arm", "seed", "uid", "step")]
+    of_arms = table.columns["arm"]
+    for name in (n for n in table.columns if n[:8] == "hparams."):
+        pairs = {*zip(of_arms, table.columns[name], strict=True)}
+        roles += [name] if len(pairs) > len({*of_arms}) else []
+    if len({*of_arms}) == 1 and roles[-1][:8] == "hparams.":
+        roles.remove("arm")  # the settings tell arms apart
+    return table._replace(columns={n: table.columns[n] for n in [*roles, _metric(table, metric)]})
+
+
+def _metric(table: Table, metric: str | None) -> str:
+    """The logged number that is judged: the one that was named, or the only one."""
+    if metric is not None:
+        return one_of(table, "metric", metric)
+    roles = ("arm", "seed", "uid", "step", *called(table.columns, "step"))
+    logged = [n for n, cells in table.columns.items() if n not in roles and is_number(cells)]
+    logged = [name for name in logged if name[:8] != "hparams."]
+    if len(logged) == 1:
+        return logged[0]
+    likely = sorted(
+        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n)
+    )
+    choices = [{"metric": name} for name in likely[:3]]
+    raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)
+
+
+def _of_harness(root: Path, files: Sequence[Path]) -> Table:
+    """The tasks of files of lm-evaluation-harness, each file a run of the arm of its folder."""
+    entries: list[Entry] = []
+    for path in files:
+        table = table_of(path)
+        arm = path.parent.relative_to(root).as_posix().strip(".")
+        for row, place in enumerate(table.places):
+            cells = {name: texts[row] for name, texts in table.columns.items()}
+            entries.append((place, cells | ({"model": arm} if arm else {})))
+    return table_of_entries(str(root), entries)
+
+
+def _settings(run: Path) -> dict[str, str]:
+    """The settings next to a run's log, those of blocks inside by both names."""
+    found: dict[str, str] = {}
+    above: list[tuple[int, str]] = []
+    for path in filter(Path.is_file, (run / name for name in SETTINGS)):
+        with reading(path):
+            lines = regular(path).read_text("utf-8").splitlines()
+        for line in lines:
+            if entry := re.fullmatch(r"( *)([\w./-]+):(?: +(.*))?", line):
+                above = [parent for parent in above if parent[0] < len(entry[1])]
+                key = ".".join([*(name for _, name in above), entry[2]])
+                if entry[3]:
+                    found[key] = entry[3].strip()
+                above.append((len(entry[1]), entry[2]))
+    # Ultralytics names the folder that it saves to.
+    return {
+        key: value for key, value in found.items() if key not in ("name", "save_dir", "project")
+    }
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
-    """The logs of each run's folder, and the folders next to runs that have none."""
+    """The logs of each run's folder, and the folders next to runs that have none.
+
+    A folder with several tables has a run in each.
+    """
     inside = sorted(root.rglob("*"))
     folders = [place for place in inside if place.is_dir() and place.name[0] != "."]
     for link in filter(Path.is_symlink, folders):
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    for kind in (TRAINER, LIGHTNING, TENSORBOARD):
+    for kind in KINDS:
         taken = {*found}
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
             if run != root and kind == TRAINER and _checkpoint(run) < math.inf:
                 run = run.parent
+            if kind[:2] == "*." and sum(other.parent == run for other in of_kind) > 1:
+                run = log
             # Trainer's last state has all that those before have.
             found[run] = [log] if kind == TRAINER else [*found.get(run, []), log]
     above = {parent for run in found for parent in (run, *run.parents)}
@@ -77,10 +162,13 @@ def _checkpoint(folder: Path) -> float:
 
 def _steps(logs: Sequence[Path]) -> list[Entry]:
     """The steps of a run's logs in order, each with what was last logged there."""
-    readers = {TRAINER: _of_trainer, LIGHTNING: _of_lightning}
     steps: dict[str, Entry] = {}
     for log in logs:
-        for place, entry in readers.get(log.name, _of_tensorboard)(log):
+        tensorboard = log.match(TENSORBOARD)
+        reader = (
+            _of_tensorboard if tensorboard else _of_trainer if log.name == TRAINER else _of_table
+        )
+        for place, entry in reader(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
             step = str(logged["step"])
             _, before = steps.get(step, (place, {}))
@@ -90,17 +178,27 @@ def _steps(logs: Sequence[Path]) -> list[Entry]:
     return [entry for _, entry in in_order]
 
 
+def _of_table(log: Path) -> Iterator[Entry]:
+    """The rows of a table, which may have the numbers of their own log call alone.
+
+    SB3's monitor has an episode a row, with its reward, its length and the seconds.
+    """
+    table, total = table_of(log), 0.0
+    step, *_ = [*called(table.columns, "step"), ""]
+    monitor = {*table.columns} == {"r", "l", "t"}
+    for at, (place, *row) in enumerate(zip(table.places, *table.columns.values(), strict=True)):
+        cells = dict(zip(table.columns, row, strict=True))
+        if monitor:
+            total += float(cells["l"])
+            yield place, {"step": total, "reward": cells["r"]}
+        else:
+            yield place, {**cells, "step": cells[step] if step else at}
+
+
 def _of_trainer(log: Path) -> Iterator[Entry]:
     with reading(log, "let Trainer write it again"):
         for entry in json.loads(regular(log).read_bytes())["log_history"]:
             yield str(log), {name: json.dumps(value) for name, value in entry.items()}
-
-
-def _of_lightning(log: Path) -> Iterator[Entry]:
-    """A row has the numbers of its own log call alone."""
-    table = table_of(log)
-    for place, *row in zip(table.places, *table.columns.values(), strict=True):
-        yield place, dict(zip(table.columns, row, strict=True))
 
 
 def _of_tensorboard(log: Path) -> Iterator[Entry]:

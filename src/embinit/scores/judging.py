@@ -1,30 +1,34 @@
 """Judging arms by the scores that they have: against a baseline, each at its share of alpha.
 
 The rule is that of claims (``embinit.stats``). Arms whose runs name seeds are compared seed by
-seed, others by Welch's t. Two runs can decide where the noise is known. Counts such as 74/80 are
-compared by Fisher's exact test, with Newcombe's interval.
+seed, others by Welch's t. Two runs can decide where the noise is known. ``counts`` has the exact
+tests of successes.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from embinit.errors import InputError
 from embinit.registry import nearest
-from embinit.scores.arms import USUAL, Arms, Score
-from embinit.stats.counts import decide_counts
+from embinit.scores.arms import Arms
+from embinit.scores.asking import Ask
+from embinit.scores.names import baselines
 from embinit.stats.interim import Look, schedule
 from embinit.stats.pooling import BEFORE, Noise
 from embinit.stats.rule import chance_to_support, decide
 from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
-FIRST, FIRST_KNOWN = 6, 2
-"""The runs of the first look, and where the noise is known from other runs."""
+FIRST, FIRST_KNOWN, LAST = 6, 2, 24
+"""The runs of the first analysis, those where the noise is known from other runs, and the last."""
+
+FEWEST, FEWEST_POOLED = 3, 3
+"""The runs of an arm that can be decided by their own noise, and that lend theirs to others."""
 
 HOPELESS = 0.1
 """An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
@@ -33,11 +37,12 @@ alone: it keeps nothing, so that it makes no error of the kind that alpha is abo
 NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
 
-SHARE, MOST_TIMES = re.compile(r"acc|f1|auc|auroc|\bmap\b|rouge|success", re.IGNORECASE), 20
-"""Shares of 1 that differ so many times are a share and a percentage."""
+SAME = "the scores are the same, run by run"
 
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
+
+Of = Literal["runs", "items"]
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,32 @@ class Plan:
 
     ``margin`` is the smallest difference that matters, in the metric's unit; 0 for none. ``alpha``
     is the chance that any of the trials is kept though it is no better. ``trials`` arms share it,
-    of other sessions too; 0 for those at hand. The last analysis has ``most`` runs of an arm.
+    of other sessions too; 0 for those at hand. ``most`` runs of an arm have the only analysis; by
+    default there are three. With ``no_worse`` the question is whether an arm is worse by more
+    than that. Counts are ``of`` runs, or of the items of a test set. ``printed`` is an arm whose
+    only number is a constant, "" where there is none.
     """
 
     lower: bool
     margin: float = 0.0
     alpha: float = 0.05
     trials: int = 0
-    most: int = 24
+    most: int | None = None
+    no_worse: float | None = None
+    of: Of | None = None
+    printed: str = ""
+
+    @property
+    def relation(self) -> Relation:
+        """What is stated of an arm's difference from the baseline."""
+        if self.no_worse is None:
+            return Relation.BELOW if self.lower else Relation.ABOVE
+        return Relation.NOT_ABOVE if self.lower else Relation.NOT_BELOW
+
+    @property
+    def bound(self) -> float:
+        """The margin of that relation."""
+        return self.margin if self.no_worse is None else self.no_worse
 
     def share(self, arms: int) -> float:
         """The alpha of each of so many arms; InputError where the plan can't be."""
@@ -61,17 +84,20 @@ class Plan:
         if not LEAST_ALPHA <= self.alpha < 0.5:
             mend = f"give {LEAST_ALPHA:g} or more, and under 0.5"
             raise InputError(f"alpha {self.alpha:g} can't be used; {mend}")
-        if not 0 <= self.margin < math.inf:
-            raise InputError(f"a margin of {self.margin:g} can't be used; give 0 or more")
+        if not 0 <= self.bound < math.inf:
+            raise InputError(f"a margin of {self.bound:g} can't be used; give 0 or more")
         if self.trials < 0 or trials > MOST_TRIALS:
             mend = f"give how many share alpha, up to {MOST_TRIALS:,}"
             raise InputError(f"{trials:,} trials or arms can't be; {mend}")
+        if self.most is not None and self.most < FIRST_KNOWN:
+            raise InputError(f"--most {self.most} can't be judged; give {FEWEST} runs or more")
         return self.alpha / trials
 
     def looks(self, known: KnownSd | None, share: float) -> tuple[Look, ...]:
         """The interim analyses of an arm with their levels."""
-        first = FIRST if known is None else FIRST_KNOWN
-        looks = schedule(first, max(self.most, first), share)
+        if self.most is not None:
+            return (Look(self.most, share),)
+        looks = schedule(FIRST if known is None else FIRST_KNOWN, LAST, share)
         return tuple(Look(look.seeds, look.share * share) for look in looks)
 
 
@@ -86,7 +112,7 @@ class Judged:
 
     Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of each of
     ``short_of`` lead to the next analysis; None where it is decided, or more are no use. ``reason``
-    says why it is undecided, and ``noise`` where the noise is from.
+    says why it is undecided or on what it rests, and ``noise`` where the noise is from.
     """
 
     arm: str
@@ -100,10 +126,11 @@ class Judged:
     noise: str = ""
     looks: tuple[Look, ...] = ()
     paired: bool = False
+    printed: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the statement that it is better."""
+        """The verdict on the statement that it is better, or no worse."""
         return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
 
     @functools.cached_property
@@ -115,50 +142,68 @@ class Judged:
     def short_of(self) -> tuple[str, ...]:
         """The arms of which more runs are needed: those that have no more than the other."""
         counts = {self.baseline: len(self.of_baseline), self.arm: len(self.values)}
-        counts.pop(NOISE, None)
+        if self.printed or self.baseline == NOISE:
+            del counts[self.baseline]
         return tuple(name for name, count in counts.items() if count == min(counts.values()))
+
+
+def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: bool) -> str:
+    """The arm that others are compared with: the named one, or the one that is called so.
+
+    The runs of ``noise`` are it where no arm is; else it is the first of arms that were given
+    ``in_order``, and a question of others.
+    """
+    names = [*arms.scores]
+    if named is not None:
+        if named not in names:
+            near = nearest(named, names)
+            text = f"there is no arm {named!r}: {near}name one of the arms"
+            raise Ask(text, [{"baseline": name} for name in names])
+        return named
+    usual = baselines(names)
+    if len(usual) == 1:
+        return usual[0]
+    measured = [] if noise is None or noise.of_noise else [*noise.scores]
+    if len(measured) == 1 and not usual:
+        return NOISE
+    if in_order and names:
+        return (usual or names)[0]
+    text = f"which arm is the baseline: {' or '.join((usual or names)[:5])}?"
+    raise Ask(text, [{"baseline": name} for name in (usual or names)])
 
 
 def judge(
     arms: Arms, plan: Plan, baseline: str | None = None, noise: Arms | None = None
 ) -> list[Judged]:
-    """Judges each arm against the baseline: by default the arm that is called so, or the first.
+    """Judges each arm against the baseline.
 
-    ``noise`` has runs that were made before, which pair with none. They are the baseline where no
-    arm is, and they are of one arm.
+    ``noise`` has runs that were made before, which pair with none, and are of one arm.
     """
-    names = [*arms.scores]
-    usual = [name for name in names if name.lower() in USUAL]
-    base = [*usual, *names][0] if baseline is None else baseline
-    if base not in names:
-        raise InputError(f"there is no arm {base!r}: {nearest(base, names)}name one of the arms")
-    measured = [] if noise is None or noise.of_noise else [*noise.scores.values()]
-    if len(measured) == 1 and baseline is None and (names == [base] or not usual):
-        base, (runs,) = NOISE, measured
+    base = baseline_of(arms, baseline, noise, True) if baseline != NOISE else NOISE
+    if base == NOISE and noise is not None:
+        (runs,) = noise.scores.values()
         arms = replace(arms, scores={NOISE: runs, **arms.scores})
-    if not (others := [name for name in names if name != base]):
+    if not (others := [name for name in arms.scores if name != base]):
         mend = "the baseline's runs" if noise else "another one to compare, or --noise FILE"
         raise InputError(f"{base!r} is the only arm; give {mend}")
     share = plan.share(len(others))
     known = functools.cache(functools.partial(noise_of, arms, noise))
     judged = []
     for arm in others:
-        sides = (arms.scores[arm], arms.scores[base])
-        if all(len(runs) == 1 and runs[0].of for runs in sides):
-            judged.append(_counted(arm, base, sides[0][0], sides[1][0], plan, share))
-            continue
+        from embinit.scores.counts import counted
+
         pairs = arms.pairs(arm, base) if noise is None else ()
+        if (found := counted(arms, arm, base, pairs, plan, share)) is not None:
+            judged.append(found)
+            continue
         values, against = arms.values(arm, pairs), arms.values(base, pairs)
-        small, large = sorted(map(max, (values, against))) if SHARE.search(arms.metric) else (0, 0)
-        if 0 < small <= 1 < large > MOST_TIMES * small:
-            both = f"{arm} and {base or 'the noise'} differ {MOST_TIMES} times"
-            raise InputError(f"{both} in {arms.metric}: give both as shares of 1, or both in %")
+        if plan.printed and plan.printed in (arm, base):
+            judged.append(_printed(arm, base, values, against, plan, share))
+            continue
         sd, source = known(pairs).sd_of_difference(arm, base)
-        rule = (
-            "paired t, seed by seed" if pairs else f"{'Student' if sd else 'Welch'}'s t, unpaired"
-        )
-        if pairs and max(map(len, sides)) > len(pairs):
-            rule += ", without runs that lack a partner"
+        rule = "paired t-test" if pairs else f"{'Student' if sd else 'Welch'}'s t-test"
+        if pairs and max(len(arms.scores[arm]), len(arms.scores[base])) > len(pairs):
+            rule += " without runs that lack a partner"
         looks = plan.looks(sd, share)
         found = Judged(arm, base, values, against, rule, None, None, "", source, looks, bool(pairs))
         judged.append(_decided(found, plan, sd))
@@ -166,66 +211,81 @@ def judge(
 
 
 def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) -> Noise:
-    """The noise of arms and of runs that were made before; or of the arms that have these seeds."""
+    """The noise of arms and of runs that were made before; or of the arms that have these seeds.
+
+    Arms of two runs lend none: their F-tests can't see one that varies unlike the others.
+    """
     earlier = {BEFORE + name: before.values(name) for name in before.scores} if before else {}
     known = {
         name: arms.values(name, seeds)
-        for name in arms.scores
-        if name != NOISE and all(map(arms.by_seed[name].__contains__, seeds))
+        for name, runs in arms.scores.items()
+        if name != NOISE
+        and len(runs) >= FEWEST_POOLED
+        and all(map(arms.by_seed[name].__contains__, seeds))
     }
     return Noise.of(earlier | known, of_seeds=bool(seeds))
+
+
+def _printed(
+    arm: str,
+    base: str,
+    values: tuple[float, ...],
+    against: tuple[float, ...],
+    plan: Plan,
+    share: float,
+) -> Judged:
+    """An arm against a constant: a one-sample t of the arm that has runs."""
+    n = max(len(values), len(against))
+    left, right = (of * (n if len(of) == 1 else 1) for of in (values, against))
+    noise = f"{plan.printed} is a printed number, whose own noise is unknown"
+    looks, rule = plan.looks(None, share), "one-sample t-test"
+    found = Judged(arm, base, left, right, rule, None, None, "", noise, looks, True, True)
+    return _decided(found, plan, None)
 
 
 def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
     """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
     values, against, looks = judged.values, judged.of_baseline, judged.looks
-    of_noise = judged.baseline == NOISE
+    of_noise, gate, single = judged.baseline == NOISE, plan.no_worse is not None, plan.most
     n = len(values) if of_noise else min(len(values), len(against))
     following = next((look.seeds - n for look in looks if look.seeds > n), None)
     pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
     if of_noise and sd is not None:
         pairing = Pairing.AGAINST_NOISE
-    relation = Relation.BELOW if plan.lower else Relation.ABOVE
-    found = decide(
-        Evidence(
-            values,
-            against,
-            relation,
-            level_of(looks, n),
-            plan.margin,
-            known_sd=sd,
-            pairing=pairing,
-            leave_one_out=sd is None,
-            fewest=looks[0].seeds,
-            names=(judged.arm, judged.baseline or "the noise"),
-        )
+    evidence = Evidence(
+        values,
+        against,
+        plan.relation,
+        level_of(looks, n),
+        plan.bound,
+        known_sd=sd,
+        pairing=pairing,
+        leave_one_out=sd is None and single is None,
+        fewest=max(looks[0].seeds, 0 if sd else FEWEST),
+        names=(judged.arm, judged.baseline or "the noise"),
     )
+    found = decide(evidence)
+    if values == against and len(values) > 1:
+        verdict = Verdict.SUPPORTED if gate else Verdict.UNDECIDED
+        found = replace(found, verdict=verdict, interval=(0.0, 0.0))
+        return replace(judged, outcome=found, reason=SAME)
     judged = replace(judged, outcome=found, more=following, reason=found.reason)
+    if sd is None and n < FEWEST and following is None:
+        reason = "two runs an arm need known noise, by --noise FILE, or a third run"
+        return replace(judged, more=FEWEST - n, reason=reason)
     if found.reason:
         return judged
     if found.verdict is not Verdict.UNDECIDED:
-        return replace(judged, more=None)
+        alone = replace(evidence, leave_one_out=True)
+        rests = sd is None and single and decide(alone).hangs_on is not None
+        reason = "it rests on one run, without which it would be undecided" if rests else ""
+        return replace(judged, more=None, reason=reason)
+    reason = "" if found.hangs_on is None else "it changes without one of its runs"
+    if gate:
+        more = following or max(1, (found.seeds_needed or 2 * n) - n)
+        return replace(judged, more=more, reason=reason)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
     if pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(against))
-    hope = chance_to_support(found, relation, count, looks[-1].share, samples)
-    more = following if hope >= HOPELESS else None
-    reason = "" if found.hangs_on is None else "not robust: it changes without one of its runs"
-    if more is None and not reason:
-        last = f"{looks[-1].seeds} runs"
-        reason = f"{last} would hardly show that it is better"
-        if following is None:
-            reason = f"the last analysis, at {last}, does not show that it is better"
-    return replace(judged, more=more, reason=reason)
-
-
-def _counted(arm: str, base: str, ours: Score, theirs: Score, plan: Plan, level: float) -> Judged:
-    """Counts such as 74/80, one an arm, whose trials are taken to be independent."""
-    (p, n), (q, m) = (ours.value, ours.of), (theirs.value, theirs.of)
-    relation = Relation.BELOW if plan.lower else Relation.ABOVE
-    hits = round(p * n), round(q * m)
-    outcome = decide_counts(hits, (n, m), relation, level, plan.margin)
-    needed = outcome.seeds_needed
-    more = None if needed is None else max(1, needed - min(n, m))
-    noise = f"binomial, {n} and {m} trials that are taken to be independent"
-    return Judged(arm, base, (p,) * n, (q,) * m, "Fisher's exact test", outcome, more, noise=noise)
+    hope = chance_to_support(found, plan.relation, count, looks[-1].share, samples)
+    return replace(judged, more=following if hope >= HOPELESS else None, reason=reason)

@@ -1,42 +1,109 @@
-"""What names say: the arm and the seed of a run, or which run of its arm it is."""
+"""What names say: which way a score is better, a run's arm and seed, or a column's role."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+HIGHER = {
+    *("accuracy", "acc", "top1", "f1", "auc", "auroc", "map", "map50", "map5095", "miou", "iou"),
+    *("bleu", "chrf", "rouge", "rougel", "psnr", "reward", "return", "meanreward", "success"),
+}
+LOWER = {
+    *("loss", "ppl", "perplexity", "bpb", "bpc", "nll", "crossentropy", "wer", "cer", "eer"),
+    *("mse", "rmse", "mae", "mape", "fid", "ece", "error", "err", "logloss"),
+}
+"""Scores whose better side is known, by their whole names: loss_reduction is neither."""
+
+_SPLIT = re.compile(
+    r"^(?:(?:final|best|val|valid|validation|test|eval|dev|train|macro|micro)[-_/ ])+"
+)
+
+ROLES = {
+    "status": "status state exitcode returncode error exception traceback crashed diverged failed "
+    "oom killed",
+    "run": "run runid trial trialid checkpoint ckpt uid id jobid",
+    "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
+    "trainingiteration update samples frames tokens",
+    "sd": "sd std stdev stddev variance var",
+    "count": "n nruns runs nseeds seeds count",
+    "error": "sem se stderr standarderror ci ci95",
+    "of rows": "metric metricname measure split subset phase task",
+}
+"""What columns of each role are called, without what lies before the last point or slash."""
+
+_SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
+_BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
 _NO_NAME = re.compile(
     r"\.|lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
 )
 """Parts of paths that tools make, and that name no arm."""
 
-_SEED = re.compile(r"(?:^|[-_. /]|(?<=[a-z]))(?:seed|rng)[-_= ]?(\d+)(?=$|[-_. /])", re.IGNORECASE)
-_SHORT_SEED = re.compile(r"(?:^|[-_. /])s(\d+)(?=$|[-_. /])")
-_REPLICATE = re.compile(r"(?:^|[-_. /])(?:rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])")
-"""Parts that name a run's seed, and those that number runs without one."""
-
+_IN_PATH = re.compile(
+    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
+    r"(?:^|[-_. /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])",
+    re.IGNORECASE,
+)
 _NUMBERED = re.compile(
     r"(.*[^\W_])(?<!\de)[-_ /#]+(seed|s)?(rep|run|trial)?[-_= ]?(\d+)", re.IGNORECASE
 )
 """A name that ends in a number, as ``base-1``, but for ``adam-1e-3``."""
 
-_SETTING = re.compile(
-    r".*(^|[\W_])(lr|(learning)?rate|wd|decay|bs|batch|sizes?|dims?|width|depth|layers?|heads?|hidden|rank|"
-    r"experts|epochs?|steps?|iters?|warmup|dropout|momentum|betas?|alpha|gamma|eps|tau|temp|"
-    r"temperature|k|n|scale|clip|length|len|ctx|context|window|bits|level|v|version)",
-    re.IGNORECASE,
-)
-"""A name whose last word is a setting: a number after it is its value, and no run."""
+
+def plain(name: str) -> str:
+    """The last part of a column's name: ``randomseed`` of ``config.Random Seed``."""
+    return re.sub(r"[^a-z0-9]", "", re.split(r"[./]|^params_", name)[-1].lower())
+
+
+def called(names: Iterable[str], role: str) -> list[str]:
+    """The names that are called like a role, in the order of ``ROLES``."""
+    first = {plain(name): name for name in [*names][::-1]}
+    return [first[word] for word in ROLES[role].split() if word in first]
+
+
+def is_spread(name: str) -> bool:
+    """Whether a column has standard deviations by the last word of its name."""
+    return re.split(r"[\W_]", name.lower())[-1] in ROLES["sd"].split()
+
+
+def is_seed(name: str) -> bool:
+    """Whether a column pairs runs by its name."""
+    return bool(_SEED.search(re.sub("[^a-z0-9]", "", name.lower())))
+
+
+def is_setting(name: str) -> bool:
+    """Whether a tracker wrote the column for a setting of its runs."""
+    return bool(re.match(r"(config|params|hparams|param)[./_]", name))
+
+
+def lower_is_better(metric: str) -> bool | None:
+    """Whether lower numbers of a score are better; None where its whole name doesn't say."""
+    parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"\([A-Z]\)$", "", metric))
+    words = parts.lower().split(",")[0]
+    for name in (words, re.split("[./]", words)[-1]):
+        whole = re.sub("[^a-z0-9]", "", _SPLIT.sub("", name))
+        if whole in HIGHER | LOWER:
+            return whole in LOWER
+    return None
+
+
+def baselines(arms: Iterable[str]) -> list[str]:
+    """The arms that are called a baseline; those alone whose whole name says so, if there are."""
+    named = [arm for arm in arms if _BASE & {*re.findall("[a-z]+", arm.lower())}]
+    return [arm for arm in named if arm.lower() in _BASE] or named
 
 
 def arm_and_seed(path: str) -> tuple[str, str]:
     """The arm and the seed that a run's path names, "" where there is none."""
     path = "/".join(part for part in path.split("/") if not _NO_NAME.fullmatch(part))
-    for pattern in (_SEED, _SHORT_SEED, _REPLICATE):
-        if met := [*pattern.finditer(path)]:
-            arm = path[: met[-1].start()] + path[met[-1].end() :]
-            return arm.strip("-_. /"), "" if pattern is _REPLICATE else met[-1][1]
+    met = [*_IN_PATH.finditer(path)]
+    for group in (1, 3, 5):
+        if of_kind := [found for found in met if found[group]]:
+            last = of_kind[-1]
+            arm = path[: last.start()] + path[last.end() :]
+            return arm.strip("-_. /"), "" if group == 5 else last[group + 1]
     return path, ""
 
 
@@ -46,24 +113,17 @@ def unnumbered(name: str) -> str:
     return found[1] if found else name
 
 
-def by_numbers(names: Sequence[str], fewest: int) -> dict[str, tuple[str, str]]:
-    """The arm and the seed of names that only number runs, as base-1, base-2, new-1; else none.
+def by_numbers(names: Sequence[str]) -> tuple[dict[str, tuple[str, str]], bool]:
+    """The arm and the seed of names that may number runs, as base-1, base-2, new-1; else none.
 
-    There are the ``fewest`` arms at least. Numbers follow a word such as seed or run; or they
-    follow no setting, and count from 0 or 1 with at most one missing, or are the same three or
-    more.
+    Whether they surely do: their numbers follow a word such as seed or run.
     """
     matches = [found for name in names if (found := _NUMBERED.fullmatch(name))]
-    numbers: dict[str, set[int]] = defaultdict(set)
+    runs: dict[str, int] = defaultdict(int)
     for found in matches:
-        numbers[found[1]].add(int(found[4]))
-    sets = [*numbers.values()]
-    if len(sets) < fewest or not len(matches) == len(names) == sum(map(len, sets)):
-        return {}
-    if not all(found[2] or found[3] for found in matches):
-        counting = all(1 < len(of) >= max(of) - min(of) and min(of) < 2 for of in sets)
-        same = all(of == sets[0] and len(of) > 2 for of in sets)
-        if any(map(_SETTING.fullmatch, numbers)) or not (counting or same):
-            return {}
+        runs[found[1]] += 1
+    if len(matches) < len(names) or not runs or max(runs.values()) < 2:
+        return {}, False
+    sure = all(found[2] or found[3] for found in matches)
     are_seeds = all(found[2] for found in matches)
-    return {found[0]: (found[1], found[4] if are_seeds else "") for found in matches}
+    return {found[0]: (found[1], found[4] if are_seeds else "") for found in matches}, sure

@@ -12,8 +12,9 @@ from dataclasses import asdict
 from embinit.errors import InputError, counted, printable
 from embinit.files.writing import without_nan
 from embinit.report.numbers import number, plain, short
-from embinit.scores.arms import USUAL, Arms
-from embinit.scores.judging import NOISE, Judged, Plan, level_of
+from embinit.scores.arms import Arms
+from embinit.scores.judging import NOISE, SAME, Judged, Plan, level_of
+from embinit.scores.names import baselines
 from embinit.scores.rows import listed
 from embinit.stats.pooling import Noise
 from embinit.stats.power import MOST_SEEDS, smallest_effect
@@ -26,38 +27,101 @@ MOST_NAMES = 5
 """So many arms are named in a line at most; the table has all."""
 
 
-def page(judged: Sequence[Judged], plan: Plan, notes: Sequence[str], markdown: bool) -> str:
-    """What to do; then a table of the arms by effect; then how they were judged."""
-    first, rows, after = conclusion(judged), _rows(judged, plan), [*how(judged, plan), *notes]
+def page(
+    read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str], markdown: bool
+) -> str:
+    """What was read; what to do; then a table of the arms by effect, and how they were judged."""
+    first, rows = [read, *conclusion(judged, plan)], _rows(judged, plan)
+    after = [*how(judged, plan), *notes]
     if markdown:
         escape = re.compile(r"([\\`*_{}\[\]<>|#])")
-        first, *after = (escape.sub(r"\\\1", line) for line in (first, *after))
+        first, after = ([escape.sub(r"\\\1", line) for line in lines] for lines in (first, after))
         head, *rest = ([escape.sub(r"\\\1", cell) for cell in row] for row in rows)
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rest)]
-        return printable("\n\n".join((first, "\n".join(lines), *after)))
+        return printable("\n\n".join((*first, "\n".join(lines), *after)))
     rows = [[_cut(row[0]), *row[1:]] for row in rows]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows]
-    return printable("\n".join((first, *lines, *after)))
+    return printable("\n".join((*first, *lines, *after)))
 
 
-def conclusion(judged: Sequence[Judged]) -> str:
-    """The verdict and what to do, in a line."""
+def reading(arms: Arms, plan: Plan) -> str:
+    """What was read: the runs of each arm, the columns, and which side is better."""
+    counts = {arm: runs[0].of or len(runs) for arm, runs in arms.scores.items()}
+    each = [f"{_cut(arm)} {n}" for arm, n in counts.items()]
+    what = "run" if plan.of is None else plan.of.removesuffix("s")
+    of_arms = f"{counted(sum(counts.values()), what)}: {', '.join(each[:MOST_NAMES])}"
+    if len(each) > MOST_NAMES:
+        of_arms += f" and {len(each) - MOST_NAMES} arms more"
+    columns = [f"arms from `{arms.by}`"] * (arms.by not in ("", "arm"))
+    columns += [f"scores from `{arms.metric}`"] * bool(arms.metric)
+    way = f"{'lower' if plan.lower else 'higher'} is better"
+    return f"{of_arms}; {', '.join([*columns, way])}"
+
+
+def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
+    """The verdict and what to do."""
+    gate = plan.no_worse is not None
+    if len(judged) == 1:
+        return [_alone(judged[0], plan)]
+    lists: dict[str, list[str]] = {}
+    for arm in judged:
+        good, bad = ("not worse", "worse") if gate else ("keep", "discard")
+        kind = {Verdict.SUPPORTED: good, Verdict.UNDECIDED: "undecided"}.get(arm.verdict, bad)
+        kind = bad if arm.more is None and kind == "undecided" and not gate else kind
+        lists.setdefault(kind, []).append(_cut(arm.arm))
+    order = ("keep", "not worse", "worse", "discard", "undecided")
+    line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     more: dict[str, int] = {}
     for arm in judged:
         if arm.more is not None:
             more |= {name: min(more.get(name, arm.more), arm.more) for name in arm.short_of}
-    lists = {"keep": [arm.arm for arm in judged if arm.verdict is Verdict.SUPPORTED]}
-    for count in sorted({*more.values()}):
-        lists[f"run {count} more of"] = [name for name in more if more[name] == count]
-    done = (arm for arm in judged if arm.more is None)
-    lists["discard"] = [arm.arm for arm in done if arm.verdict is not Verdict.SUPPORTED]
-    what = "; ".join(
-        f"{what} {listed(map(_cut, names), MOST_NAMES)}" for what, names in lists.items() if names
-    )
-    if len(judged) > 1:
-        return what
-    return f"{judged[0].verdict}: {what}" + (f" ({judged[0].reason})" if judged[0].reason else "")
+    several = [
+        f"{count} more of {listed((_cut(n) for n in more if more[n] == count), MOST_NAMES)}"
+        for count in sorted({*more.values()})
+    ]
+    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else [])]
+
+
+def _alone(arm: Judged, plan: Plan) -> str:
+    """The verdict on the only arm."""
+    name, verdict, base = _cut(arm.arm), arm.verdict, arm.baseline or "the noise's runs"
+    why = f" ({arm.reason})" if arm.reason else ""
+    by = SAME if arm.reason == SAME else _by(arm) + why
+    if plan.no_worse is not None and verdict is not Verdict.UNDECIDED:
+        worse = "worse" if verdict is Verdict.REFUTED else "not worse"
+        return f"{name} is {worse} than {base} by more than {plain(plan.no_worse)}: {by}"
+    if verdict is Verdict.NO_EFFECT:
+        return f"discard {name}: no effect, {by}, within {plain(plan.margin)}"
+    if verdict is not Verdict.UNDECIDED:
+        return f"{'keep' if verdict is Verdict.SUPPORTED else 'discard'} {name}: {by}"
+    if plan.of == "items":
+        return f"undecided, {_by(arm)}: {arm.reason}"
+    needed = None if arm.outcome is None else arm.outcome.seeds_needed
+    n = len(arm.values) if arm.baseline == NOISE else min(len(arm.values), len(arm.of_baseline))
+    if arm.more is None:
+        runs = f"about {needed - n} more runs" if needed else f"over {MOST_SEEDS} runs"
+        toward = (arm.difference < 0) == plan.lower and arm.difference
+        return f"discard {name}: not shown to be better, {by}" + (
+            f"; {runs} would be needed" if toward and arm.reason != SAME else ""
+        )
+    each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
+    text = f"undecided: {arm.more} more of {each} to the next analysis"
+    large = "if the difference is as large as measured"
+    if needed and needed - n > arm.more:
+        text += f"; about {needed - n} for a decision {large}"
+    elif needed:
+        text += f", which may decide {large}"
+    return text + why
+
+
+def _by(arm: Judged) -> str:
+    """The difference in words."""
+    size = abs(arm.difference)
+    if not size:
+        return "equal on average"
+    text = number(size, max(0, 1 - math.floor(math.log10(size))))
+    return f"{'higher' if arm.difference > 0 else 'lower'} by {text}"
 
 
 def remarks(
@@ -65,12 +129,11 @@ def remarks(
 ) -> list[str]:
     """What was taken for granted: the arms' own notes, the baseline, and what pairs nothing."""
     notes, base = [*arms.notes, *(noise.notes if noise else ())], judged[0].baseline
-    if not named and base != NOISE and base.lower() not in USUAL:
+    if not named and base != NOISE and base not in baselines([base]):
         notes.append(f"compared with {base}, the first arm; --baseline names another")
     seeded = any(run.seed for runs in arms.scores.values() for run in runs)
     if seeded and not any(arm.paired for arm in judged):
-        where = "where a run has none, or two arms have under two in common"
-        notes.append(f"seeds pair nothing with --noise, or {where}")
+        notes.append("seeds pair nothing: few are common to both arms, or --noise is given")
     return notes
 
 
@@ -79,20 +142,23 @@ def _cut(name: str) -> str:
 
 
 def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
-    """How the arms were judged: the rule, and where the noise is from."""
+    """How the arms were judged: the interval's level, the test, and where the noise is from."""
     share = plan.share(len(judged))
     trials = round(plan.alpha / share)
-    several = f", of {trials} that share {plain(plan.alpha * 100)} %" if trials > 1 else ""
+    levels = sorted({arm.outcome.level for arm in judged if arm.outcome is not None})
+    shown = (
+        [f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"] if levels else []
+    )
+    several = f"; {trials} trials share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     rules = " or ".join(dict.fromkeys(arm.rule for arm in judged))
     counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
-    looks = f"; analyses at {' or '.join(sorted(counts))} runs" if counts else ""
+    looks = f"; analyses at {' or '.join(sorted(counts))}" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
-    way = "lower" if plan.lower else "higher"
-    noise, *others = dict.fromkeys(arm.noise for arm in judged)
-    return [
-        f"{way} is better; {rules}; one-sided level {short(share * 100)} %{several}{looks}{margin}",
-        f"noise: {noise}" + (f"; and {len(others)} like it" if others else ""),
-    ]
+    noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
+    own = noise.startswith("estimated from these runs") and "since" not in noise
+    lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
+    line = f"{', '.join([*shown, rules])}{several}{looks}{margin}"
+    return [line, *(lines if noise else [])]
 
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
@@ -100,24 +166,30 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
     sd, source = noise.sd_of_difference(NOISE)
     if sd is None:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
-    share = plan.share(1)
-    looks, most = plan.looks(sd, share), MOST_SEEDS if plan.margin else RUNS[-1] + 1
+    share, margin = plan.share(1), plan.bound
+    looks, most = plan.looks(sd, share), MOST_SEEDS if margin else RUNS[-1] + 1
     effects = {n: smallest_effect(level_of(looks, n), n, sd, 2) for n in range(2, most)}
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
-    runs = next((f"{n} runs" for n in effects if effects[n] <= plan.margin), "over 1000 runs")
-    takes = f"a difference of {plain(plan.margin)} takes {runs} an arm, or fewer paired by seed"
+    runs = next((f"{n} runs" for n in effects if effects[n] <= margin), "over 1000 runs")
+    takes = f"a difference of {plain(margin)} takes {runs} an arm, or fewer paired by seed"
     level = f"at level {short(share * 100)} %, unpaired"
     return [
         f"noise: {source}",
         f"smallest difference shown with 90 % power {level}: {seen}",
-        takes if plan.margin else "--margin D prints how many runs a difference of D takes",
+        takes if margin else "--margin D prints how many runs a difference of D takes",
     ]
 
 
-def as_json(judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
+def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
     arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
-    made = {"schema_version": 2, "plan": asdict(plan), "notes": [*notes], "arms": arms}
+    made = {
+        "schema_version": 3,
+        "read": read,
+        "plan": asdict(plan),
+        "notes": [*notes],
+        "arms": arms,
+    }
     return json.dumps(without_nan(made), indent=1, default=bool)
 
 
@@ -126,18 +198,31 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     middle = statistics.median(abs(arm.difference) for arm in judged)
     places = min(12, max(0, 2 - math.floor(math.log10(middle)))) if middle else 2
 
-    def mean(values: Sequence[float]) -> str:
-        return f"{number(statistics.fmean(values), places)} (n={len(values)})"
+    def score(values: Sequence[float]) -> list[str]:
+        sd = statistics.stdev(values) if len(values) > 1 and not exact else math.nan
+        return [number(statistics.fmean(values), places), short(sd)]
 
+    several, exact = len(judged) > 1, all("exact" in arm.rule for arm in judged)
     base = max(judged, key=lambda arm: len(arm.of_baseline))
-    rows = [["arm", "mean", "difference", "verdict"]]
-    rows += [[base.baseline or "the noise's runs", mean(base.of_baseline), "", "baseline"]]
+    rows = [["arm", "mean", "sd", "difference", *(["verdict"] * several)]]
+    rows += [[base.baseline or "the noise's runs", *score(base.of_baseline), *[""] * (1 + several)]]
     for arm in sorted(judged, key=lambda arm: arm.difference, reverse=not plan.lower):
         interval = arm.outcome.interval if arm.outcome else ()
         ends = [number(end, places) for end in interval if math.isfinite(end)]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
-        more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
-        # The line above the table has the reason for one arm.
-        why = f", {arm.reason}" if arm.reason and len(judged) > 1 else ""
-        rows.append([arm.arm, mean(arm.values), difference, f"{arm.verdict}{more}{why}"])
+        row = [arm.arm, *score(arm.values), difference]
+        rows.append([*row, *([_word(arm, plan)] * several)])
     return rows
+
+
+def _word(arm: Judged, plan: Plan) -> str:
+    """The verdict on one of several arms, with its reason."""
+    gate = plan.no_worse is not None
+    words = {
+        Verdict.SUPPORTED: "not worse" if gate else "keep",
+        Verdict.REFUTED: "worse",
+        Verdict.NO_EFFECT: "no effect",
+    }
+    more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
+    undecided = "undecided" if arm.more is not None or gate else "not shown to be better"
+    return words.get(arm.verdict, undecided) + more + (f" ({arm.reason})" if arm.reason else "")

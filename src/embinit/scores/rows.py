@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import itertools
 import json
@@ -15,6 +16,8 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
+from embinit.scores.asking import Ask
+from embinit.scores.names import lower_is_better
 
 MEND = "save it as a table in UTF-8"
 VALUE = "value"
@@ -22,7 +25,8 @@ VALUE = "value"
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?", re.IGNORECASE)
 _NO_COMMENT = re.compile(r"^\s*[^#\s].*", re.MULTILINE)
-_SEED = re.compile(r"(seed)?[-_= ]?\d+", re.IGNORECASE)
+_SEED = re.compile(r"(?:seed)?[-_= ]?(\d+)", re.IGNORECASE)
+_OF_RUNS = re.compile("seeds|runs|scores|values|results", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
 
 
@@ -82,22 +86,30 @@ def from_words(words: Sequence[str], metric: str | None) -> Table:
     return table_of_entries("the command line", entries)
 
 
-def one_of(place: str, name: str, known: Iterable[str]) -> str:
-    """The name itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss."""
+def one_of(table: Table, option: str, name: str) -> str:
+    """The column itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss.
+
+    Else a question about the ``option`` that named it.
+    """
 
     def plain(text: str) -> str:
         return re.sub(r"[/._ -]", "_", text).lower()
 
+    known = table.columns
     if name in known:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
-    alike = alike or [other for other in known if other.endswith((f".{name}", f"/{name}"))]
+    alike = alike or [
+        other
+        for other in known
+        if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
+    ]
     if len(alike) != 1:
-        count, near = (
-            (f"{len(alike)} columns", "") if alike else ("no column", nearest(name, known))
-        )
+        text = f"{len(alike)} columns" if alike else "no column"
+        near = "" if alike else nearest(name, known)
         there = listed(alike or known)
-        raise InputError(f"{place} has {count} {name!r}: {near}it has {there}")
+        choices = [{option: other} for other in alike or difflib.get_close_matches(name, known)]
+        raise Ask(f"{table.name} has {text} {name!r}: {near}it has {there}", choices)
     return alike[0]
 
 
@@ -122,7 +134,7 @@ def table_of(path: Path) -> Table:
     if not {len(columns)}.issuperset(map(len, cells)):
         line, row = next((line, row) for line, row in rows if len(row) != len(columns))
         counts = f"{len(row)} cells, and the line of names {len(columns)}"
-        raise InputError(f"{name}:{line} has {counts}; put quotes around a cell with a comma")
+        raise Ask(f"{name}:{line} has {counts}", ())
     texts = [[*map(str.strip, column)] for column in zip(*cells, strict=True)] or [[]] * len(names)
     places = [f"{name}:{line}" for line in lines]
     return Table(name, dict(zip(columns, texts, strict=True)), places, notes)
@@ -155,7 +167,7 @@ def _csv(path: str, text: str) -> Rows:
         names = [above[0].removeprefix("# "), *above[1:]]
     elif all(NUMBER.fullmatch(name.strip()) for name in names):
         if len(names) > 1:
-            raise InputError(f"{path} has no line of names; give one, or one number a line")
+            raise Ask(f"{path} has no line of names", ())
         if any(head < n < last for n in comments):
             mend = "take the line out, or give a table with columns arm and value"
             raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")
@@ -172,7 +184,10 @@ def _markdown(path: str, text: str) -> Rows:
 
     def cells(line: str) -> list[str]:
         inside = line.strip().removeprefix("|").removesuffix("|")
-        return [cell.replace("\\|", "|").strip(" \t*`") for cell in re.split(r"(?<!\\)\|", inside)]
+        parts = re.split(r"(?<!\\)\|", inside)
+        return [
+            re.sub(r"\*\*|__|^\*|\*$|`", "", cell.replace("\\|", "|").strip()) for cell in parts
+        ]
 
     body = itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])
     return cells(lines[rules[0] - 1]), [*enumerate(map(cells, body), rules[0] + 2)], ()
@@ -213,21 +228,33 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     return _object(entries)
 
 
-def _runs(value: Any) -> list[dict[str, Any]]:
-    """The runs of a list, of lists or objects by arm, or of lists with what their runs share."""
+def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
+    """The runs of a list, of lists or objects by arm, or of lists with what their runs share.
+
+    Names with _ are notes. Inside ``of_arm`` lists have one score of each run, by its name.
+    """
     if isinstance(value, list):
-        return [run for entry in value for run in _runs(entry)]
+        return [run for entry in value for run in _runs(entry, of_arm)]
     if not isinstance(value, dict):
         return [{VALUE: value}]
-    objects = [entry for entry in value.values() if isinstance(entry, dict)]
-    if len(objects) == len(value) == 1:
+    if isinstance(value.get("results"), dict) and {"n-shot", "versions"} & value.keys():
+        return _of_harness(value)
+    value = {name: entry for name, entry in value.items() if name[:1] != "_"}
+    inner = {name: entry for name, entry in value.items() if isinstance(entry, dict | list)}
+    if of_arm and len(inner) == 1 and _OF_RUNS.fullmatch(next(iter(inner))):
+        return _runs(next(iter(inner.values())), of_arm)  # what is beside them sums them up
+    objects = [entry for entry in inner.values() if isinstance(entry, dict)]
+    if len(objects) == len(value) == 1 and not of_arm:
         return _runs(objects[0])
-    if len(objects) == len(value) > 1:
-        if all(_SEED.fullmatch(name) for entry in objects for name in entry):
-            seeds = [(arm, *pair) for arm, entry in value.items() for pair in entry.items()]
-            return [{"arm": arm, "seed": seed, VALUE: score} for arm, seed, score in seeds]
-        if len({frozenset(entry) for entry in objects}) == 1:
-            return [{"name": arm} | run for arm, entry in value.items() for run in _runs(entry)]
+    if len(objects) == len(value):
+        if value and all(map(_SEED.fullmatch, value)):
+            pairs = [(name, run) for name, entry in value.items() for run in _runs(entry, True)]
+            return [{"seed": name} | run for name, run in pairs]
+        by_name = {name: _runs(entry, True) for name, entry in value.items()}
+        if len({frozenset(runs[0]) if runs else None for runs in by_name.values()}) == 1:
+            return [{"arm": arm} | run for arm, runs in by_name.items() for run in runs]
+    if value and all(map(_SEED.fullmatch, value)) and not inner:
+        return [{"seed": name, VALUE: score} for name, score in value.items()]
     value = _flat(value)
     lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
     of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
@@ -236,7 +263,18 @@ def _runs(value: Any) -> list[dict[str, Any]]:
         arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
         return [shared | arms[name] | run for name in of_runs for run in _runs(of_runs[name])]
     words = any(isinstance(cell, str) for entry in lists.values() for cell in entry)
-    if not (shared or words):
+    if not (of_arm or shared or words or all(lower_is_better(name) is not None for name in lists)):
         return [{"arm": arm, VALUE: cell} for arm, cells in lists.items() for cell in cells]
     rows = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
     return [shared | dict(zip(lists, row, strict=False)) for row in rows]
+
+
+def _of_harness(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tasks of a file of lm-evaluation-harness, one a row."""
+    model = value.get("model_name", "model")
+    seed = value.get("config", {}).get("random_seed", "")
+    return [
+        {"model": model, "task": task, "seed": seed}
+        | {name: v for name, v in row.items() if name != "alias" and "stderr" not in name}
+        for task, row in value["results"].items()
+    ]

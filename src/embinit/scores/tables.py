@@ -1,10 +1,8 @@
-"""From a table to arms: a row is a run, as W&B, MLflow and agents write them, or a run's step.
-
-A row may also have a mean, a standard deviation and a count of runs.
-"""
+"""From a table to arms: a row is a run, or a point of its curve; what isn't sure is asked."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import statistics
@@ -15,117 +13,69 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.runs.measures import lower_is_better
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
-from embinit.scores.checks import called_steps, counts, pairing, require_one_a_run, rising
-from embinit.scores.names import by_numbers
+from embinit.scores.asking import Ask, Choice
+from embinit.scores.checks import require_no_copies, require_no_steps, rises, rising, same_in_each
+from embinit.scores.names import (
+    baselines,
+    by_numbers,
+    called,
+    is_seed,
+    is_setting,
+    is_spread,
+    lower_is_better,
+    plain,
+)
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
+from embinit.scores.shapes import Reading, is_number, long, variance_root
 from embinit.stats.power import MOST_SEEDS
-
-NAMES = {
-    # Columns that tell arms apart: all settings, else one name.
-    "setting": "arm config method model variant group condition setting algorithm optimizer",
-    "name": "description experiment experimentname name run runname commit",
-    "run": "run runid runname id name trial trialid uid rep replicate",
-    # Settings that a search tries; no arms by themselves, since logs of steps have some too.
-    "tried": "lr lrate learningrate wd wdecay weightdecay dropout batchsize bs momentum clip "
-    "gradclip temperature imgsize imagesize hidden hiddensize hiddendim nlayers numlayers",
-    "step": "step globalstep trainstep epoch iter iters iteration it t tokens batch batches "
-    "samples examples update updates frames timestep timesteps totaltimesteps steps epochs round "
-    "generation nupdates numupdates tokensseen envsteps numenvsteps numtimesteps",
-    "fold": "fold cvfold repeat index idx",
-    # Columns that say whether a run has a result: by a state, or by a text.
-    "status": "crashed diverged aborted killed oom timedout exitcode exitstatus returncode rc "
-    "status state runstatus",
-    "text": "error exception traceback failed",
-    "sd": "sd std stdev stddev variance var",
-    "count": "n runs seeds nseeds nruns count",
-    "score": "accuracy acc score f1 bleu reward return auc auroc map rouge success passed",
-    "any": "metric result mean",
-    "error": "stderr sem se standarderror ci ci95",
-    # Columns whose name says that lower is better, and that are no score.
-    "time": "time runtime walltime duration elapsed seconds latency error",
-    # Columns of tables that have a row for each of several numbers of a run.
-    "kind": "metric metricname measure key split subset phase",
-}
-"""What columns are called, without what lies before the last point or slash."""
 
 TOTALS = {"mean", "avg", "average", "median", "total", "sum", "std", "min", "max", "overall"}
 """What rows are called that sum up others."""
 
-SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
-"""A column whose name contains this pairs runs."""
-
-MEAN = re.compile("mean|avg|average")
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
 NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
-"""A run ended early whose last step is below this share of the last step of any."""
+"""A run ended early whose last step is below this share of the last step of its arm's runs."""
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d[T ].*")
 
 
-def read(
-    table: Table,
-    by: str | None = None,
-    metric: str | None = None,
-    seed: str | None = None,
-    paired: bool = True,
-    last: int | None = None,
-    fewest: int = 2,
-) -> Arms:
-    """The arms of a table. Commas separate several columns of ``by``, and of ``seed``.
-
-    The score of a run of steps is the mean of the ``last`` points, or the last one. Names that end
-    in numbers are runs of arms if there are the ``fewest`` arms or more.
-    """
-    rows = _rows(table, by, metric, seed, paired)
+def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Arms:  # noqa: B008
+    """The arms of a table, or the one arm ``of_noise``; a question where it has two readings."""
+    if any(name.endswith("__MIN") for name in table.columns):
+        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
+    if not table.places:
+        raise Ask(f"{table.name} has no row", ())
+    table = long(_where(table, given.where), given)
+    notes = [*table.notes]
+    rows = _numbered(_rows(table, given, of_noise), given, of_noise, notes)
     _require_runs(rows)
-    score = rows.score
-    guess = f"arms: {', '.join(rows.by) or 'one'}; scores: {score}"
-    notes = [guess] if table.columns.keys() - {score, *rows.by} else []
-    step = next(iter(called(rows.free, "step")), "")
-    summary = [] if any(rows.seeds) else _summary(rows)
-    named = summary or (_of_steps(rows, step, 1 if last is None else last) if step else [])
-    if named and not summary:
-        notes.append(f"rows are steps ({step}) of {len(named)} runs; one number each is judged")
-    elif last is not None:
+    summary = _summary(rows)
+    points = {} if summary else _points(rows, given)
+    mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
+    if points and mixed and not (given.by or given.unpaired):
+        _ask_of_labels(rows, mixed, bool(rows.seed))
+    if points:
+        named = _of_points(rows, points, 1 if given.last is None else given.last)
+        notes.append(
+            f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged"
+        )
+    elif given.last is not None:
         raise InputError(f"{table.name} has one number a run: leave out --last")
-    elif not named:
-        notes += [] if seed else _require_no_steps(rows, paired)
-        named = _scores(rows)
-    alone = (fewest == 1 or not by) and len({*rows.arms}) == len(named)
-    numbered = {} if not alone or any(rows.seeds) else by_numbers([arm for arm, _ in named], fewest)
-    if numbered:
-        notes.append(f"numbers at the ends of names number runs: {named[0][0]} is one")
-        runs = [(*numbered[arm], run) for arm, run in named]
-        named = [(arm, run._replace(seed=seed)) for arm, seed, run in runs]
-    elif alone and len(named) > 2:
-        notes.append("each run is an arm of its own; --by COLUMNS names what tells arms apart")
-    if not paired:
+    else:
+        named = summary or _of_rows(rows, given, notes)
+    if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
-    arms = arms_of(named, "" if score == VALUE else score, [*notes, *table.notes])
-    if not summary:
-        require_one_a_run(arms.scores)
-    return replace(arms, of_noise=bool(summary and called([score], "sd")))
-
-
-def is_seed(name: str) -> bool:
-    """Whether a column pairs runs by its name."""
-    return bool(SEED.search(re.sub("[^a-z0-9]", "", name.lower())))
-
-
-def plain(name: str) -> str:
-    """The last part of a column's name: ``randomseed`` of ``config.Random Seed``."""
-    return re.sub(r"[^a-z0-9]", "", re.split(r"[./]|^params_", name)[-1].lower())
-
-
-def called(columns: Iterable[str], *roles: str) -> list[str]:
-    """The columns that are called like one of some roles, in the order of ``NAMES``."""
-    first = {plain(name): name for name in [*columns][::-1]}
-    return [first[name] for role in roles for name in NAMES[role].split() if name in first]
+    arms = arms_of(named, "" if rows.score == VALUE else rows.score, notes)
+    if not (summary or points or given.unpaired):
+        require_no_steps(arms.scores)
+    of_sd = bool(summary and called([rows.score], "sd"))
+    return replace(arms, of_noise=of_sd, by=", ".join(rows.by))
 
 
 class _Rows(NamedTuple):
-    """A table with the arm and the seed of each row, "" for none.
+    """A table with the arm, the seed and the run of each row, "" for none.
 
     ``by`` are the columns that tell arms apart, ``free`` those of no role.
     """
@@ -136,59 +86,168 @@ class _Rows(NamedTuple):
     free: Sequence[str]
     arms: Sequence[str]
     seeds: Sequence[str]
+    runs: Sequence[str]
+    seed: str
+    run: str
+    step: str
+
+    @property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """What tells the run of each row."""
+        return [*zip(self.arms, self.seeds, self.runs, strict=True)]
+
+    def varies(self, name: str) -> bool:
+        """Whether rows of one arm differ in a column."""
+        pairs = {*zip(self.arms, self.table.columns[name], strict=True)}
+        return len(pairs) > len({*self.arms})
 
     def failures(self, found: Sequence[str]) -> Sequence[str]:
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
-        for name in called(self.free, "text", "status"):
-            texts, state = self.table.columns[name], called([name], "status")
+        for name in called(self.free, "status"):
+            texts = self.table.columns[name]
+            text = plain(name) in ("error", "exception", "traceback", "failed")
             known = {text for text in {*texts} if text.lower() not in NO_FAILURE}
-            bad = {t for t in known if (FAILED.search(t) if state else not NUMBER.fullmatch(t))}
+            bad = {t for t in known if (not NUMBER.fullmatch(t) if text else FAILED.search(t))}
             if bad:
                 pairs = zip(texts, found, strict=True)
                 found = [f"its {name} is {t[:40]!r}" if t in bad else why for t, why in pairs]
         return found
 
 
-def _rows(
-    table: Table, by: str | None, metric: str | None, seed: str | None, paired: bool
-) -> _Rows:
-    """The table's rows by the roles of its columns, which are named or guessed."""
-    if any(name.endswith("__MIN") for name in table.columns):
-        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
-    if list(table.columns) == [VALUE]:
-        by = metric = seed = None
+def _where(table: Table, where: str | None) -> Table:
+    """The rows whose column has a value, as in ``split=test``."""
+    if where is None:
+        return table
+    name, _, value = where.partition("=")
+    name = one_of(table, "where", name)
+    kept = [at for at, text in enumerate(table.columns[name]) if text == value]
+    if not kept:
+        values = [*dict.fromkeys(table.columns[name])]
+        raise Ask(
+            f"{table.name}: no row has {value!r} in {name}; there are {listed(values)}",
+            [{"where": f"{name}={text}"} for text in values],
+        )
+    columns = {n: [texts[at] for at in kept] for n, texts in table.columns.items() if n != name}
+    return table._replace(columns=columns, places=[table.places[at] for at in kept])
 
-    if not table.places:
-        raise InputError(f"{table.name} has no row; give a line of names, and one for each run")
 
-    def columns(names: str) -> list[str]:
-        parts = map(str.strip, names.split(","))
-        return [one_of(table.name, name, table.columns) for name in parts]
+def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
+    """The table's rows by the roles of its columns, which are named, or are the only ones."""
+    for name, text in itertools.product([*table.columns], ("",)):
+        if name in ("", "Unnamed: 0") or all(cell == text for cell in table.columns[name]):
+            kept = {n: texts for n, texts in table.columns.items() if n != name}
+            table = table._replace(columns=kept)
+    if [*table.columns] == [VALUE]:
+        given = replace(given, by=None, metric=None, seed=None)
 
-    score = metric_of(table, metric)
-    arms = columns(by) if by else _arms(table, score)
-    seeds = columns(seed) if seed else []
-    if not seeds and paired:
-        others = [name for name in table.columns if name not in (score, *arms)]
-        seeds = [*filter(is_seed, others)]
-    free = [name for name in table.columns if name not in (score, *arms, *seeds)]
+    def columns(option: str) -> list[str]:
+        names = getattr(given, option) or ""
+        if names in table.columns:
+            return [names]
+        return [one_of(table, option, name.strip()) for name in names.split(",") if name]
+
+    seeds, runs, steps = columns("seed"), columns("id"), columns("step")
+    named = {*seeds, *runs, *steps, *columns("metric"), *columns("cells")}
+    left = [name for name in table.columns if name not in named]
+    if not seeds:
+        seeds = [*filter(is_seed, left)]
+    by = _all_but(left, seeds, given.by, table) if (given.by or "")[:1] == "!" else columns("by")
+    left = [name for name in left if name not in (*seeds, *by)]
+    varied = [name for name in left if len({*table.columns[name]}) > 1]
+    runs = runs or [name for name in called(varied, "run") if name not in steps]
+    steps = steps or called(left, "step")[:1]
+    others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
+    score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, of_noise)
+    seeds, runs, steps = ([n for n in of if n not in (score, *by)] for of in (seeds, runs, steps))
+    roles = (score, *by, *seeds, *runs, *steps, *columns("cells"))
+    free = [name for name in table.columns if name not in roles]
     pairs = table.texts(seeds)
     # 3 is pandas's 3.0; seeds that lack all parts are none.
     seed_of = {pair: re.sub(r"\.0(?=,|$)", "", pair.strip(", ")) for pair in {*pairs}}
-    names = table.texts(arms) if arms else [Path(table.name).stem] * len(pairs)
-    return _Rows(table, score, arms, free, names, [*map(seed_of.__getitem__, pairs)])
+    names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
+    of_seeds = [*map(seed_of.__getitem__, pairs)]
+    seed, run, step = ",".join(seeds), ",".join(runs), next(iter(steps), "")
+    return _Rows(table, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
+
+
+def _all_but(names: Sequence[str], seeds: Sequence[str], by: str | None, table: Table) -> list[str]:
+    """The settings but those of ``!seed,…``, which vary; labels where no column is a setting."""
+    without = [one_of(table, "by", name.strip(" !")) for name in (by or "").split(",")]
+    rest = [n for n in names if n not in (*without, *seeds) and len({*table.columns[n]}) > 1]
+    rest = [n for n in rest if not called([n], "run") + called([n], "step") + called([n], "status")]
+    found = [*filter(is_setting, rest)] or [n for n in rest if not is_number(table.columns[n])]
+    if not found:
+        raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+    return found
+
+
+def _score_and_arms(
+    table: Table,
+    given: Reading,
+    metric: Sequence[str],
+    by: Sequence[str],
+    others: Sequence[str],
+    runs: Sequence[str],
+    of_noise: bool,
+) -> tuple[str, list[str]]:
+    """The column of the score and those of the arms; a question where others could be them."""
+    texts = table.columns
+    several = [n for n in others if len({*texts[n]}) > 1 or len(table.places) == 1]
+    numbers = [n for n in others if is_number(texts[n]) and not is_setting(n)]
+    numbers = [n for n in numbers if n in several] or numbers
+    spread = [*filter(is_spread, numbers)]
+    summing = [*spread, *called(numbers, "count"), *called(numbers, "error")]
+    kept = [n for n in numbers if n not in summing] or spread
+    labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
+    labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
+    if not labels and not by and not of_noise:
+        labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
+        words = [n for n in others if not is_number(texts[n])]
+        labels = labels or [n for n in words if not called([n], "of rows")] or words
+    if metric:
+        kept = [*metric]
+    alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
+    if len(kept) == 1 and (by or len(labels) == 1 or alone):
+        if by or not any(_dates(texts[n]) for n in labels):
+            return kept[0], [*by] or labels
+    kept = kept or [n for n in (VALUE,) if n in texts]
+    if kept == [VALUE]:
+        return VALUE, [*by] or labels
+    if not kept:
+        for name in filter(lambda n: lower_is_better(n) is not None, texts):
+            cells(texts[name], table.places, name)  # one of them is no number
+        raise Ask(f"{table.name} has no column of numbers", (), table)
+
+    def likely(name: str) -> tuple[bool, ...]:
+        return "train" in name.lower(), lower_is_better(name) is None
+
+    def few(name: str) -> tuple[bool, bool, int]:
+        count = len({*texts[name]})
+        return count == len(table.places), not baselines({*texts[name]}), count
+
+    scores = sorted([n for n in kept if not _counts(texts[n])] or kept, key=likely)
+    labels = [n for n in labels if not _dates(texts[n])]
+    words = [n for n in labels if not is_number(texts[n])] or labels
+    words = words or [n for n in several if _counts(texts[n]) and not few(n)[0] and n != scores[0]]
+    choices: list[Choice] = [
+        {"metric": score, "by": ",".join(by) or arm}
+        for score in scores[:3]
+        for arm in (sorted(words, key=few)[:3] if not by else [""])
+    ]
+    if not (labels or by) and all(lower_is_better(n) is None for n in kept):
+        choices.insert(0, {"columns": "arms", "unpaired": True})
+        choices.insert(1, {"columns": "arms"})
+    what = "column is judged" if by else "columns name the arm and the score"
+    raise Ask(f"{table.name}: which {what}?", choices, table)
+
+
+def _dates(texts: Sequence[str]) -> bool:
+    return all(map(DATE.fullmatch, texts))
 
 
 def _require_runs(rows: _Rows) -> None:
-    """InputError where rows are of several metrics, of no arm, or sum up others."""
+    """InputError where a row is of no arm, or sums up others."""
     table, arms, seeds = rows.table, {*rows.arms}, {*rows.seeds}
-    for name in called(rows.free, "kind"):
-        if len(kinds := {*table.columns[name]}) > 1:
-            there = f"{table.name} has rows of {listed(sorted(kinds), 3)}"
-            raise InputError(f"{there}; keep the rows of one {name}, or name it by --by")
-    if mixed := _mixed(rows):
-        what = f"{rows.score} is {mixed[0]} in some rows and {mixed[1]} in others"
-        raise InputError(f"{table.name}: {what}; keep the rows of one, or judge that column")
     for arm in arms:
         if not arm.strip(", "):
             place, by = table.places[rows.arms.index(arm)], ", ".join(rows.by)
@@ -199,49 +258,6 @@ def _require_runs(rows: _Rows) -> None:
             raise InputError(f"{place} is a row of {total}; take it out")
 
 
-def _require_no_steps(rows: _Rows, paired: bool) -> list[str]:
-    """InputError where rows seem to be steps; a note on what has the same values in each arm."""
-    unnamed = {*rows.free} - {*called(rows.free, "run", "step")}
-    others = {name: rows.table.columns[name] for name in rows.free if name in unnamed}
-    runs = [*_grouped(zip(rows.arms, rows.seeds, strict=True)).values()] if others else []
-    if other := called_steps(others, runs):
-        mend = f"call it step, or pair by it with --seed {other!r}"
-        what = f"{other} rises in each arm as steps of a run do"
-        raise InputError(f"{rows.table.name}: {what}; {mend}")
-    tried = [
-        name for name in called(rows.free, "setting", "tried") if _differs(others[name], rows.arms)
-    ]
-    if tried and paired:
-        what = f"rows of one arm differ in {listed(tried, 3)}"
-        mend = "name by --by what tells arms apart, or judge with --unpaired if they are alike"
-        raise InputError(f"{rows.table.name}: {what}; {mend}")
-    same = pairing(others, runs) if paired and not any(rows.seeds) else []
-    if same and not called(same, "fold") and not any(counts(others[name]) for name in same):
-        what = f"{listed(same, 3)} {'is' if len(same) == 1 else 'are'} the same in each arm"
-        mend = "or judge with --unpaired if each row is a run of its own"
-        there = f"{rows.table.name}: {what}; pair by it with --seed {','.join(same)!r}"
-        raise InputError(f"{there}, {mend}")
-    pairs = "has the same values in each arm, and pairs nothing without --seed"
-    return [f"{listed(same, 3)} {pairs}"] if same else []
-
-
-def _differs(texts: Sequence[str], arms: Sequence[str]) -> bool:
-    """Whether rows of one arm have different texts."""
-    return len({*zip(arms, texts, strict=True)}) > len({*arms})
-
-
-def _mixed(rows: _Rows) -> list[str]:
-    """The other scores of which a score's column has some rows each, and so all of its rows."""
-    texts, found = rows.table.columns[rows.score], {}
-    for name in rows.free:
-        if lower_is_better(name) or higher_is_better(name):
-            pairs = zip(texts, rows.table.columns[name], strict=True)
-            same = [one == other for one, other in pairs if one]
-            if any(same) and not all(same):
-                found[name] = same
-    return [*found] if found and all(map(any, zip(*found.values(), strict=True))) else []
-
-
 def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
     """The rows of each key."""
     found = defaultdict(list)
@@ -250,26 +266,37 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
     return found
 
 
-def _scores(rows: _Rows) -> list[tuple[str, Score]]:
-    """The score of each row."""
-    table = rows.table
-    values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
-    why = rows.failures(crashed)
-    runs = map(Score._make, zip(values, table.places, rows.seeds, why, trials, strict=True))
-    scores = [*zip(rows.arms, runs, strict=True)]
-    if not {0.0, 1.0}.issuperset(values) or any(trials) or any(why):
-        return scores
-    if any(rows.seeds) and len({*zip(rows.arms, rows.seeds, strict=True)}) < len(values):
-        return scores
-    # Failures and successes are counts, unless seeds have several: those aren't independent.
-    counts = {arm: [values[row] for row in of] for arm, of in _grouped(rows.arms).items()}
-    return [(arm, Score(sum(v) / len(v), table.name, of=len(v))) for arm, v in counts.items()]
+def _points(rows: _Rows, given: Reading) -> dict[Any, list[int]]:
+    """The rows of each run's curve; none where each row is a run, a question where it may be."""
+    groups = _grouped(rows.keys)
+    folder = Path(rows.table.name).is_dir()
+    if not rows.step or (len(groups) == len(rows.arms) and not folder):
+        return {}
+    if folder or given.step or rows.seed or rows.run:
+        return groups
+    texts = rows.table.columns[rows.step]
+    steps = _steps(texts, rows.table.places, rows.step)
+    again = any(len(rising(steps, of)) > 1 for of in groups.values())
+    if not again and not given.unpaired:
+        text = f"{rows.table.name}: is each row a run, or the point of a run at its {rows.step}?"
+        raise Ask(text, [{"step": rows.step}, {"unpaired": True}], rows.table)
+    return groups if again else {}
 
 
-def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
-    """One number of each run's points; none of a table whose rows are no steps.
+def _steps(texts: Sequence[str], places: Sequence[str], column: str) -> Sequence[float]:
+    """The numbers of steps, which may be dates."""
+    if is_number(texts):
+        return cells(texts, places, column)[0]
+    if not _dates(texts):
+        return [float((re.findall(r"\d+", text) or ["nan"])[-1]) for text in texts]
+    rank = {text: float(at) for at, text in enumerate(sorted({*texts}))}
+    return [rank[text] for text in texts]
 
-    Steps that start again are another run's. A run that ended early has crashed.
+
+def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tuple[str, Score]]:
+    """One number of each run's points. Steps that start again are another run's.
+
+    A run that ended before the other runs of its arm has crashed.
     """
     table, name = rows.table, rows.score
     failures = rows.failures([""] * len(table.places))
@@ -279,19 +306,29 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
 
     def numbers(column: str) -> dict[int, float]:
         texts = [table.columns[column][row] for row in filled]
-        return dict(zip(filled, cells(texts, places, column)[0], strict=True))
+        of = (
+            _steps(texts, places, column)
+            if column == rows.step
+            else cells(texts, places, column)[0]
+        )
+        return dict(zip(filled, of, strict=True))
 
-    steps, values = numbers(step), numbers(name)
-    most = max(steps.values(), default=0.0)
-    keys = zip(rows.arms, rows.seeds, table.texts(called(rows.free, "run")), strict=True)
-    named, longest = [], 0
-    for (arm, seed, run), logged in _grouped(keys).items():
+    steps, values = numbers(rows.step), numbers(name)
+    most: dict[str, float] = defaultdict(float)
+    for row, step in steps.items():
+        most[rows.arms[row]] = max(most[rows.arms[row]], step)
+    named = []
+    for (arm, seed, run), logged in groups.items():
         at = [row for row in logged if row in values]
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
         if 1 < len(parts) < len(at) and (seed or run or again):
-            mend = "name the column that numbers the runs by --seed"
-            raise InputError(f"{table.places[parts[1][0]]}: {step} starts again; {mend}")
+            free = [n for n in rows.free if rows.varies(n)]
+            choices = [{"id": n} for n in free]
+            text = (
+                f"{table.places[parts[1][0]]}: {rows.step} starts again: which column names runs?"
+            )
+            raise Ask(text, choices, table)
         for points in parts or [[]]:
             place = table.places[(points or logged)[0]]
             odd = [values[row] for row in points if not math.isfinite(values[row])]
@@ -301,80 +338,184 @@ def _of_steps(rows: _Rows, step: str, last: int) -> list[tuple[str, Score]]:
             elif points and not 0 < last <= len(points):
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
-            elif not why and steps[points[-1]] < ENDED_EARLY * most:
-                why = f"it ended at step {steps[points[-1]]:g}, and others at {most:g}"
+            elif not why and steps[points[-1]] < ENDED_EARLY * most[arm]:
+                why = (
+                    f"it ended at step {steps[points[-1]]:g}, and others of {arm} at {most[arm]:g}"
+                )
             ends = [values[row] for row in points[-last:]]
             value = statistics.fmean(ends) if ends else math.nan
             named.append((arm, Score(value, place, seed, why)))
-            longest = max(longest, len(points))
-    return named if longest > 1 or Path(table.name).is_dir() else []
+    return named
+
+
+def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, Score]]:
+    """The score of each row, or of the rows that share a run; a question what other columns are."""
+    table, groups = rows.table, _grouped(rows.keys)
+    values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
+    if given.cells:
+        return _over_cells(rows, given.cells, values, rows.failures(crashed), notes)
+    if not rows.run:
+        require_no_copies(table, values)
+    if given.id and len(groups) < len(values):
+        notes.append(f"{len(values)} rows are {len(groups)} runs by {rows.run}; means are judged")
+        given = replace(given, unpaired=not rows.seed)
+    elif len(groups) < len(values) and (rows.run or rows.seed):
+        _ask_of_twice(rows, groups, given)
+    free = [n for n in rows.free if n not in called(rows.free, "status") and rows.varies(n)]
+    texts = table.columns
+    whole = [n for n in free if is_setting(n) or not is_number(texts[n]) or _counts(texts[n])]
+    labels = [
+        n for n in whole
+        if is_setting(n) or len({*texts[n]}) < len(table.places) or _rises(rows, n)
+    ]  # fmt: skip
+    if labels and not (given.seed or given.unpaired or given.id):
+        _ask_of_labels(rows, labels, bool(rows.seed))
+    if labels and given.unpaired:
+        notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
+    why, made = rows.failures(crashed), []
+    for (arm, seed, _), of in groups.items():
+        if not given.id:
+            made += [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
+            continue
+        lost = next(filter(None, (why[at] for at in of)), "")
+        mean = statistics.fmean(values[at] for at in of)
+        made.append(Score(mean, table.places[of[0]], seed, lost))
+    keys = [key for key, of in groups.items() for _ in (of[:1] if given.id else of)]
+    return [(arm, score) for (arm, _, _), score in zip(keys, made, strict=True)]
+
+
+def _rises(rows: _Rows, name: str) -> bool:
+    """Whether the numbers in a column rise as those of steps do; those of a name, if again."""
+    texts = rows.table.columns[name]
+    names = len({*texts}) == len(texts) and not is_number(texts)
+    return not names and rises(_steps(texts, rows.table.places, name), rows.arms)
+
+
+def _counts(texts: Sequence[str]) -> bool:
+    """Whether a column has whole numbers."""
+    return all(re.fullmatch(r"-?\d+(\.0)?", text) for text in texts if text)
+
+
+def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> None:
+    """Asks what rows of one run, or of one seed of an arm, are."""
+    table = rows.table
+    key, of = next((key, of) for key, of in groups.items() if len(of) > 1)
+    column, value = (rows.run, key[2]) if rows.run else (rows.seed, key[1])
+    text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
+    free = [n for n in rows.free if rows.varies(n) and n not in called(rows.free, "status")]
+    free = [n for n in free if not is_number(table.columns[n]) or _counts(table.columns[n])]
+    by, several = ",".join(rows.by), len({*rows.arms}) > 1
+    choices: list[Choice] = [{"step": n} for n in free if _rises(rows, n)]
+    for n in free if rows.seed else []:
+        choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
+        choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
+    if len({*rows.seeds}) == 1 and not rows.run and several:
+        choices.append(
+            {"unpaired": True, "seed": None}
+        )  # all have one seed, as where nobody set it
+        if given.unpaired:
+            return
+    choices.append({"id": column})
+    mend = "take out copies, or say what the rows are"
+    raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
+
+
+def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
+    """Asks what columns are in which rows of one arm differ, though no role has them."""
+    texts, by = rows.table.columns, ",".join(rows.by)
+    dates = [n for n in labels if _dates(texts[n])]
+    same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
+    steps = [n for n in labels if n not in same and (n in dates or _rises(rows, n))]
+    few = [n for n in labels if len({*texts[n]}) <= 4]
+    of_rows = called(labels, "of rows")
+    settings = ",".join([by, *(n for n in labels if n not in of_rows)])
+    several = len({*rows.arms}) > 1
+    choices: list[Choice] = [{"step": n} for n in steps]
+    if any(map(is_setting, labels)) and several:
+        choices += [{"by": settings}, {"unpaired": True}]
+    elif several:
+        choices += [{"seed": n} for n in same if n not in of_rows]
+        choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
+        choices += [{"cells": n} for n in few if seeded]
+        choices += [{"where": f"{n}={v}"} for n in few for v in [*dict.fromkeys(texts[n])][:2]]
+        choices += [{"step": n} for n in same if _rises(rows, n)]
+    if not of_rows:
+        choices += [{"unpaired": True}] * several + [{"by": settings}]
+    text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
+    raise Ask(
+        f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
+    )
+
+
+def _over_cells(
+    rows: _Rows, name: str, values: Sequence[float], why: Sequence[str], notes: list[str]
+) -> list[tuple[str, Score]]:
+    """The mean of each run over cells such as data sets, of which each run has the same."""
+    texts, places = rows.table.columns[one_of(rows.table, "cells", name)], rows.table.places
+    groups, named = _grouped(rows.keys), []
+    wanted = sorted({*texts})
+    for (arm, seed, _), of in groups.items():
+        if sorted(texts[at] for at in of) != wanted:
+            place = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
+            raise InputError(
+                f"{place} has not each {name} once ({listed(wanted, 5)}); add the rows"
+            )
+        lost = next(filter(None, (why[at] for at in of)), "")
+        mean = statistics.fmean(values[at] for at in of)
+        named.append((arm, Score(mean, places[of[0]], seed, lost)))
+    notes.append(f"a run's score is its mean over {len(wanted)} of {name}")
+    return named
+
+
+def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> _Rows:
+    """The rows with the arms that their names have without a number, if it numbers runs."""
+    alone = len({*rows.arms}) == len({*rows.keys}) and not any(rows.seeds) and len(rows.by) < 2
+    alone = alone and (bool(rows.step) or len({*rows.arms}) == len(rows.arms) > 1)
+    found, sure = by_numbers([*dict.fromkeys(rows.arms)]) if alone else ({}, False)
+    if given.names and not found:
+        raise InputError(f"{rows.table.name} has no names that end in numbers: leave out --names")
+    if not found or given.names == "arms":
+        return rows
+    if not (sure or of_noise or given.names):
+        text = f"{rows.table.name}: do the numbers at the ends of names number runs of one arm"
+        choices = [{"names": "runs"}, {"names": "arms"}]
+        raise Ask(f"{text}, as in {rows.arms[0]}, or is each name an arm?", choices, rows.table)
+    notes.append(f"numbers at the ends of names number runs: {rows.arms[0]} is one")
+    arms, seeds = zip(*map(found.__getitem__, rows.arms), strict=True)
+    return rows._replace(arms=arms, seeds=seeds, runs=rows.arms, run=", ".join(rows.by))
 
 
 def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     """Runs that have the mean and standard deviation of each row; none of another table.
 
-    Their mean is 0 where the table has only standard deviations.
+    Their mean is 0 where the table has only standard deviations. A row of one run is that run.
     """
     table, score = rows.table, rows.score
     alone, count = called([score], "sd"), called(rows.free, "count")
-    stem = MEAN.sub("", plain(score))
-    named = [n for n in rows.free if plain(n) in [stem + sd for sd in NAMES["sd"].split()]]
-    sd = alone or named or called(rows.free, "sd")
+    stem = re.sub("mean|avg|average", "", plain(score))
+    named = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
+    sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
-    if not spread or not (alone or count or stem != plain(score)):
+    if any(rows.seeds) or rows.step or not spread or not (alone or count or stem != plain(score)):
         return []
     if not sd or not count:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     made: dict[str, list[Score]] = {}
-    of = [cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])]
-    if plain(sd[0]).endswith(("variance", "var")):
-        of[1] = [math.sqrt(variance) if variance >= 0 else math.nan for variance in of[1]]
-    for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *of, strict=True):
+    columns = [
+        cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])
+    ]
+    for place, arm, mean, spread_of, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
-        if not n or math.isnan(mean) or (n > 1 and not deviation >= 0) or arm in made:
+        deviation = variance_root(sd[0], spread_of)
+        again = arm in made and (n > 1 or len({run.place for run in made[arm]}) < len(made[arm]))
+        if not n or math.isnan(mean) or (n > 1 and not deviation >= 0) or again:
             mend = f"give one row an arm, with mean, sd, and n from 1 to {MOST_SEEDS}"
             raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
         unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
         around = (unit * (i - (n - 1) / 2) for i in range(n))
-        made[arm] = [Score(away if alone else mean + away, place) for away in around]
+        made.setdefault(arm, []).extend(
+            Score(away if alone else mean + away, place) for away in around
+        )
     return [(arm, run) for arm, runs in made.items() for run in runs]
-
-
-def metric_of(table: Table, metric: str | None) -> str:
-    """The column of the score: the one that was named, or the only one that can be it."""
-    if metric is not None or VALUE in table.columns:
-        return one_of(table.name, metric or VALUE, table.columns)
-    known = []
-    for name in table.columns:
-        score = lower_is_better(name) or higher_is_better(name) or called(_parts(name), "any")
-        known += [name] if score and not called(_parts(name), "time", "sd", "error") else []
-    if not known and called(table.columns, "count"):
-        known = called(table.columns, "sd")
-    if len(known) == 1:
-        return known[0]
-    there = f"there are {listed(known or table.columns)}; a row is a run"
-    raise InputError(f"{table.name}: name the column that is judged by --metric; {there}")
-
-
-def higher_is_better(name: str) -> bool:
-    """Whether a score's name says that higher numbers are better."""
-    return bool(called(_parts(name), "score")) and not called(_parts(name), "sd", "error")
-
-
-def _parts(name: str) -> set[str]:
-    return {*re.findall("[a-z0-9]+", name.lower()), plain(name)}
-
-
-def _arms(table: Table, score: str) -> list[str]:
-    """The columns that tell arms apart, by their names; none where all of them number runs."""
-    # HELM calls the column of metrics name.name.
-    known = {score, "name.name", *called(table.columns, "sd", "count")}
-    columns = [name for name in table.columns if name not in known and not is_seed(name)]
-    settings, names = called(columns, "setting"), called(columns, "name")
-    if columns and not settings + names:
-        there = f"there are {listed(table.columns)}"
-        raise InputError(f"{table.name}: name the columns of the arms by --by; {there}")
-    varied = [name for name in settings + names if len({*table.columns[name]}) > 1]
-    return [name for name in varied if name in settings] or (varied + settings + names)[:1]

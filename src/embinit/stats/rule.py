@@ -299,21 +299,16 @@ def inside(mean: float, bounds: Sequence[tuple[float, str]]) -> list[float]:
     return [mean - bound if side == "greater" else bound - mean for bound, side in bounds]
 
 
-def chance_to_decide(outcome: Outcome, relation: Relation, n: int, alpha: float) -> float:
-    """The chance that ``n`` seeds decide an undecided comparison, were mean and sd true."""
-    return _chance(outcome, depth(outcome.difference, relation, outcome.margin), n, alpha)
-
-
 def chance_to_support(
     outcome: Outcome, relation: Relation, n: float, alpha: float, samples: int = 1
 ) -> float:
-    """The chance to support it likewise; ``samples`` is 1 for pairs, 2 without."""
-    supporting, _ = sides(relation, outcome.margin)
-    return _chance(outcome, min(inside(outcome.difference, supporting)), n, alpha, samples)
+    """The chance that ``n`` seeds support a comparison, were mean and standard deviation true.
 
-
-def _chance(outcome: Outcome, inner: float, n: float, alpha: float, samples: int = 1) -> float:
+    ``samples`` is 1 for pairs, 2 without.
+    """
     if outcome.sd <= 0:
         return 0.0
+    supporting, _ = sides(relation, outcome.margin)
+    inner = min(inside(outcome.difference, supporting))
     registered = 0 if outcome.known_sd is None else outcome.known_sd.degrees
     return power(inner / outcome.sd, n, alpha, registered, samples)

@@ -5,7 +5,14 @@ trainer, a process of its module alone, which notes what it reads: a record hold
 it was.
 """
 
-from embinit.runs.functions.calling import KIND, changed, make, untraced
+from embinit.runs.functions.calling import (
+    INPUTS,
+    KIND,
+    changed,
+    changed_meanwhile,
+    make,
+    untraced,
+)
 from embinit.runs.functions.definition import (
     TRAININGS,
     Training,
@@ -14,20 +21,18 @@ from embinit.runs.functions.definition import (
     training,
     training_named,
 )
-from embinit.runs.functions.state import Globals, all_globals, difference
 from embinit.runs.trainers.processes import RunFailed, Surroundings, Trainers
 
 __all__ = [
+    "INPUTS",
     "KIND",
     "TRAININGS",
-    "Globals",
     "RunFailed",
     "Surroundings",
     "Trainers",
     "Training",
-    "all_globals",
     "changed",
-    "difference",
+    "changed_meanwhile",
     "make",
     "other_versions",
     "plain_training",

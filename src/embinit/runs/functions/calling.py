@@ -7,20 +7,21 @@ compared, is left out of the result, which says so.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
 from embinit.runs.functions.definition import Training, training_named
-from embinit.runs.kinds import Cohort, Kind, RunContext, structured
+from embinit.runs.kinds import Cohort, Kind, RunContext, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
-from embinit.runs.trainers.processes import RunFailed, TrainerEnded, Trainers, of_this_node
+from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
 from embinit.runs.trainers.serving import Answer
 from embinit.specs import FunctionRecipe, RunSpec
 
@@ -38,46 +39,95 @@ INPUTS = "inputs"
 def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     """Makes a run by its function; RunFailed where it gave no numbers."""
     known, started = training_named(run.recipe.function), time.perf_counter()
-    called = _call(known, run, context)
+    called, before = _call(known, run, context)
     measures = _checked(known, called.answer)
     finite = {name: value for name, value in measures.items() if abs(value) <= LARGEST}
     wrong = [f"{name} is {value:g}" for name, value in measures.items() if name not in finite]
-    seconds, again = time.perf_counter() - started, None
-    if context.twice:
-        try:
-            second = _call(known, run, replace(context, progress=lambda share: None))
-            again = _apart(known, run.seed, measures, _checked(known, second.answer))
-        except TrainerEnded:  # a killed process, or an interrupted session, says nothing of it
-            raise
-        except RunFailed as error:
-            again = f"{known.name} fails when it is called again: {error}"
-        else:
-            called = called._replace(traced=second.traced)
-    inputs = recorded(called.traced, known.home, known.inputs)
-    about = provenance(context.device, seconds, inputs["versions"], pinned=False) | {INPUTS: inputs}
+    seconds, arm = time.perf_counter() - started, _arm(run)
+    after_others = any(other != arm for other, _ in before)
+    about: dict[str, Any] = {}
+    if arm not in context.checked and (context.twice or after_others):
+        if after_others:
+            context.checked.add(arm)
+        about[AGAIN], called = _again(known, run, context, called, before)
+    inputs = recorded(called.traced, known.home, known.inputs) | {"process": known.process}
     return RunResult(
         run,
         finite,
         curves={
             k: values for k, values in called.curves.items() if all(map(math.isfinite, values))
         },
-        failure="; ".join(wrong) or None,
-        provenance=about | ({AGAIN: again} if context.twice else {}),
+        failure=f"{'; '.join(wrong)}: return the worst score of such a run" if wrong else None,
+        provenance=provenance(context.device, seconds, inputs["versions"], pinned=False)
+        | {INPUTS: inputs, **about},
     )
 
 
-def _call(known: Training, run: RunSpec[FunctionRecipe], context: RunContext) -> Answer:
-    trainers: Trainers = context.trainers or of_this_node()
-    trainer = trainers.of(known.home, context.device, alone=known.process)
+def _arm(run: RunSpec[FunctionRecipe]) -> object:
+    return run.recipe.function, run.recipe.arguments
+
+
+def _call(
+    known: Training, run: RunSpec[FunctionRecipe], context: RunContext, hash_seed: str = ""
+) -> tuple[Answer, list[tuple[object, str]]]:
+    """The answer of a call, and the calls that its process made before.
+
+    With a ``hash_seed`` it is made in a new process.
+    """
+    trainers, alone = context.trainers or of_this_node(), known.process or bool(hash_seed)
+    trainer = trainers.of(known.home, context.device, alone, hash_seed or "0")
+    before = [*trainer.calls]
+    trainer.calls.append((_arm(run), _in_words(known, run)))
     try:
         qualname = inspect.unwrap(known.function).__qualname__
         taken, arguments = [*known.told()], run.recipe.arguments
         request = known.name, qualname, arguments, run.seed, context.device, taken
         answer: Answer = trainer.ask(known.name, request, context.progress, known.timeout)
-        return answer
+        return answer, before
     finally:
-        if known.process:
+        if alone:
             trainers.drop(trainer)
+
+
+def _in_words(known: Training, run: RunSpec[FunctionRecipe]) -> str:
+    """A call, such as ``train(seed=0, lr=0.1)``."""
+    given = {"seed": run.seed, **json.loads(run.recipe.arguments)}
+    told = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    return f"{known.name.rpartition(':')[2]}({told})"
+
+
+def _again(
+    known: Training,
+    run: RunSpec[FunctionRecipe],
+    context: RunContext,
+    first: Answer,
+    before: Sequence[tuple[object, str]],
+) -> tuple[str | None, Answer]:
+    """Makes a run again in a new process, with another hash seed: what is wrong, and the answer.
+
+    Where it differs, a third call, with the first's hash seed, says why.
+    """
+    silent = replace(context, progress=lambda share: None)
+    try:
+        second, _ = _call(known, run, silent, hash_seed="1")
+        if (apart := _apart(known, first, second)) is None:
+            return None, second
+        third, _ = _call(known, run, silent, hash_seed="0")
+        if _apart(known, first, third) is None:
+            why = "differ by Python's hash seed: is a set or hash() in use? Sort the set"
+            return f"{known.name}'s numbers {why} ({apart} for {run.seed})", second
+        if before and _apart(known, second, third) is None:
+            name, one, other = _numbers_apart(known, second, first) or ("", 0.0, 0.0)
+            return (
+                f"{_in_words(known, run)} gave {name} {one:.6g} in a new process and {other:.6g} "
+                f"after {before[-1][1]}: something is kept between runs; let each run have a "
+                "process of its own: @training(process=True)"
+            ), second
+    except TrainerEnded:  # a killed process, or an interrupted session, says nothing of it
+        raise
+    except RunFailed as error:
+        return f"{known.name} fails when it is called again: {error}", first
+    return f"{known.name} gives two numbers for one seed ({apart} for {run.seed}): seed it", second
 
 
 class FunctionKind(Kind[FunctionRecipe]):
@@ -131,36 +181,51 @@ class FunctionKind(Kind[FunctionRecipe]):
 
     def holds(self, result: RunResult, session: StoreView) -> bool:
         """Whether what a stored result was made from is as it was."""
-        known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
-        inputs = result.provenance.get(INPUTS)
-        if inputs is None or [*map(str, known.inputs)] != [
-            str(root_of(known.home) / path) for path in inputs["declared"]
-        ]:
-            return False
+        return next(_changes(result, session), None) is None
+
+
+def _changes(result: RunResult, session: StoreView) -> Iterator[str]:
+    """What a stored result was made from and is another now, in words."""
+    known = training_named(cast(FunctionRecipe, result.spec.recipe).function)
+    inputs, root = result.provenance.get(INPUTS), root_of(known.home)
+    if inputs is None or inputs.get("process") != known.process:
+        yield "it was made in a process with others, or in one of its own"
+    elif {*map(str, known.inputs)} != {str(root / path) for path in inputs["declared"]}:
+        yield "other inputs are declared"
+    else:
         left = {n: v for n, v in inputs["versions"].items() if n not in known.any_version}
-        found = changes(
-            {**inputs, "versions": left},
-            root_of(known.home),
-            session.trainers.surroundings.environ,
-            session.name,
-            session.trainers.surroundings.directory,
-        )
-        return next(found, None) is None
+        there = session.trainers.surroundings
+        now = {**inputs, "versions": left}
+        yield from changes(now, root, there.environ, session.name, there.directory)
+
+
+def changed_meanwhile(runs: Iterable[RunSpec], session: StoreView) -> str | None:
+    """What changed since some stored runs were made or looked up; None where nothing did."""
+    distinct = {}
+    for run in runs:
+        if kind_of(run).traced and (result := session.result(run)) is not None:
+            distinct[run.recipe.task, session.name_of(run).partition(".")[2]] = result
+    found = (change for result in distinct.values() for change in _changes(result, session))
+    change = next(found, None)
+    return change and f"{change} while the session ran: run again"
 
 
 KIND = FunctionKind()
 
 
-def _apart(
-    known: Training, seed: int, first: Mapping[str, float], second: Mapping[str, float]
-) -> str | None:
-    """What to tell of a function that was called twice with a seed; None where it is the same."""
-    for name, value in first.items():
-        pair = value, second[name]
-        if str(pair[0]) != str(pair[1]) and not math.isclose(*pair, rel_tol=ALIKE):
-            told = f"{name} {pair[0]:.6g} and {pair[1]:.6g} for {seed}"
-            return f"{known.name} gives two numbers for one seed ({told}): seed it"
+def _numbers_apart(known: Training, *answers: Answer) -> tuple[str, float, float] | None:
+    """The first measure in which two answers differ, with its numbers; None where they don't."""
+    one, other = (_checked(known, answer.answer) for answer in answers)
+    for name, value in one.items():
+        if str(value) != str(other[name]) and not math.isclose(value, other[name], rel_tol=ALIKE):
+            return name, value, other[name]
     return None
+
+
+def _apart(known: Training, *answers: Answer) -> str | None:
+    """The numbers in which two answers differ, in words; None where they don't."""
+    found = _numbers_apart(known, *answers)
+    return found and f"{found[0]} {found[1]:.6g} and {found[2]:.6g}"
 
 
 def changed(result: RunResult) -> str | None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import json
 import os
+import platform
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,8 @@ LIBRARY = "a library"
 MOST_FILES = 1000
 """How many files a function may read, to have each in its records."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
+TOOLS = frozenset({"embinit", "hypothesis", "pytest"})
+"""Distributions that train nothing."""
 IGNORED = frozenset({"__pycache__", ".pytest_cache", ".embinit"})
 """What tools write into any folder."""
 
@@ -47,6 +52,30 @@ def state_of(path: str) -> str | None:
     except (OSError, ValueError):
         return link or None
     return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
+
+
+def time_of(path: str) -> int | None:
+    """When a file was changed, in nanoseconds; None for a missing one."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return None
+
+
+def mode_of(path: str) -> int | None:
+    """What a file's owner may do with it; None for a missing one."""
+    try:
+        return os.stat(path).st_mode & stat.S_IRWXU
+    except (OSError, ValueError):
+        return None
+
+
+@functools.cache
+def interpreter() -> str:
+    """The Python that runs, with what of its flags and locale changes results."""
+    encoding = io.TextIOWrapper(io.BytesIO()).encoding
+    name, version = platform.python_implementation(), platform.python_version()
+    return f"{name} {version} (optimization {sys.flags.optimize}, encoding {encoding})"
 
 
 def place_of(name: str) -> str:
@@ -79,22 +108,27 @@ def digest_of_file(path: str) -> str | None:
 
 
 def digest_of_names(folder: str) -> str | None:
-    """The digest of a folder's list; None for a missing one."""
+    """The digest of a folder's list, which tells folders from files; None for a missing one."""
     try:
-        return digest_of("\n".join(sorted(set(os.listdir(folder)) - IGNORED)))
+        with os.scandir(folder) as entries:
+            names = [f"{e.name}{'/' * e.is_dir()}" for e in entries if e.name not in IGNORED]
+        return digest_of("\n".join(sorted(names)))
     except OSError:
         return None
 
 
 def digest_declared(path: str) -> str | None:
-    """The digest of a file, or of all files in a folder, that ``training(inputs=…)`` names."""
+    """The digest of a file, or of a folder with all below, that ``training(inputs=…)`` names."""
     if not os.path.isdir(path):
         return digest_of_file(path)
-    lines = []
-    for place, folders, names in os.walk(path):
-        folders[:] = sorted(set(folders) - IGNORED)
+    lines, seen = [], set()
+    for place, folders, names in os.walk(path, followlinks=True):
+        true = os.path.realpath(place)
+        folders[:] = [] if true in seen else sorted(set(folders) - IGNORED)
+        seen.add(true)
         inner = os.path.relpath(place, path)
         lines += [f"{inner}/{n} {digest_of_file(os.path.join(place, n))}" for n in sorted(names)]
+        lines.append(inner)
     return digest_of("\n".join(lines))
 
 
@@ -102,8 +136,6 @@ def recorded(
     traced: Mapping[str, Any], home: tuple[str, str], declared: tuple[Path, ...]
 ) -> dict[str, Any]:
     """A record's inputs from what a trainer has read; ``variables`` are names until sealed."""
-    from embinit.distributions import distributions_of, versions_of  # they take long to load
-
     root, project = str(root_of(home)), str(project_of(home)) + os.sep
 
     def shortened(path: str) -> str:
@@ -117,23 +149,42 @@ def recorded(
             for path, digest in files.items()
             if declared and not any(map(Path(path).is_relative_to, declared))
         }
-    libraries = {library for name in traced["imports"] for library in distributions_of(name)}
-    versions = versions_of(libraries - {"pytest", "embinit", "hypothesis"})
-    by_path = {part: traced[part] for part in ("asked", "lists", "modules")} | {"files": files}
+    parts = ("asked", "times", "modes", "lists", "modules")
+    by_path = {part: traced[part] for part in parts} | {"files": files}
     return {
         **{
             part: {shortened(path): known for path, known in sorted(paths.items())}
             for part, paths in by_path.items()
         },
         "root": root,
+        "python": traced["python"],
         "names": {name: shortened(path) for name, path in sorted(traced["names"].items())},
         "home": shortened(os.path.abspath(home[1])),
         "directory": shortened(traced["directory"]),
+        "documented": traced["documented"],
         "variables": traced["variables"],
-        "versions": dict(text.split(" ", 1) for text in versions),
+        "versions": _versions(traced),
+        "entry points": traced["entry points"],
         "declared": {shortened(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
     }
+
+
+def _versions(traced: Mapping[str, Any]) -> dict[str, str | None]:
+    """The distributions that were loaded for the project, or asked for, with their contents."""
+    from embinit.distributions import (  # they take long to load
+        canonical_name,
+        content_of,
+        distributions_of,
+        with_requirements,
+    )
+
+    def of(packages: list[str]) -> set[str]:
+        return {name for package in packages for name in distributions_of(package)} - TOOLS
+
+    names = with_requirements(of(traced["imports"]), of(traced["loaded"]))
+    names |= {canonical_name(name) for name in traced["distributions"]}
+    return {name: content_of(name) for name in sorted(names)}
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:
@@ -168,8 +219,8 @@ def changes(
     directory: str = "",
 ) -> Iterator[str]:
     """What of a record's inputs is another now, in words; ``directory`` is a session's own."""
-    if "names" not in inputs:
-        yield "an older version of embinit made it"
+    if "python" not in inputs:
+        yield "an older version of embinit made it, whose records have less"
         return
     if inputs["untraced"] and inputs.get("session") != session:
         yield f"it {inputs['untraced'][0]}, which can't be followed"
@@ -181,47 +232,60 @@ def changes(
         if inputs["directory"] and at(inputs["directory"]) != directory:
             yield f"it was run in {inputs['directory']}"
         for name, path in inputs["names"].items():
-            if place_of(name) != (path and at(path)):
+            if place_of(name) != (at(path) if path not in ("", LIBRARY) else path):
                 yield f"import {name} leads elsewhere"
     for part, digest_at, said in CHECKS:
         for path, digest in inputs[part].items():
             if digest_at(at(path)) != digest:
                 yield said.format(path)
     for path, (raw, code) in inputs["modules"].items():
-        if digest_of_file(at(path)) != raw and _code_at(at(path), path != inputs["home"]) != code:
+        if digest_of_file(at(path)) != raw and code != _code_at(
+            at(path), path != inputs["home"], inputs["documented"]
+        ):
             yield f"the code of {path} was changed"
     for name, digest in inputs["variables"].items():
         if seal(environ.get(name)) != digest:
             yield f"the variable {name} was changed"
+    if inputs["python"] != interpreter():
+        yield f"{inputs['python']} made it, and here is {interpreter()}"
     yield from other_versions_of(inputs["versions"])
+    for group, digest in inputs["entry points"].items():
+        if _entry_points_of(group) != digest:
+            yield f"the entry points {group} are others"
 
 
 CHECKS = (
     ("files", digest_of_file, "{} was changed"),
     ("asked", state_of, "{} was added, removed or changed"),
+    ("times", time_of, "the time of {} is another"),
+    ("modes", mode_of, "the rights to {} are others"),
     ("lists", digest_of_names, "the list of {} was changed"),
     ("declared", digest_declared, "{} was changed"),
 )
 """The parts of a record that have digests of paths, how these are made, and what to say."""
 
 
-def other_versions_of(versions: Mapping[str, str]) -> Iterator[str]:
-    """The distributions whose versions are others here, in words."""
-    from embinit.distributions import versions_of
+def other_versions_of(versions: Mapping[str, str | None]) -> Iterator[str]:
+    """The distributions that are others here, in words."""
+    from embinit.distributions import content_of
 
-    here = dict(text.split(" ", 1) for text in versions_of(versions))
-    for name, version in versions.items():
-        if here.get(name) != version:
-            yield f"{name} was {version} and is {here.get(name, 'missing')}"
+    for name, content in versions.items():
+        if (found := content_of(name)) != content:
+            was, here = (text.split()[0] if text else "missing" for text in (content, found))
+            if was == here:
+                yield f"{name} {was} was installed again, with other files"
+            else:
+                yield f"{name} was {was} and is {here}"
 
 
-def _code_at(path: str, tests: bool) -> str | None:
+def _entry_points_of(group: str) -> str:
+    from embinit.distributions import entry_points_of
+
+    return entry_points_of(group)
+
+
+def _code_at(path: str, tests: bool, documented: bool) -> str | None:
     try:
-        return code_digest(Path(path).read_bytes(), tests)
+        return digest_of_source(Path(path).read_bytes(), tests, documented)
     except OSError:
         return None
-
-
-def code_digest(content: bytes, tests: bool) -> str:
-    """The digest of a module's code; docstrings are in it where the module reads its own."""
-    return digest_of_source(content, tests, documented=b"__doc__" in content)

@@ -59,14 +59,18 @@ class Trainer:
     makes tasks (``engines.answer``).
     """
 
-    def __init__(self, home: Home | None, surroundings: Surroundings, device: str) -> None:
+    def __init__(
+        self, home: Home | None, surroundings: Surroundings, device: str, hash_seed: str = "0"
+    ) -> None:
         """Starts the process; TrainerEnded where it can't be."""
+        self.calls: list[tuple[object, str]] = []  # arms with their calls, in words
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
         given = (surroundings.path, theirs.fileno(), os.getpid(), home)
         flags = ["-" + "O" * sys.flags.optimize] if sys.flags.optimize else []
         flags += ["-B"] if sys.dont_write_bytecode else []
         threads = {"OMP_NUM_THREADS": "1"} if device == "cpu" else {}  # each core has a process
+        hashes = {} if home is None else {"PYTHONHASHSEED": hash_seed}  # unless the user sets one
         fixed = {**threads, **variables(pinned=home is None)}
         try:
             with theirs:
@@ -75,7 +79,7 @@ class Trainer:
                     stdin=subprocess.DEVNULL,
                     stdout=self._output,
                     stderr=subprocess.STDOUT,
-                    env={**surroundings.environ, **fixed},
+                    env={**hashes, **surroundings.environ, **fixed},
                     cwd=surroundings.directory,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
@@ -154,11 +158,19 @@ class Trainers:
         self._lock, self._ended = threading.Lock(), False
         weakref.finalize(self, _end, self._running)
 
-    def of(self, home: Home | None, device: str = "cpu", alone: bool = False) -> Trainer:
+    def of(
+        self,
+        home: Home | None,
+        device: str = "cpu",
+        alone: bool = False,
+        hash_seed: str = "0",
+    ) -> Trainer:
         """The one for a module, or for tasks: that is there, or with ``alone`` a new one."""
         with self._lock:
             if self._ended:
                 raise TrainerEnded("the session has ended")
+            if alone and device != "cpu":
+                _end(self._running)  # a GPU may have no room for two
             key = object() if alone else (home, device)
             known = self._running.pop(key, None)
             if known is not None and known.process.poll() is not None:
@@ -167,7 +179,7 @@ class Trainers:
             if known is None:
                 while len(self._running) >= MOST_TRAINERS:
                     self._running.pop(next(iter(self._running))).end()
-                known = Trainer(home, self.surroundings, device)
+                known = Trainer(home, self.surroundings, device, hash_seed)
             self._running[key] = known
             return known
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import threading
@@ -12,20 +13,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, imports_in, is_own_file
+from embinit.code import digest_of, digest_of_source, imports_in, is_own_file
 from embinit.runs.trainers.inputs import (
-    LIBRARY,
     NO_FILE,
-    code_digest,
     digest_of_file,
     digest_of_names,
+    interpreter,
+    mode_of,
     place_of,
     project_of,
     state_of,
+    time_of,
 )
 
-SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/lib", "/usr/share/zoneinfo/", "/lib/")
+SYSTEM = ("/proc/", "/sys/", "/dev/")
 """Folders of the operating system, whose files are no data."""
+
+CONFIGURATION = ("/etc/", "/usr/lib", "/usr/share/zoneinfo/", "/lib/")
+"""Folders whose files are data only where the project itself opens them."""
+
+ENVIRONMENT = frozenset({
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "TMPDIR", "TEMP", "TMP", "COLUMNS",
+    "LINES", "CI", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH",
+})  # fmt: skip
+"""Variables that libraries read while they are imported, and that decide no number."""
 
 HARMLESS = frozenset({
     "lscpu", "ldconfig", "uname", "gcc", "cc", "c++", "g++", "ld", "file", "nvidia-smi",
@@ -35,12 +46,12 @@ HARMLESS = frozenset({
 
 NATIVE = frozenset({
     "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
-    "tables", "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
+    "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
     "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
 })  # fmt: skip
 """Libraries that open files by themselves, unseen, where the project imports them."""
 
-READERS = frozenset({"h5py", "netCDF4", "tensorflow"}) | {
+READERS = frozenset({"h5py", "netCDF4", "tables", "tensorflow", "faiss"}) | {
     f"pyarrow.{part}" for part in ("parquet", "dataset", "csv", "feather", "orc", "json")
 }
 """Modules that do so whoever imports them."""
@@ -48,7 +59,12 @@ READERS = frozenset({"h5py", "netCDF4", "tensorflow"}) | {
 _READS, _WRITES = os.O_RDONLY, os.O_WRONLY | os.O_TRUNC
 COMPILED: dict[str, tuple[tuple[str, int, int], ...]] = {
     "safetensors": (("safe_open", 0, _READS), ("serialize_file", 1, _WRITES)),
-    "torch": (("from_file", 0, _READS), ("save", 1, _WRITES)),
+    "torch": (
+        ("from_file", 0, _READS),
+        ("UntypedStorage.from_file", 0, _READS),
+        ("save", 1, _WRITES),
+    ),
+    "torch.package.package_importer": (("PackageImporter.__init__", 1, _READS),),
     "torch.jit._serialization": (("load", 0, _READS),),
     "torch.export": (("load", 0, _READS),),
     "torchvision.io.image": (("read_file", 0, _READS),),
@@ -61,8 +77,24 @@ STARTERS = frozenset({
 })  # fmt: skip
 """Modules that are imported when a process is started, without an event."""
 
+DOCUMENTED = frozenset({
+    "pydantic", "ply", "sly", "dspy", "docopt", "click", "typer", "fire", "pydoc",
+    "docstring_parser", "langchain_core", "marvin", "instructor",
+})  # fmt: skip
+"""Libraries that read the docstrings of what imports them."""
+
+_TOOLS = ("/embinit/", "/_pytest/", "/pluggy/", "/hypothesis/")
+"""Folders of code whose own questions decide no number."""
+_IMPORTLIB = ("<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
+_STANDARD = os.path.dirname(os.__file__) + os.sep
 _WRAPPERS = ("/subprocess.py", "/os.py", "/ctypes/__init__.py")
+_SHOWING = ("/linecache.py", "/tokenize.py", "/traceback.py", "/warnings.py")
+"""Files that read a line of code for people."""
 _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
+
+
+WORDS = (b"mtime", b"ctime", b"atime", b"st_mode", b"stat(", b"__doc__", b"getdoc")
+"""Words of code that asks for what else counts for nothing."""
 
 
 class Tracer:
@@ -76,15 +108,25 @@ class Tracer:
         self.active = True
         self.untraced: dict[str, None] = {}
         self._project = str(project_of(home)) + "/"
-        self._directory = ""
+        self._directory, self._began_in = "", os.getcwd()
         self._files: dict[str, str | None] = {}  # by digest
         self._asked: dict[str, str | None] = {}  # by state
+        self._times: dict[str, int | None] = {}
+        self._modes: dict[str, int | None] = {}
         self._folders: dict[str, str | None] = {}  # by the digest of their list
         self._products: set[str] = set()
         self._missing: set[str] = set()  # products that were asked for before they were made
-        self._modules: dict[str, tuple[str, str]] = {}  # by the digests of content and code
+        self._modules: dict[str, bytes] = {}  # their contents
+        self._digests: dict[tuple[str, bool], str] = {}  # of their code, with docstrings or not
+        self._sources: set[str] = set()  # modules' files that are read as data
+        self._words: set[bytes] = set()  # of WORDS, those that the project's modules have
         self._imports: set[str] = set()  # what the project's modules import, at the top
+        self._tools = {name.partition(".")[0] for name in sys.modules}  # loaded for nobody's run
         self._names: set[str] = set()  # of modules that the project has asked for
+        self._tried: set[str] = set()  # of modules that libraries have asked for
+        self._places: dict[str, str] = {}
+        self._distributions: set[str] = set()  # whose versions are asked for
+        self._entry_points: dict[str, str] = {}
         self._variables: set[str] = set()
         self._local = threading.local()  # "busy" within a hook, whose own reading is not noted
 
@@ -97,6 +139,7 @@ class Tracer:
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
+            "os.link": lambda path, *rest: self._open(path, None, os.O_RDONLY),
             "sqlite3.connect": lambda path: self._mark("opens a database"),
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
@@ -122,6 +165,13 @@ class Tracer:
         self._watch_environment()
         for name in ("stat", "lstat", "access", "readlink", "open"):
             self._watch(name)
+        for place, name, note in (
+            (os, "getcwd", self._ask_directory),
+            (os, "getcwdb", self._ask_directory),
+            (importlib.util, "find_spec", self._ask_module),
+            (importlib, "import_module", self._ask_module),
+        ):
+            self._note_calls(place, name, note)
         sys.addaudithook(hook)
 
     @property
@@ -150,12 +200,24 @@ class Tracer:
         name = os.path.abspath(os.fsdecode(path))
         if name.startswith(SYSTEM) and not name.startswith("/dev/shm/"):
             return None
-        code = name.endswith(_CODE_SUFFIXES) and "importlib" in _caller().f_code.co_filename
-        if code or not is_own_file(name):
+        caller = _caller(("/pathlib.py",)).f_code.co_filename
+        if name.startswith(CONFIGURATION) and not is_own_file(caller):
+            return None
+        if name.endswith(_CODE_SUFFIXES) and caller.startswith(_IMPORTLIB):
+            return None
+        if not is_own_file(name):
             return None
         if not os.path.isabs(os.fsdecode(path)):
-            self._directory = os.getcwd()
+            self._take_directory()
         return name
+
+    def _take_directory(self) -> None:
+        if os.getcwd() == self._began_in:  # and not where the function itself went
+            self._directory = self._began_in
+
+    def _ask_directory(self, caller: types.FrameType) -> None:
+        if not caller.f_code.co_filename.endswith("/tempfile.py") and _asker(caller) == "project":
+            self._take_directory()
 
     def _open(self, path: Any, mode: str | None, flags: int) -> None:
         name = self._name(path)
@@ -165,7 +227,11 @@ class Tracer:
         makes = flags & os.O_TRUNC or (flags & os.O_CREAT and not os.path.lexists(name))
         if writes and makes and self._files.get(name) is None:
             self._create(name)
-        elif writes != os.O_WRONLY and (name in self._missing or not self._is_product(name)):
+        elif writes != os.O_WRONLY and (name in self._missing or (name := self._no_product(name))):
+            if name.endswith(".py") and not _caller(_SHOWING[:2]).f_code.co_filename.endswith(
+                _SHOWING
+            ):
+                self._sources.add(name)
             self._read(name)
         if writes and self._files.get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
@@ -179,7 +245,7 @@ class Tracer:
             self._mark(f"reads {os.path.basename(name)}, which was changed while it was read")
 
     def _create(self, name: str) -> None:
-        self._products.add(name)
+        self._products |= {name, os.path.realpath(name)}
         if None in (self._files.pop(name, ""), self._asked.pop(name, "")):  # as caches are made
             self._missing.add(name)
 
@@ -190,12 +256,25 @@ class Tracer:
                 return False
         return True
 
+    def _no_product(self, name: str) -> str:
+        """The name of what is read where it is no product, or where a link in one leads; or ""."""
+        if self._is_product(name):
+            name = os.path.realpath(name)
+        return "" if self._is_product(name) else name
+
     def _list(self, path: Any = None) -> None:
-        if isinstance(path, int) or "importlib" in _caller().f_code.co_filename:
+        caller = _caller()
+        if isinstance(path, int) or caller.f_code.co_filename.startswith(_IMPORTLIB):
             return
         name = self._name("." if path is None else path)
-        if name is not None and name not in self._folders and not self._is_product(name):
+        if name is None or not (name := self._no_product(name)):
+            return
+        if name not in self._folders:
             self._folders[name] = digest_of_names(name)
+        own = is_own_file(caller.f_code.co_filename)
+        if {b"stat(", b"mtime"} & self._words if own else "stat" in caller.f_code.co_names:
+            for entry in os.listdir(name):  # what its entries tell raises no event
+                self._keep_state(os.path.join(name, entry), caller)
 
     def _make(self, path: Any, *rest: Any) -> None:
         name = os.path.abspath(os.fsdecode(path))
@@ -219,7 +298,7 @@ class Tracer:
             caller = sys._getframe(1)
             if named.get("dir_fd") is None:
                 if name != "open":
-                    self._ask(path, caller)
+                    self._ask(path, caller, name)
                 return original(path, *args, **named)
             if not caller.f_code.co_filename.endswith("/shutil.py"):  # which removes folders
                 self._mark("reads by a folder's descriptor")
@@ -231,22 +310,70 @@ class Tracer:
                 group.add(watched)
         setattr(os, name, watched)
 
-    def _ask(self, path: Any, caller: types.FrameType) -> None:
+    def _note_calls(self, place: Any, name: str, note: Callable[..., None]) -> None:
+        """Has ``note`` called with the caller's frame and the arguments of each call."""
+        original = getattr(place, name)
+
+        def noted(*args: Any, **named: Any) -> Any:
+            if self._sees:
+                with self._unseen():
+                    note(sys._getframe(1), *args, **named)
+            return original(*args, **named)
+
+        setattr(place, name, noted)
+
+    def _ask(self, path: Any, caller: types.FrameType, call: str) -> None:
         with self._unseen(), contextlib.suppress(OSError, TypeError, ValueError):
             code = os.fsdecode(path).endswith(_CODE_SUFFIXES)
-            name = None if code else self._name(path)
-            if name is None or name in self._asked or self._is_product(name):
+            name = None if code and "mtime" not in caller.f_code.co_name else self._name(path)
+            if name is None or not (name := self._no_product(name)):
                 return
             if name in sys.path or self._project.startswith(f"{name}/"):
                 return
-            if name.startswith(self._project) or _is_asked(caller):
-                self._asked[name] = state_of(name)
+            if name.startswith(self._project) or _asker(caller):
+                if call == "access":
+                    self._modes.setdefault(name, mode_of(name))
+                self._keep_state(name, caller)
+
+    def _keep_state(self, name: str, caller: types.FrameType) -> None:
+        """Keeps what counts of a file that is asked for: its time where the caller may look at it.
+
+        Any other caller than the standard library's may, if it has the words for it.
+        """
+        if name not in self._asked:
+            self._asked[name] = state_of(name)
+        while caller.f_code.co_name in ("stat", "lstat") and caller.f_back is not None:
+            caller = caller.f_back  # of pathlib
+        file, words = caller.f_code.co_filename, caller.f_code.co_names
+        own = is_own_file(file) or "/fsspec/" in file
+        asks = {b"mtime", b"ctime", b"atime"} & self._words if own else "st_mtime" in words
+        of_time = caller.f_code.co_name.startswith("get")  # such as os.path.getmtime
+        if asks and (of_time or not file.startswith(_STANDARD)):
+            self._times.setdefault(name, time_of(name))
+        if own and b"st_mode" in self._words:
+            self._modes.setdefault(name, mode_of(name))
 
     # Modules
 
     def _import(self, name: str, *rest: Any) -> None:
-        if is_own_file(_caller().f_code.co_filename):
+        self._ask_module(_caller(), name)
+
+    def _ask_module(self, caller: types.FrameType, name: str, *rest: Any, **named: Any) -> None:
+        if is_own_file(caller.f_code.co_filename):
             self._names.add(name)
+        elif name not in self._tried and _asker(caller):
+            self._tried.add(name)
+
+    def _ask_distribution(self, caller: types.FrameType, name: str) -> None:
+        if _asker(caller):
+            self._distributions.add(name)
+
+    def _ask_entry_points(self, caller: types.FrameType, **named: str) -> None:
+        if _asker(caller):
+            from embinit.distributions import entry_points_of
+
+            group = named.get("group", "")
+            self._entry_points[group] = entry_points_of(group)
 
     def _watch_imports(self) -> None:
         """Digests each module of the project as it is loaded, and runs what was digested.
@@ -257,7 +384,10 @@ class Tracer:
         original = loader.exec_module
 
         def load(self_: Any, module: types.ModuleType) -> None:
-            source = self._take(str(self_.path)) if is_own_file(str(self_.path)) else None
+            own = is_own_file(str(self_.path))
+            if not own and "." not in module.__name__ and not _asker(sys._getframe(1)):
+                self._tools.add(module.__name__)
+            source = self._take(str(self_.path)) if own else None
             if source is None:
                 original(self_, module)
             else:
@@ -266,9 +396,14 @@ class Tracer:
             self.loaded(module)
 
         loader.exec_module = load
+        if "importlib.metadata" in sys.modules:
+            self._watch_compiled(sys.modules["importlib.metadata"])
 
     def _watch_compiled(self, module: Any) -> None:
-        """Notes what compiled code opens, which raises no event."""
+        """Notes what compiled code opens, which raises no event, and questions on versions."""
+        if module.__name__ == "importlib.metadata":
+            self._note_calls(module.Distribution, "from_name", self._ask_distribution)
+            self._note_calls(module, "entry_points", self._ask_entry_points)
 
         def noting(original: Any, place: int, flags: int) -> Any:
             def opened(*args: Any, **named: Any) -> Any:
@@ -282,8 +417,10 @@ class Tracer:
             return opened
 
         for name, place, flags in COMPILED.get(module.__name__, ()):
-            if hasattr(module, name):
-                setattr(module, name, noting(getattr(module, name), place, flags))
+            holder, _, last = name.rpartition(".")
+            owner = getattr(module, holder, None) if holder else module
+            if hasattr(owner, last):
+                setattr(owner, last, noting(getattr(owner, last), place, flags))
 
     def _take(self, file: str) -> bytes | None:
         """Notes a module's file: its content, or None where it can't be read."""
@@ -291,21 +428,31 @@ class Tracer:
             try:
                 path = os.path.abspath(file)
                 content = Path(path).read_bytes()
-                code = code_digest(content, not os.path.samefile(path, self.home[1]))
             except OSError:
                 self._mark(f"loads {os.path.basename(file)}, which can't be read")
                 return None
-            if b".__doc__" in content or b"getdoc" in content:
-                self._mark("reads docstrings")
+            self._words |= {word for word in WORDS if word in content}
+            if b"shared_memory" in content:
+                self._mark("uses shared memory")
             self._imports |= imports_in(content)
-            self._modules[path] = digest_of(content), code
+            self._modules[path] = content
             return content
+
+    def _code(self, path: str, documented: bool) -> list[str]:
+        """The digests of a module's content and code."""
+        content = self._modules[path]
+        if (path, documented) not in self._digests:
+            tests = not os.path.samefile(path, self.home[1])
+            code = digest_of_source(content, tests, documented)
+            self._digests[path, documented] = code
+        return [digest_of(content), self._digests[path, documented]]
 
     def changed_module(self) -> str | None:
         """A module of the project that was edited since it was loaded; None without one."""
         with self._unseen():
             known = self._modules.items()
-            return next((path for path, (raw, _) in known if digest_of_file(path) != raw), None)
+            found = (path for path, text in known if digest_of_file(path) != digest_of(text))
+            return next(found, None)
 
     # The environment, processes and the network
 
@@ -328,7 +475,9 @@ class Tracer:
     def read_variable(self, name: str | None) -> None:
         """Notes a variable, or all of them, where the project reads it, by itself or a library."""
         whole = "reads the whole environment"
-        if not self.active or not _is_asked(sys._getframe(2)):
+        if not self.active or not (asker := _asker(sys._getframe(2))):
+            return
+        if asker == "library" and (name is None or name in ENVIRONMENT):
             return
         if name is None:
             self._mark(whole)
@@ -339,6 +488,8 @@ class Tracer:
         file = "" if path is None else os.fsdecode(path)
         if os.sep in file:
             self._open(file, None, os.O_RDONLY)
+            if is_own_file(os.path.abspath(file)):
+                self._mark(f"runs compiled code ({os.path.basename(file)})")
         elif is_own_file(_caller(_WRAPPERS).f_code.co_filename):
             self._mark("calls C's own functions")
 
@@ -357,23 +508,48 @@ class Tracer:
             own = {name: file for name, file in files.items() if file and is_own_file(file)}
             for file in set(own.values()) - self._modules.keys():
                 self._read(file)  # compiled code
+                if file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
+                    self._mark(f"runs compiled code ({os.path.basename(file)})")
             for name in sorted(((NATIVE & self._imports) | READERS) & sys.modules.keys()):
                 self._mark(f"loads {name}, which opens files by itself")
             if STARTERS & sys.modules.keys():
                 self._mark("starts processes")
             tops = {name.partition(".")[0] for name in own}
-            places = {n: place_of(n) for n in self._names | own.keys() if not n.startswith("__")}
+            libraries = {n.partition(".")[0] for n, file in files.items() if file} - tops
+            libraries -= sys.stdlib_module_names
+            wanted = (libraries - self._tools) | (self._imports & sys.modules.keys() - tops)
+            named = self._names | own.keys() | self._tried - sys.modules.keys()
+            for name in {part for one in named for part in _packages(one)} - self._places.keys():
+                if name[:2] != "__" and name[:1] not in ("", "."):
+                    self._places[name] = place_of(name)
+            written = {os.path.dirname(name) for name in self._products}
+            for folder in self._folders.keys() & written:
+                self._mark(f"lists {os.path.basename(folder)}, where it writes")
+            documented = bool({b"__doc__", b"getdoc"} & self._words or DOCUMENTED & self._imports)
+            kept = self._modules.keys() - self._sources
             return {
-                "files": {n: digest for n, digest in self._files.items() if n not in self._modules},
+                "files": {n: digest for n, digest in self._files.items() if n not in kept},
                 "asked": dict(self._asked),
-                "lists": dict(self._folders),
+                "times": dict(self._times),
+                "modes": dict(self._modes),
+                "lists": {n: names for n, names in self._folders.items() if n not in written},
                 "directory": self._directory,
-                "modules": {path: list(digests) for path, digests in self._modules.items()},
-                "names": {name: place for name, place in places.items() if place != LIBRARY},
-                "variables": sorted(self._variables),
-                "imports": sorted(self._imports & sys.modules.keys() - tops),
+                "documented": documented,
+                "modules": {path: self._code(path, documented) for path in self._modules},
+                "names": dict(self._places),
+                "variables": sorted(self._variables | {"PYTHONHASHSEED", "TZ"}),
+                "imports": sorted(wanted),
+                "loaded": sorted(libraries),
+                "distributions": sorted(self._distributions),
+                "entry points": dict(self._entry_points),
+                "python": interpreter(),
                 "untraced": list(self.untraced),
             }
+
+
+def _packages(name: str) -> list[str]:
+    """A module's name, with those of the packages that it lies in."""
+    return [name[:end] for end, sign in enumerate(f"{name}.") if sign == "."]
 
 
 def _file(module: types.ModuleType) -> str:
@@ -381,16 +557,23 @@ def _file(module: types.ModuleType) -> str:
     return file if isinstance(file, str) and file.startswith(os.sep) else ""
 
 
-def _is_asked(frame: types.FrameType | None) -> bool:
-    """Whether the project asks, by itself or by what it calls, and no library being imported."""
+def _asker(frame: types.FrameType | None) -> str:
+    """Who asks: the project, by itself or by what it calls, or a library that it imports, or "".
+
+    The questions of embinit and of pytest are nobody's. A thread without a frame of the project
+    was started by it.
+    """
+    found = "project"
     while frame is not None:
         file = frame.f_code.co_filename
         if is_own_file(file):
-            return True
-        if "importlib" in file and file.startswith("<frozen"):
-            return False
+            return found
+        if file.startswith("<frozen importlib"):
+            found = "library"
+        elif file != __file__ and any(tool in file for tool in _TOOLS):
+            return ""
         frame = frame.f_back
-    return False
+    return "" if threading.current_thread() is threading.main_thread() else found
 
 
 def _caller(beyond: tuple[str, ...] = ()) -> types.FrameType:

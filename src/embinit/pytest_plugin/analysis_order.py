@@ -1,4 +1,4 @@
-"""The order in which a session takes its looks, and what they are expected to cost."""
+"""The order in which a session takes its interim analyses, and what they are expected to cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from embinit.claims.judging import Case
-from embinit.claims.pending_looks import PendingLook, by_decisions_per_second, pending_look
+from embinit.claims.pending_analyses import PendingAnalysis, cheapest_first, pending_analysis
 from embinit.errors import counted
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.specs import RunSpec
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from embinit.pytest_plugin.training import Training
 
 STALE_SHARE = 20
-"""The looks are put in order again once one in so many has ended, so that order costs little."""
+"""Analyses are put in order again once one in so many has ended, so that order costs little."""
 
 
-class LookOrder:
-    """The looks that are next: the one that decides most claims a second comes first.
+class AnalysisOrder:
+    """The interim analyses that are next: the cheapest comes first.
 
-    First looks, and all looks of controls, are owed: they are taken whatever the budget, since a
-    verdict without controls counts for nothing. When a look's runs have ended, the claim's next one
-    joins those that are pending.
+    First analyses, and all of controls, are owed: they are taken whatever the budget, since a
+    verdict without controls counts for nothing. When the runs of one have ended, the claim's next
+    one joins those that are pending.
     """
 
     def __init__(self, options: SessionOptions, training: Training) -> None:
-        """Orders the looks at claims, by what ``training`` has stored."""
+        """Orders the analyses of claims, by what ``training`` has stored."""
         self._options, self._training = options, training
-        self._pending: dict[str, PendingLook] = {}
+        self._pending: dict[str, PendingAnalysis] = {}
         self._claims_of: dict[RunSpec, list[str]] = {}
         self._begun: set[str] = set()
         self._seen = 0
         self._changed = 0
 
     def begin(self, cases: Iterable[Case]) -> None:
-        """Lets the first looks join the plan, those that are worth most first."""
+        """Lets the first analyses join the plan."""
         for case in cases:
             self._begun.add(case.id)
             self._find_next(case)
-        order = by_decisions_per_second([*self._pending.values()])
-        self._training.session.want(run for look in order for run in look.runs)
+        order = cheapest_first(self._pending.values())
+        self._training.session.want(run for one in order for run in one.runs)
 
     def wait(self, case: Case) -> None:
         """Returns once nothing more is to be trained for a claim."""
@@ -64,7 +64,7 @@ class LookOrder:
             session.step(self._seen)
 
     def _heed(self, asked: str) -> bool:
-        """Finds the next looks of claims whose runs have ended; whether the one asked has any."""
+        """Finds the next analyses of claims whose runs ended; whether the one asked has any."""
         session = self._training.session
         while self._seen < len(session.ended):
             run = session.ended[self._seen]
@@ -76,22 +76,22 @@ class LookOrder:
         return asked in self._pending
 
     def _find_next(self, case: Case) -> None:
-        """Keeps the next look of a claim, where it has one that lacks runs."""
+        """Keeps the next analysis of a claim, where it has one that lacks runs."""
         found = None
         with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-            found = pending_look(case, self._training.session)
+            found = pending_analysis(case, self._training.session)
         if found is not None:
             self._pending[case.id] = found
             for run in found.costs:
                 self._claims_of.setdefault(run, []).append(case.id)
 
     def _hand_out(self) -> None:
-        """Puts the runs of all pending looks in order; the later ones make stacks larger."""
+        """Puts the runs of all pending analyses in order; the later ones make stacks larger."""
         self._changed = 0
-        order = by_decisions_per_second([*self._pending.values()])
+        order = cheapest_first(self._pending.values())
         if not self._options.in_time(self._owed_seconds(order)):
-            order = [look for look in order if look.is_owed]
-        self._training.session.want((run for look in order for run in look.costs), first=True)
+            order = [one for one in order if one.is_owed]
+        self._training.session.want((run for one in order for run in one.costs), first=True)
 
     def longer_than_budget(self) -> list[str]:
         """A line where what is owed takes longer than the budget."""
@@ -103,16 +103,16 @@ class LookOrder:
             f"than the budget of {budget:g}: they are trained, and no further ones begin"
         ]
 
-    def _owed_seconds(self, order: Iterable[PendingLook]) -> float:
-        """How long the looks that are owed take here, about."""
+    def _owed_seconds(self, order: Iterable[PendingAnalysis]) -> float:
+        """How long the analyses that are owed take here, about."""
         owed: dict[RunSpec, float] = {}
-        for look in order:
-            owed |= look.costs if look.is_owed else {}
+        for one in order:
+            owed |= one.costs if one.is_owed else {}
         return math.fsum(owed.values()) / self._training.session.slots
 
     def expected(self) -> list[RunSpec]:
-        """The runs that the looks which are pending are expected to take until they decide."""
-        return [run for look in [*self._pending.values()] for run in look.expected or look.costs]
+        """The runs that the analyses which are pending are expected to take until they decide."""
+        return [run for one in [*self._pending.values()] for run in one.expected or one.costs]
 
     @property
     def judged(self) -> str:

@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from embinit.code import digest_of, is_own_file, is_shipped
-from embinit.runs.functions.calling import INPUTS
-from embinit.runs.functions.definition import training_named
+from embinit.runs.functions import INPUTS, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
 
 SHOWN = 60
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
+EARLY = frozenset({
+    "pytest_configure", "pytest_sessionstart", "pytest_collection", "pytest_collectstart",
+    "pytest_collect_file", "pytest_pycollect_makeitem", "pytest_generate_tests",
+    "pytest_itemcollected", "pytest_collection_modifyitems", "pytest_report_header",
+})  # fmt: skip
+"""Hooks that are called before the snapshot of globals is taken."""
 ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
 MOST_MEMBERS = 10_000
 """How many members a container may have to be compared by value."""
@@ -28,7 +33,7 @@ MOST_MEMBERS = 10_000
 class Globals:
     """The globals of the project's modules, before any test.
 
-    ``values`` has each in words, by module; ``assigned`` what a conftest.py sets in which module.
+    ``values`` has each in words, by module; ``assigned`` what a plugin sets in which module.
     """
 
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -36,14 +41,10 @@ class Globals:
 
 
 def all_globals(plugins: Iterable[Any] = ()) -> Globals:
-    """The globals of the project's modules that are loaded; the conftest.py are ``plugins``."""
+    """The globals of the project's modules that are loaded; its conftest.py are ``plugins``."""
     files = [(str(getattr(plugin, "__file__", None) or "<"), plugin) for plugin in plugins]
-    conftests = [
-        (file, plugin)
-        for file, plugin in files
-        if os.path.basename(file) == "conftest.py" and is_own_file(file)
-    ]
-    assigned = dict(pair for file, conftest in conftests for pair in _assigned(file, conftest))
+    own = [(file, plugin) for file, plugin in files if is_own_file(file)]
+    assigned = dict(pair for file, plugin in own for pair in _assigned(file, plugin))
     values = {
         name: _globals(module)
         for name, module in list(sys.modules.items())
@@ -81,26 +82,58 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
     return None
 
 
-def _assigned(file: str, conftest: types.ModuleType) -> Iterator[tuple[str, str]]:
-    """What a conftest.py sets in which module as it is imported.
+def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
+    """What a plugin of the project sets in which module before any snapshot could be made.
 
-    It is read from the text: before any snapshot could be made, it has happened.
+    It is read from the text: what it sets when it is imported, and what its early hooks set, with
+    the functions that these call. A constant that is as its module has it is left out.
     """
-    for part in _executed(ast.parse(Path(file).read_bytes())):
+    tree = ast.parse(Path(file).read_bytes())
+    functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
+    hooks = [name for name in functions if name in EARLY]
+    for name in hooks:  # which grows
+        called = {part.id for part in ast.walk(functions[name]) if isinstance(part, ast.Name)}
+        hooks += (called & functions.keys()) - {*hooks}
+    places: list[tuple[str, ast.AST]] = [("it is imported", part) for part in _executed(tree)]
+    places += [(f"{name} is called", part) for name in hooks for part in ast.walk(functions[name])]
+    modules = dict(vars(plugin))
+    for _, part in places:
+        for alias in part.names if isinstance(part, ast.Import) else ():
+            modules[alias.asname or alias.name] = sys.modules.get(alias.name)
+    for when, part in places:
+        if isinstance(part, ast.Call) and ast.unparse(part.func) == "setattr":
+            part = ast.Subscript(part.args[0], part.args[1], ast.Store())
+        if not isinstance(getattr(part, "ctx", None), ast.Store):
+            continue
         root = part
         while isinstance(root, ast.Attribute | ast.Subscript):
             root = root.value
-        module = vars(conftest).get(root.id) if isinstance(root, ast.Name) else None
-        if root is not part and isinstance(module, types.ModuleType):
-            yield module.__name__, f"{ast.unparse(part)} is set by {file} when it is imported"
+        module = modules.get(root.id) if isinstance(root, ast.Name) else None
+        if root is part or not isinstance(module, types.ModuleType):
+            continue
+        if not (isinstance(part, ast.Attribute) and _is_unchanged(module, part.attr)):
+            yield module.__name__, f"{ast.unparse(part)} is set by {file} when {when}"
+
+
+def _is_unchanged(module: types.ModuleType, name: str) -> bool:
+    """Whether a global is the constant that its module assigns to it."""
+    try:
+        tree = ast.parse(Path(str(module.__file__)).read_bytes())
+        given = [
+            ast.literal_eval(part.value)
+            for part in tree.body
+            if isinstance(part, ast.Assign) and name in map(ast.unparse, part.targets)
+        ]
+    except (OSError, ValueError, SyntaxError):
+        return False
+    return bool(given) and repr(given[-1]) == repr(getattr(module, name, None))
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a module that assign, but for those in functions and classes."""
+    """The parts of a module but for those in functions and classes."""
     for part in ast.iter_child_nodes(tree):
         if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if isinstance(getattr(part, "ctx", None), ast.Store):
-                yield part
+            yield part
             yield from _executed(part)
 
 
