@@ -29,7 +29,7 @@ BASELINE = $(patsubst %,--baseline %,$(shell grep -ls '"rule":' $(REFERENCE)/ver
 # How many of the reference's runs `make retrain` makes again.
 RUNS ?= 20
 
-.PHONY: install claims retrain test test-nightly lint docs build results bless mutations clean
+.PHONY: install claims retrain test test-nightly lint docs build results bless clean
 
 claims: $(VENV)/installed$(if $(filter micro,$(TIER)),-claims)
 	@# Status 1 says that a claim was refuted, which is a result; embinit check knows a fault.
@@ -79,10 +79,6 @@ bless: $(VENV)/installed
 	$(if $(ARGS),,rm -f $(REFERENCE)/runs.jsonl.xz)
 	$(BIN)/embinit runs --of reports/latest/verdicts.json --to $(REFERENCE)/runs.jsonl.xz
 	$(BIN)/python benchmarks/results.py
-
-mutations: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[mutations]'
-	$(BIN)/python benchmarks/mutations.py
 
 # What claims on the synthetic language need; the rest is for real text and for embinit's own tests.
 $(VENV)/installed-claims: pyproject.toml studies/pyproject.toml constraints.txt

@@ -298,9 +298,21 @@ def documents_of() -> list[Document]:
 def with_todays_rows(document: Document) -> Document:
     """A document whose findings are counted anew, by the rows that its papers have today."""
     known = document["session"].get("papers", ())
-    papers = [paper_entry(PAPERS[paper["key"]]) for paper in known]
+    papers = [
+        {**paper, "findings": paper_entry(PAPERS[paper["key"]])["findings"]} for paper in known
+    ]
     document = {**document, "session": {**document["session"], "papers": papers}}
     return document | {"summary": summarise(document)}
+
+
+def _named_once(row: str) -> str:
+    """A row of findings, without the name of its embeddings where the title has it."""
+    title, cells = row[:2] + row[2:].partition("|")[0], row[2:].partition("|")[2]
+    if not cells:
+        return row
+    return f"{title}|" + re.sub(
+        r" \((\w+)\)", lambda of: "" if f" {of[1]}" in title else of[0], cells
+    )
 
 
 def readme(documents: Sequence[Document], text: str) -> str:
@@ -308,6 +320,7 @@ def readme(documents: Sequence[Document], text: str) -> str:
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
     table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
+    table = "\n".join(map(_named_once, table.splitlines()))
     return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
 
 

@@ -16,7 +16,7 @@ import pytest
 import scipy.stats  # noqa: F401, pytester forgets what a session in it imported first, numpy can't
 import torch
 import torch._dynamo  # optimizers import it; pytester forgets that, and torch can't have it twice
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 
 import shape_checks
 
@@ -37,8 +37,6 @@ usual = settings(
 )
 settings.register_profile("embinit", usual, max_examples=20)
 settings.register_profile("nightly", usual, max_examples=100)
-phases = [Phase.explicit, Phase.generate]
-settings.register_profile("mutations", usual, derandomize=True, phases=phases)
 settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
 pytest_plugins = ["pytester"]

@@ -22,7 +22,7 @@ from embinit.commands.main import main
 from embinit.commands.pytest_process import run_pytest
 from embinit.errors import Status
 from embinit.runs.store import Store
-from embinit.runs.trainers.inputs import digest_of_file
+from embinit.runs.trainers.inputs import digest_of_file, interpreter
 from test_exit_codes import CLAIMS
 
 ROOT = Path(__file__).parents[1]
@@ -182,10 +182,14 @@ def test_runs_that_hold_are_counted_and_what_changed_is_said(runs, tmp_path):
     """Without a look at the user's code: by the files that the records name."""
     store, data = Store(tmp_path), tmp_path / "data.csv"
     data.write_text("1")
-    others = ("asked", "lists", "modules", "names", "declared", "variables", "versions")
+    others = (
+        "asked", "times", "modes", "lists", "modules", "names", "declared", "variables",
+        "versions", "entry points",
+    )  # fmt: skip
     nothing = {name: {} for name in others}
     for seed, digest in enumerate((digest_of_file(str(data)), "0ther", "0ther")):
         made = {"root": str(tmp_path), "untraced": [], "files": {"data.csv": digest}, **nothing}
+        made["python"] = interpreter()
         about = {"finished": "2031-01-01", "inputs": made}
         store.put(f"{seed}b.{digest}", kept_function(seed, provenance=about))
     _, lines = runs()

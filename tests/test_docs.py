@@ -13,6 +13,7 @@ import yaml
 
 from embinit.commands.main import _parsers, main
 from embinit.options import OPTIONS
+from embinit.runs.measures import MEASURES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -249,3 +250,11 @@ def test_pages_and_paragraphs_are_short():
         text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\| |\d+\. )", text):
             assert paragraph.lstrip().startswith("|") or len(paragraph.split()) <= 90, paragraph
+
+
+def test_the_measures_of_the_page_are_the_registrys():
+    """A measure that isn't there can't be asked for, and one that isn't listed won't be."""
+    page = (DOCS / "api/index.md").read_text(encoding="utf-8")
+    listed = re.search(r"embinit has the measures (.*?)\.\n", page, flags=re.DOTALL)
+    assert listed is not None
+    assert re.findall(r"`(\w+)`", listed[1]) == [*MEASURES]

@@ -192,7 +192,10 @@ def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers)
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
     assert added["inis"] == {"embinit_short_options", *SETTINGS, *SWITCHES}
     assert workers or "tmp_path" in ours["fixtures"]
-    assert (added["fixtures"], added["markers"]) == (set(), {"control"})
+    assert (added["fixtures"], added["markers"]) == (
+        set(),
+        {"control", "embinit_control"},
+    )
     plugin = "embinit.pytest_plugin"
     asked = {f"{plugin}.claims_alone"} if workers else set()  # whether -n is for claims alone
     assert added["modules"] == {"embinit", "embinit.options", plugin, *asked}

@@ -390,6 +390,6 @@ def test_the_docs_state_the_rule_that_documents_carry():
 def test_the_interval_of_two_counts_is_statsmodels(n, m, data):
     hits, other = data.draw(st.integers(0, n)), data.draw(st.integers(0, m))
     scores = {"base": (Score(other / m, "", of=m),), "new": (Score(hits / n, "", of=n),)}
-    [judged] = judge(Arms(scores), Plan(lower=False))
+    [judged] = judge(Arms(scores), Plan(lower=False, of="items"))
     exact = confint_proportions_2indep(hits, n, other, m, method="newcomb", alpha=0.1)
     assert judged.outcome.interval == pytest.approx(exact)

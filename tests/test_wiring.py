@@ -84,7 +84,8 @@ def test_a_side_has_its_own_languages_vectors(covered, monkeypatch):
     both = SourceEntry(lambda _: ByLanguage("both", languages), frozenset(languages))
     set_apart(monkeypatch, SOURCES)
     SOURCES.register("both", both)
-    tables = make_initial_tables(replace(one, source="both").run("pretrained", 0), data, None)
+    said = replace(one, source="both", one_sided=True)
+    tables = make_initial_tables(said.run("pretrained", 0), data, None)
     for number, side in enumerate(SIDES, 5):
         values = tables[side].values[MASK + 1 :]
         assert bool((values == number).all() if side in covered else (values.abs() < 1).all())

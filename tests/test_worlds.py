@@ -259,8 +259,8 @@ def test_shipped_tables_are_of_their_draws():
         assert {*table.words} == set().union(*(known[one] for one in TABLES[name[6:]]))
         made_with = {"sentences": "60000", "effort": "1", "seed": f"{draw}"}
         assert table.record.items() >= made_with.items()
-        here = source(name).table
-        assert table.sigma == pytest.approx(here.sigma, rel=0.25)
+        if table_path(name).exists():  # settings were chosen on it
+            assert table.sigma == pytest.approx(source(name).table.sigma, rel=0.25)
 
 
 def test_shipped_tables_have_their_checksums():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import importlib.util
 import site
 import sys
@@ -14,11 +13,10 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from embinit.digests import digest_of
+
 SHIPPED = ("embinit", "embinit_papers", "embinit_studies")
 """The packages of one repository whose code has ``RESULTS_VERSION`` in the place of a digest."""
-
-HEX = 16
-"""How many hexadecimal digits a digest has."""
 
 _TESTING = ("embinit", "pytest", "pytest_asyncio")
 """Packages whose decorators make tests, fixtures and claims."""
@@ -50,12 +48,6 @@ def is_shipped(module: str) -> bool:
 def is_own_file(file: str) -> bool:
     """Whether a file is the user's, and no library's."""
     return not file.startswith(("<", *_LIBRARIES))
-
-
-def digest_of(content: bytes | str) -> str:
-    """A digest of some content."""
-    raw = content.encode(errors="surrogatepass") if isinstance(content, str) else content
-    return hashlib.sha256(raw).hexdigest()[:HEX]
 
 
 def digest_of_source(content: bytes, tests: bool = True, documented: bool = False) -> str:

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of
+from embinit.digests import digest_of
 from embinit.errors import InputError
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embinit.claims.comparisons import Quantity
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import PositionSpec
+from embinit.lab.tables.recipes import INITS, Init, Shape
 from embinit.registry import require
 from embinit_papers.settings import (
     MICRO_INFERENCE,
@@ -29,6 +30,9 @@ from embinit_papers.settings import (
     replicates,
     sigma_at,
 )
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 TIMES = 8
 """The large sigma over the usual one. A power of two, whose products are exact."""
@@ -103,6 +107,17 @@ def effect_of(experiment: ModelExperiment, cause: str) -> Quantity:
             ]
     repaired = large_sigma(experiment, cause)
     return replace(repaired, terms=tuple(terms), label=f"effect of {cause}")
+
+
+def shifted(shape: Shape, special: Tensor, generator: Generator) -> Tensor:
+    """Xavier's table, (N, D), all of whose values are moved by ``TIMES`` standard deviations."""
+    table = INITS["xavier"](shape, special, generator)
+    table[~special] += TIMES * table[~special].std()
+    return table
+
+
+SHIFTED = Init("xavier_shifted", f"Xavier + {TIMES} σ", False, shifted)
+INITS.register(SHIFTED.name, SHIFTED)
 
 
 @dataclass(frozen=True)

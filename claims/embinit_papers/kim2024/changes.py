@@ -8,7 +8,7 @@ from typing import cast
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
-from embinit_papers.kim2024.experiments import encoder_alone, experiments, probes
+from embinit_papers.kim2024.experiments import BOTH_SIDES, encoder_alone, experiments, probes
 from embinit_papers.kim2024.numbers import stands_for
 
 
@@ -56,7 +56,7 @@ def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
     """
     tier = experiment.tier
     every = [*experiments(tier), *probes(tier)]
-    if experiment == encoder_alone(experiment):
+    if experiment.one_sided and experiment.source_role in BOTH_SIDES:
         every = [encoder_alone(one) for one in every]
     return [
         replace(

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from embinit.claims import curves
-from embinit.claims.conjunctions import require_conjunction
 from embinit.claims.roles import Role
 from embinit.claims.run_checks import same_results
 from embinit.errors import InputError
@@ -391,17 +390,15 @@ class Comparison:
         if (reader := _reader.get(None)) is not None:
             reader.made.append((self, _line_outside()))
 
-    # mutmut calls what it changes through a function of its own, whose frame is not the claim's.
-    def __bool__(self) -> bool:  # pragma: no mutate block
+    def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
         A reader that only notes comparisons answers True. One that decides answers whether the
-        comparison is SUPPORTED. Outside of a claim, or not asserted as it stands, it is an
-        InputError.
+        comparison is SUPPORTED. Outside of a claim it is an InputError.
         """
         reader = _reader.get(_OutsideClaim())
-        reader.check(sys._getframe(1))
-        return reader.meet(self)
+        explained = str(sys._getframe(1).f_globals.get("__name__")).startswith("_pytest.")
+        return reader.met_before(self) if explained else reader.meet(self)
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuses(
         "({}) with &, |, ^ or ~", "comparisons are joined by 'and' alone"
@@ -549,20 +546,9 @@ class Reader:
 
     met: list[Comparison] = field(default_factory=list)
     made: list[tuple[Comparison, int]] = field(default_factory=list)
-    problem: InputError | None = None
-
-    def check(self, frame: FrameType) -> None:
-        """Refuses a comparison that is no part of a plain conjunction."""
-        try:
-            require_conjunction(frame)
-        except InputError as error:
-            self.problem = self.problem or error
-            raise
 
     def raise_problem(self) -> None:
-        """Raises what was wrong, even where the claim has caught it; or what it never asserts."""
-        if self.problem is not None:
-            raise self.problem
+        """Raises what the claim never asserts."""
         met = set(map(id, self.met))
         for comparison, line in self.made:
             if id(comparison) not in met:
@@ -573,8 +559,34 @@ class Reader:
         self.met.append(comparison)
         return True
 
+    def met_before(self, comparison: Comparison) -> bool:
+        """The answer once more, where pytest explains an assertion that is false already."""
+        return True
 
-def _line_outside() -> int:  # pragma: no mutate block - frames, as in __bool__
+
+@dataclass
+class Prober(Reader):
+    """Answers False to the comparison at one ``place``: a plain conjunction then fails at once."""
+
+    place: int = 0
+    went_on: bool = False
+
+    def meet(self, comparison: Comparison) -> bool:
+        """Whether it is another than the false one; notes one that is new after that.
+
+        A conjunction that pytest has rewritten asks once more of what it met.
+        """
+        if all(known is not comparison for known in self.met):
+            self.went_on |= len(self.met) > self.place
+            self.met.append(comparison)
+        return self.met_before(comparison)
+
+    def met_before(self, comparison: Comparison) -> bool:
+        """Whether it is another than the false one."""
+        return all(known is not comparison for known in self.met[self.place :][:1])
+
+
+def _line_outside() -> int:
     """The line that makes a comparison, outside of this module."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") == __name__:
@@ -587,9 +599,6 @@ class Decider(Reader):
     """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
 
     decisions: Sequence[Decision] = ()
-
-    def check(self, frame: FrameType) -> None:
-        """Nothing: the claim was read before."""
 
     def meet(self, comparison: Comparison) -> bool:
         """Whether the comparison is SUPPORTED; it must be the next in the order of the reading."""
@@ -615,9 +624,6 @@ def _state_the_same(one: Comparison, other: Comparison) -> bool:
 
 
 class _OutsideClaim(Reader):
-    def check(self, frame: FrameType) -> None:
-        """Nothing: there is no claim."""
-
     def meet(self, comparison: Comparison) -> bool:
         raise InputError(
             f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"

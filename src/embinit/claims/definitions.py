@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Reader, read_by
+from embinit.claims.comparisons import Comparison, Prober, Reader, read_by
 from embinit.claims.experiments import Experiment
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
@@ -247,17 +247,38 @@ def argument_of(test: Callable[..., Any]) -> str:
 
 
 def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Comparison]:
-    """Every comparison that a claim makes, without training; InputError for none."""
+    """Every comparison that a claim makes, without training; InputError for none.
+
+    While a claim is read each of them is true, and ``not``, ``or`` or ``if`` would hide a branch.
+    So it is read once more with each of them false, and must then fail at it.
+    """
+    arguments = {argument_of(test): experiment}
     with read_by(Reader()) as reader:
         try:
-            test(**{argument_of(test): experiment})
+            test(**arguments)
         except AssertionError as error:
-            reader.raise_problem()
             raise InputError(
                 "it asserts something that is false before any run: a claim asserts comparisons of "
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
-    reader.raise_problem()
     if not reader.met:
+        reader.raise_problem()
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
+    lines = {id(comparison): line for comparison, line in reader.made}
+    for place, comparison in enumerate({id(one): one for one in reader.met}.values()):
+        prober = Prober(place=place)
+        with read_by(prober):
+            try:
+                test(**arguments)
+            except AssertionError:
+                fails = not prober.went_on
+            else:
+                fails = False
+        if not fails:
+            raise InputError(
+                f"line {lines[id(comparison)]}: if {comparison} is false, the claim does not fail "
+                "there: a claim asserts comparisons joined by 'and' alone, without 'or', 'if', "
+                "'try' or a function around one"
+            )
+    reader.raise_problem()
     return reader.met

@@ -8,7 +8,7 @@ from typing import Any
 
 from embinit.claims.audit import Audit, Check, finding_of
 from embinit.claims.comparisons import Comparison, Decision
-from embinit.claims.judging import Judgement
+from embinit.claims.judging import Case, Judgement
 from embinit.claims.power import smallest_effects
 from embinit.claims.registration_status import registration_status
 from embinit.specs import RunSpec
@@ -52,7 +52,7 @@ def claim_entry(
         "tier": experiment.tier,
         "task": experiment.task or None,
         "source": experiment.source or None,
-        "source_label": experiment.source_label,
+        "source_label": experiment.source_label if _reads_source(case) else "",
         "experiment": experiment.name,
         "metric": experiment.metric.name,
         "family": claim.family.name,
@@ -67,6 +67,12 @@ def claim_entry(
             if decision.outcome
         ],
     }
+
+
+def _reads_source(case: Case) -> bool:
+    """Whether an arm of the claim reads the experiment's source."""
+    runs = (run for comparison in case.comparisons for run in comparison.arms())
+    return any(run.recipe.columns.get("source") for run in runs)
 
 
 def _comparison(

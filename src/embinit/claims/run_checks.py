@@ -52,7 +52,9 @@ def _terms(quantity: Quantity) -> Iterator[Term]:
 
 
 def _same(one: RunResult | None, other: RunResult | None) -> bool:
-    return one is not None and other is not None and _recorded(one) == _recorded(other)
+    if one is None or other is None or not any(_recorded(one)):
+        return False
+    return _recorded(one) == _recorded(other)
 
 
 def _recorded(result: RunResult) -> tuple[object, ...]:

@@ -50,7 +50,7 @@ class Statement:
         return statement if isinstance(statement, cls) else None
 
 
-def _statement_that_runs() -> tuple[str, int]:  # pragma: no mutate block - frames
+def _statement_that_runs() -> tuple[str, int]:
     """The file and line of the module's or class's own code that runs, functions left out."""
     frame = sys._getframe(1)
     while frame.f_code.co_flags & inspect.CO_OPTIMIZED and frame.f_back is not None:

@@ -20,7 +20,6 @@ from embinit.lab.specs import (
     PositionSpec,
     Procedure,
     TableSpec,
-    TrainingSpec,
 )
 from embinit.lab.tables.recipes import INITS
 from embinit.specs import RunSpec
@@ -57,7 +56,7 @@ class ModelExperiment(Experiment):
     @property
     def _has_decoder(self) -> bool:
         """Whether the model has two sides, each with its table."""
-        return isinstance(self.training, TrainingSpec) and len(self.data.tokenizers) > 1
+        return self.training.has_decoder and len(self.data.tokenizers) > 1
 
     @property
     def note(self) -> str:

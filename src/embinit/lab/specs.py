@@ -81,6 +81,8 @@ class Procedure:
     """The procedure of a recipe, a frozen dataclass; each kind of run has its own class."""
 
     kind: ClassVar[str]
+    has_decoder: ClassVar[bool] = False
+    """Whether its model has a decoder, with a table of its own, where the text has two sides."""
 
     @property
     def precision(self) -> str:
@@ -126,6 +128,7 @@ class TrainingSpec(Procedure):
     schedule: str = later("constant")
 
     kind: ClassVar[str] = "training"
+    has_decoder: ClassVar[bool] = True
 
     @property
     def falls(self) -> bool:

@@ -73,8 +73,9 @@ class Judging:
             judgement = judge(case, session=session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
-            stored = [result for run in runs if (result := session.result(run)) is not None]
-            item.stash[ITEM_RESULT].made = sorted(session.made & {*map(session.name_of, runs)})
+            kept = [run for run in runs if session.is_stored(run)]
+            stored = [result for run in kept if (result := session.result(run)) is not None]
+            item.stash[ITEM_RESULT].made = sorted(session.made & {*map(session.name_of, kept)})
             if lost := [run for run in runs if run in session.details]:
                 item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])

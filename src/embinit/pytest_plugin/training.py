@@ -64,7 +64,8 @@ class Training:
         path, may_train = options.path("store"), not options.option("no-train")
         with unusable_ends():
             # A session that trains nothing only reads it, from read-only media too.
-            store = open_store(path, write=may_train or not (path / "runs").is_dir())
+            is_there = path.is_file() or (path / "runs").is_dir()
+            store = open_store(path, write=may_train or not is_there)
         device = options.devices[0] if options.is_worker else options.option("device")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)

@@ -78,6 +78,8 @@ def _with_kept(document: Document, old: Document) -> dict[str, Any]:
     for name, entries in (("claims", kept), ("audits", audits)):
         every = [*document.get(name, ()), *entries]
         merged[name] = sorted(every, key=lambda entry: str(entry["paper"]))
+    if kept and old.get("rule") != document.get("rule"):
+        merged.pop("rule", None)  # it did not decide those that were kept
     return merged | {"summary": summarise(merged)}
 
 

@@ -145,6 +145,6 @@ def of_test_set(judged: Sequence[Judged], items: int) -> list[str]:
         error = scale * math.sqrt((p * (1 - p) + q * (1 - q)) / items)
         lines.append(
             f"{arm.arm}: a test set of {items} items has a standard error of at most {error:.2g} "
-            "in the difference, beside the interval, which is of seeds"
+            "in the difference, next to the interval, which is of seeds"
         )
     return lines

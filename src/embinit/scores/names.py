@@ -16,9 +16,7 @@ LOWER = {
 }
 """Scores whose better side is known, by their whole names: loss_reduction is neither."""
 
-_SPLIT = re.compile(
-    r"^(?:(?:final|best|val|valid|validation|test|eval|dev|train|macro|micro)[-_/ ])+"
-)
+_SPLIT = re.compile("((final|best|val|valid|validation|test|eval|dev|train)[-_/ ])+")
 
 ROLES = {
     "status": "status state exitcode returncode error exception traceback crashed diverged failed "
@@ -42,7 +40,8 @@ _NO_NAME = re.compile(
 """Parts of paths that tools make, and that name no arm."""
 
 _IN_PATH = re.compile(
-    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
+    r"(?:^|[-_. /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_. /])|"
+    r"(?:^|[-_. /])(s)(\d+)(?=$|[-_. /])|"
     r"(?:^|[-_. /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_. /])",
     re.IGNORECASE,
 )
@@ -83,7 +82,7 @@ def lower_is_better(metric: str) -> bool | None:
     parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"\([A-Z]\)$", "", metric))
     words = parts.lower().split(",")[0]
     for name in (words, re.split("[./]", words)[-1]):
-        whole = re.sub("[^a-z0-9]", "", _SPLIT.sub("", name))
+        whole = re.sub("[^a-z0-9]", "", name[found.end() if (found := _SPLIT.match(name)) else 0 :])
         if whole in HIGHER | LOWER:
             return whole in LOWER
     return None

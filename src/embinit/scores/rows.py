@@ -165,7 +165,9 @@ def _csv(path: str, text: str) -> Rows:
     *_, above = [[], *(row for n, row in comments.items() if n < head)]
     if len(above) == len(names) and any(map(NUMBER.fullmatch, names)):
         names = [above[0].removeprefix("# "), *above[1:]]
-    elif all(NUMBER.fullmatch(name.strip()) for name in names):
+    elif all(map(NUMBER.fullmatch, map(str.strip, names))) or any(
+        "." in name and NUMBER.fullmatch(name.strip()) for name in names
+    ):
         if len(names) > 1:
             raise Ask(f"{path} has no line of names", ())
         if any(head < n < last for n in comments):

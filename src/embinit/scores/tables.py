@@ -207,9 +207,9 @@ def _score_and_arms(
     if metric:
         kept = [*metric]
     alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
-    if len(kept) == 1 and (by or len(labels) == 1 or alone):
-        if by or not any(_dates(texts[n]) for n in labels):
-            return kept[0], [*by] or labels
+    sure = by or alone or (len(labels) == 1 and not _dates(texts[labels[0]]))
+    if len(kept) == 1 and sure:
+        return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
     if kept == [VALUE]:
         return VALUE, [*by] or labels
@@ -219,7 +219,8 @@ def _score_and_arms(
         raise Ask(f"{table.name} has no column of numbers", (), table)
 
     def likely(name: str) -> tuple[bool, ...]:
-        return "train" in name.lower(), lower_is_better(name) is None
+        binary = {*texts[name]} <= {"0", "1"}
+        return "train" in name.lower(), lower_is_better(name) is None, not binary
 
     def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
@@ -228,11 +229,12 @@ def _score_and_arms(
     scores = sorted([n for n in kept if not _counts(texts[n])] or kept, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
-    words = words or [n for n in several if _counts(texts[n]) and not few(n)[0] and n != scores[0]]
+    words = words or [n for n in several if is_number(texts[n]) and not few(n)[0]]
     choices: list[Choice] = [
         {"metric": score, "by": ",".join(by) or arm}
         for score in scores[:3]
         for arm in (sorted(words, key=few)[:3] if not by else [""])
+        if arm != score
     ]
     if not (labels or by) and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms", "unpaired": True})
@@ -373,7 +375,7 @@ def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, S
     if labels and given.unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
     why, made = rows.failures(crashed), []
-    for (arm, seed, _), of in groups.items():
+    for (_, seed, _), of in groups.items():
         if not given.id:
             made += [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
             continue
@@ -405,7 +407,8 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
     free = [n for n in rows.free if rows.varies(n) and n not in called(rows.free, "status")]
     free = [n for n in free if not is_number(table.columns[n]) or _counts(table.columns[n])]
     by, several = ",".join(rows.by), len({*rows.arms}) > 1
-    choices: list[Choice] = [{"step": n} for n in free if _rises(rows, n)]
+    items = {*table.columns[rows.score]} <= {"0", "1"}
+    choices: list[Choice] = [{"step": n} for n in free if _rises(rows, n) and not items]
     for n in free if rows.seed else []:
         choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
         choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []

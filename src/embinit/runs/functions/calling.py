@@ -57,7 +57,7 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
         curves={
             k: values for k, values in called.curves.items() if all(map(math.isfinite, values))
         },
-        failure=f"{'; '.join(wrong)}: return the worst score of such a run" if wrong else None,
+        failure="; ".join(wrong) or None,
         provenance=provenance(context.device, seconds, inputs["versions"], pinned=False)
         | {INPUTS: inputs, **about},
     )

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from embinit.code import HEX, digest_of, digest_of_source, is_own_file, spec_of
+from embinit.code import digest_of_source, is_own_file, spec_of
+from embinit.digests import HEX, digest_of
 
 NO_FILE = "no file"
 """In the place of a digest: a folder, a pipe or a device."""

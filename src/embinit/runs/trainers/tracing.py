@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of, digest_of_source, imports_in, is_own_file
+from embinit.code import digest_of_source, imports_in, is_own_file
+from embinit.digests import digest_of
 from embinit.runs.trainers.inputs import (
     NO_FILE,
     digest_of_file,
