@@ -8,6 +8,7 @@ in ``setting``, the shapes of models in ``shapes``.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -31,7 +32,14 @@ from embinit.lab.measures import (
 from embinit.papers import Finding, Printed
 from embinit.runs.measures import Measure
 from embinit_papers.chung2021 import shapes
-from embinit_papers.chung2021.setting import AVERAGE, SETTINGS, USUAL, experiments, without
+from embinit_papers.chung2021.setting import (
+    AVERAGE,
+    SETTINGS,
+    USUAL,
+    experiments,
+    shown,
+    without,
+)
 
 SECTION_4 = Family(
     "chung2021/section-4",
@@ -41,25 +49,25 @@ SECTION_4 = Family(
 )
 SECTION_5 = Family(
     "chung2021/section-5",
-    {"micro": 10, "paper": 6},
+    {"micro": 3, "paper": 6},
     says="Section 5: wider output tables, and reinvested parameters",
     origin="paper",
 )
 SECTION_6_1 = Family(
     "chung2021/section-6.1",
-    {"micro": 5, "paper": 2},
+    {"micro": 2, "paper": 2},
     says="Section 6.1: what the tables hold, and masked words predicted",
     origin="paper",
 )
 SECTION_6_2 = Family(
     "chung2021/section-6.2",
-    {"micro": 5, "paper": 5},
+    {"paper": 5},
     says="Section 6.2: which layers fine-tuning needs",
     origin="paper",
 )
 SECTION_6_3 = Family(
     "chung2021/section-6.3",
-    {"micro": 3, "paper": 3},
+    {"paper": 3},
     says="Section 6.3: how well the upper layers translate",
     origin="paper",
 )
@@ -82,9 +90,13 @@ FINDINGS = (
         published=True,
     ),
     Finding(
-        "Parameters saved at the input are better spent on width, and still better on layers",
+        "Parameters saved at the input, put into H, beat sharing one table",
+        ("chung2021/section-5/reinvested-in-width-above-coupled",),
+        published=True,
+    ),
+    Finding(
+        "Put into layers, they gain more",
         (
-            "chung2021/section-5/reinvested-in-width-above-coupled",
             "chung2021/section-5/reinvested-in-layers-above-coupled",
             "chung2021/section-5/layers-above-width",
         ),
@@ -103,12 +115,17 @@ FINDINGS = (
 )
 """The report's rows: each title states what its claims test, and no claim is counted twice."""
 
+MEASURES = {
+    "masked words": (MASKED_ACCURACY,),
+    "probes": (PROBE_MIX,),
+    "translations": (NEIGHBOURS_UPPER, NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP),
+    "word similarity": (SIMILARITY_INPUT, SIMILARITY_OUTPUT, SIMILARITY_GAP),
+}
+"""What is measured before fine-tuning, by its control."""
+
 MARGINS = {
-    measure: margin
-    for margin, measures in {
-        1.0: (PROBE_MIX, NEIGHBOURS_UPPER, NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP, MASKED_ACCURACY),
-        5.0: (SIMILARITY_INPUT, SIMILARITY_OUTPUT, SIMILARITY_GAP),
-    }.items()
+    measure: 5.0 if control == "word similarity" else 1.0
+    for control, measures in MEASURES.items()
     for measure in measures
 }
 """Margins of measures before fine-tuning: one answer in a hundred; of correlations, half of the
@@ -125,10 +142,11 @@ def each_task(tier: str) -> list[ModelExperiment]:
     return [experiment for experiment in experiments(tier) if experiment.role != AVERAGE]
 
 
-def similar_words(tier: str) -> list[ModelExperiment]:
-    """``on_average`` where the language's own word similarities are known."""
-    known = "word-similarity" in SETTINGS[tier].further
-    return on_average(tier) if known else []
+def where_shown(
+    control: str, of: Callable[[str], list[ModelExperiment]] = on_average
+) -> Callable[[str], list[ModelExperiment]]:
+    """A tier's experiments where trials found the control of what is asked, else none."""
+    return lambda tier: of(tier) if shown(control, tier) else []
 
 
 def score(arms: ModelExperiment) -> Quantity:

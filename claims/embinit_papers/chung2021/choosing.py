@@ -41,6 +41,15 @@ and thread. Six layers need more pre-training than two cores can give.
 of today's claims, at H = 48. The coupled table has 38 % of the parameters in fine-tuning (52 % in
 mBERT, 21 % in English BERT, on which the paper finds the same in A.6). No layers are removed.
 
+**What was found**, in percent. The rate of ``two-layers`` is 2e-3 (losses of 3.92, 3.61 and 3.76).
+Pre-training adds 11.4, 9.0 and 4.7 points to inference and 26 to 29 points to masked words: these
+controls are found. It adds 5.3, .7 and 1.1 points to sentiment, which has 88 to 93, and 2.3, 4.4
+and 5.7 to mixed probes; it adds under 2 points to word similarity and takes translations away. One
+more layer adds -.6, .6, 3.8, 5.0, -7.6 and -1.9 points to inference. So ``two-layers`` is chosen
+with inference as its task. Asked are statements on fine-tuning and on masked words, none on layers,
+probes, word similarity or translations. ``two-layers-long`` (4e-3) adds 12.5 to 14.7 points to
+inference, and lacks the same controls.
+
 ``python -m embinit_papers.chung2021.choosing rate small`` runs a step for a candidate: ``rate``,
 ``controls`` or ``depth``. Each run's measures and seconds are printed as a line of JSON.
 """
@@ -56,7 +65,7 @@ from dataclasses import replace
 from embinit.lab.experiments import ModelExperiment
 from embinit.runs.kinds import Cohort, RunContext, kind_of
 from embinit.runs.results import RunResult
-from embinit_papers.chung2021.setting import AVERAGE, TRIED, Size, micro
+from embinit_papers.chung2021.setting import AVERAGE, FLAT, TRIED, Size, micro
 from embinit_papers.chung2021.shapes import deeper, pretrained_for
 
 DRAWS = TRIED
@@ -65,13 +74,12 @@ SHOWN = 5.0
 
 
 _DEEP = Size(48, 6, 6, 3_700, 12_000, spellings=5, removed=(1, 2, 3))
-_FLAT = Size(48, 6, 2, 700, 7_500, inference=400, times=4)
 CANDIDATES = {
     "small": _DEEP,
     "small-long": replace(_DEEP, texts=24_000),
     "small-longer": replace(_DEEP, texts=48_000),
-    "two-layers": _FLAT,
-    "two-layers-long": replace(_FLAT, epochs=8),
+    "two-layers": FLAT,
+    "two-layers-long": replace(FLAT, epochs=8),
 }
 """By name. Twice the texts are about twice the seconds."""
 

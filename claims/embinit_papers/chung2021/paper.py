@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from embinit.lab.measures import SIMILARITY_GAP, SIMILARITY_INPUT, SIMILARITY_OUTPUT
 from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.chung2021 import (
     FAMILIES,
     FINDINGS,
-    MARGINS,
+    MEASURES,
     numbers,
     printed,
-    similar_words,
 )
-from embinit_papers.chung2021.setting import SETTINGS, experiments
+from embinit_papers.chung2021.setting import SETTINGS, experiments, shown
 
 
 def noise(tier: str) -> list[NoiseFloor]:
     """What the usual arm learns, and how evenly: one experiment, whose runs have all scores."""
     first, *others = experiments(tier)
-    words = (SIMILARITY_INPUT, SIMILARITY_OUTPUT, SIMILARITY_GAP)
-    known = [one for one in MARGINS if one not in words or similar_words(tier)]
+    known = [one for control, of in MEASURES.items() if shown(control, tier) for one in of]
     return [NoiseFloor(first, (*(one.metric for one in others), *known))]
 
 

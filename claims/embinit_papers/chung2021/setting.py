@@ -67,6 +67,7 @@ class Setting:
     seeds: int = 2  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     draws: range | None = None
+    found: tuple[str, ...] = ()  # the controls that trials found, or that are asked untried
     says: str = ""
 
     @property
@@ -156,9 +157,27 @@ class Size:
     removed: tuple[int, ...] = ()
 
 
-def micro(size: Size) -> Setting:
-    """The setting on the synthetic language, for a size of model and text."""
+FLAT = Size(dim=48, heads=6, layers=2, words=700, texts=7_500, inference=400, times=4)
+"""Two layers and a small vocabulary."""
+
+
+def micro(size: Size, roles: Sequence[str] = ("sentiment", "inference")) -> Setting:
+    """The setting on the synthetic language, for a size of model and text, and tasks."""
     spelled = "" if size.spellings == 1 else f"-x{size.spellings}"
+    tasks = (
+        Task(
+            "sentiment",
+            f"micro-sentiment-across{spelled}",
+            1_000,
+            TrainingSpec(16, 3, 1e-3),
+        ),
+        Task(
+            "inference",
+            f"micro-inference-across{spelled}",
+            size.inference,
+            TrainingSpec(16, 6, 1e-3, schedule="linear"),
+        ),
+    )
     return Setting(
         text=DataSpec(
             f"micro-two-languages{spelled}",
@@ -178,20 +197,7 @@ def micro(size: Size) -> Setting:
             activation="gelu",
         ),
         pretraining=PretrainingSpec(batch_size=24, epochs=size.epochs, lr=size.rate, share=0.3),
-        tasks=(
-            Task(
-                "sentiment",
-                f"micro-sentiment-across{spelled}",
-                1_000,
-                TrainingSpec(16, 3, 1e-3),
-            ),
-            Task(
-                "inference",
-                f"micro-inference-across{spelled}",
-                size.inference,
-                TrainingSpec(16, 6, 1e-3, schedule="linear"),
-            ),
-        ),
+        tasks=tuple(task for task in tasks if task.role in roles),
         probes=(
             (f"micro-sentiment-across{spelled}", 800),
             (f"micro-verb{spelled}", 1_000),
@@ -204,13 +210,19 @@ def micro(size: Size) -> Setting:
         draws=PRETRAINING_CLAIMING,
         says=f"{size.texts:,} texts of two related synthetic languages in {size.words:,} words, "
         f"drawn anew for each seed with all tasks; models of {size.layers} layers, fine-tuned on "
-        "the tasks in one language and tested in both.",
+        f"{' and '.join(roles)} in one language and tested in both.",
     )
 
 
 SETTINGS = {
     # Chosen by ``choosing``; heads are 8 wide.
-    "micro": micro(Size(dim=48, heads=6, layers=2, words=700, texts=7_500, inference=400, times=4)),
+    "micro": replace(
+        micro(FLAT, ("inference",)),
+        found=("fine-tuning", "masked words"),
+        probes=(),
+        further=("guesses",),
+        seeds=3,
+    ),
     # The paper's settings, with two of its 104 languages and one of its six tasks. It sweeps the
     # rate of fine-tuning, which is one here.
     "paper": Setting(
@@ -230,6 +242,7 @@ SETTINGS = {
         margin=1.0,
         source="mt5",
         seeds=3,
+        found=("fine-tuning", "masked words", "layers", "removal", "probes", "translations"),
         says="English and German Wikipedia and models of BERT-base's size, fine-tuned on XNLI's "
         "English and tested on English and German.",
     ),
@@ -241,3 +254,8 @@ def experiments(tier: str) -> tuple[ModelExperiment, ...]:
     """The tier's experiments: the average over tasks first, then each task."""
     setting = SETTINGS[tier]
     return tuple(setting.experiment(tier, role) for role in (AVERAGE, *setting.roles))
+
+
+def shown(control: str, tier: str) -> bool:
+    """Whether a tier's setting can show what a control is for."""
+    return control in SETTINGS[tier].found

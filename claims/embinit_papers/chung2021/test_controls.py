@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from embinit.claims import Verdict, claim
-from embinit.lab.measures import NEIGHBOURS_LAST_STEP, NEIGHBOURS_UPPER, PROBE_MIX
+from embinit.lab.measures import MASKED_ACCURACY, NEIGHBOURS_LAST_STEP, NEIGHBOURS_UPPER, PROBE_MIX
 from embinit_papers.chung2021 import (
     SECTION_5,
+    SECTION_6_1,
     SECTION_6_2,
     SECTION_6_3,
+    each_task,
     measured,
     on_average,
     score,
+    where_shown,
 )
-from embinit_papers.chung2021.setting import experiments
 from embinit_papers.chung2021.shapes import coupled, deeper, narrow_input, pretrained_for
 
 
@@ -21,7 +23,7 @@ from embinit_papers.chung2021.shapes import coupled, deeper, narrow_input, pretr
     says="Control: pre-training teaches what fine-tuning shows",
     where="control",
     family=SECTION_5,
-    experiments=experiments,
+    experiments=each_task,
     expects=Verdict.SUPPORTED,
 )
 def test_control_pretraining_is_seen(experiment):
@@ -33,7 +35,7 @@ def test_control_pretraining_is_seen(experiment):
     says="Control: one more layer of equal width is fine-tuned better",
     where="control",
     family=SECTION_5,
-    experiments=on_average,
+    experiments=where_shown("layers"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_one_more_layer_helps(experiment):
@@ -54,11 +56,24 @@ def test_control_unequal_budgets_are_caught(experiment):
 
 
 @claim(
+    "chung2021/section-6.1/control-sensitivity",
+    says="Control: pre-training teaches to predict masked words",
+    where="control",
+    family=SECTION_6_1,
+    experiments=on_average,
+    expects=Verdict.SUPPORTED,
+)
+def test_control_pretraining_is_seen_by_masked_words(experiment):
+    untaught = pretrained_for(experiment, 0)
+    assert measured(experiment, MASKED_ACCURACY) > measured(untaught, MASKED_ACCURACY)
+
+
+@claim(
     "chung2021/section-6.2/control-sensitivity",
     says="Control: pre-training teaches what probes on a mix of layers read",
     where="control",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("probes"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_pretraining_is_seen_by_probes(experiment):
@@ -71,7 +86,7 @@ def test_control_pretraining_is_seen_by_probes(experiment):
     says="Control: pre-training teaches upper layers to translate, and specialises the last one",
     where="control",
     family=SECTION_6_3,
-    experiments=on_average,
+    experiments=where_shown("translations"),
     expects=Verdict.SUPPORTED,
 )
 def test_control_pretraining_is_seen_by_neighbours(experiment):

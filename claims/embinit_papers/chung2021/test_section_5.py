@@ -6,7 +6,7 @@ Tables 4 to 6. A reinvested model has within 6 % of the coupled model's paramete
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.chung2021 import SECTION_5, each_task, on_average, score
+from embinit_papers.chung2021 import SECTION_5, each_task, on_average, score, where_shown
 from embinit_papers.chung2021.shapes import (
     coupled,
     layers_added,
@@ -39,7 +39,7 @@ def test_each_wider_output_table_improves(experiment):
     "an output table of the model's width that costs as much",
     where="section 5, Table 5",
     family=SECTION_5,
-    experiments=on_average,
+    experiments=where_shown("layers"),
     equal="finetuning",
 )
 def test_layers_that_are_dropped_help_less(experiment):
@@ -62,7 +62,7 @@ def test_reinvesting_in_width_beats_the_coupled_model(experiment):
     says="Parameters saved by a narrow input and put into layers beat the coupled model",
     where="section 5, Table 6",
     family=SECTION_5,
-    experiments=each_task,
+    experiments=where_shown("layers", each_task),
 )
 def test_reinvesting_in_layers_beats_the_coupled_model(experiment):
     assert score(reinvested_in_layers(experiment)) > score(coupled(experiment))
@@ -73,7 +73,7 @@ def test_reinvesting_in_layers_beats_the_coupled_model(experiment):
     says="Saved parameters gain more in layers than in H",
     where="section 5, Table 6",
     family=SECTION_5,
-    experiments=each_task,
+    experiments=where_shown("layers", each_task),
 )
 def test_layers_gain_more_than_width(experiment):
     assert score(reinvested_in_layers(experiment)) > score(reinvested_in_width(experiment))

@@ -17,7 +17,7 @@ from embinit_papers.chung2021 import (
     measured,
     on_average,
     over_output_widths,
-    similar_words,
+    where_shown,
 )
 from embinit_papers.chung2021.shapes import coupled, narrow_input, output_widths
 
@@ -27,7 +27,7 @@ from embinit_papers.chung2021.shapes import coupled, narrow_input, output_widths
     says="The decoupled input table has word similarity about as the coupled table has it",
     where="section 6.1, Table 8",
     family=SECTION_6_1,
-    experiments=similar_words,
+    experiments=where_shown("word similarity"),
 )
 def test_the_input_table_keeps_word_similarity(experiment):
     decoupled = measured(experiment, SIMILARITY_INPUT)
@@ -39,7 +39,7 @@ def test_the_input_table_keeps_word_similarity(experiment):
     says="The decoupled output table has less word similarity than the coupled table",
     where="section 6.1, Table 8",
     family=SECTION_6_1,
-    experiments=similar_words,
+    experiments=where_shown("word similarity"),
 )
 def test_the_output_table_has_less_word_similarity(experiment):
     decoupled = measured(experiment, SIMILARITY_OUTPUT)
@@ -51,7 +51,7 @@ def test_the_output_table_has_less_word_similarity(experiment):
     says="The wider the output table, the further its word similarity is below the input table's",
     where="section 6.1, Table 8",
     family=SECTION_6_1,
-    experiments=similar_words,
+    experiments=where_shown("word similarity"),
 )
 def test_a_wider_output_table_falls_further_below(experiment):
     assert over_output_widths(experiment, lambda arms: measured(arms, SIMILARITY_GAP)) > 0

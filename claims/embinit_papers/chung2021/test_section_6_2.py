@@ -11,8 +11,8 @@ from embinit_papers.chung2021 import (
     SECTION_6_2,
     cost,
     measured,
-    on_average,
     over_output_widths,
+    where_shown,
 )
 from embinit_papers.chung2021.shapes import narrow_input, output_widths
 
@@ -22,7 +22,7 @@ from embinit_papers.chung2021.shapes import narrow_input, output_widths
     says="With a narrow output table, fine-tuning without the last one or two layers costs nothing",
     where="section 6.2, Figure 1",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("removal"),
 )
 def test_a_narrow_output_needs_no_last_layers(experiment):
     narrow = narrow_input(experiment, output_widths(experiment)[0])
@@ -35,7 +35,7 @@ def test_a_narrow_output_needs_no_last_layers(experiment):
     says="With a wide output table, fine-tuning without any of the last layers costs",
     where="section 6.2, Figure 1",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("removal"),
 )
 def test_a_wide_output_needs_the_last_layers(experiment):
     wide = narrow_input(experiment, output_widths(experiment)[-1])
@@ -50,7 +50,7 @@ def test_a_wide_output_needs_the_last_layers(experiment):
     "costs",
     where="section 6.2, Figure 1",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("removal"),
 )
 def test_removal_costs_more_with_a_wider_output(experiment):
     assert over_output_widths(experiment, lambda arms: cost(arms, 1)) > 0
@@ -63,7 +63,7 @@ def test_removal_costs_more_with_a_wider_output(experiment):
     "and without more it costs",
     where="section 6.2, Figure 1",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("removal"),
 )
 def test_the_own_width_needs_all_layers_but_one(experiment):
     own = narrow_input(experiment)
@@ -77,7 +77,7 @@ def test_the_own_width_needs_all_layers_but_one(experiment):
     says="The wider the output table, the more probes read off a mix of all layers",
     where="section 6.2, Table 9",
     family=SECTION_6_2,
-    experiments=on_average,
+    experiments=where_shown("probes"),
     equal="finetuning",
 )
 def test_probes_on_a_mix_improve_with_the_output_width(experiment):

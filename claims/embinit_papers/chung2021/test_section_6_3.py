@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.lab.measures import NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP, NEIGHBOURS_UPPER
-from embinit_papers.chung2021 import SECTION_6_3, measured, on_average, over_output_widths
+from embinit_papers.chung2021 import SECTION_6_3, measured, over_output_widths, where_shown
 from embinit_papers.chung2021.shapes import narrow_input, output_widths
 
 
@@ -13,7 +13,7 @@ from embinit_papers.chung2021.shapes import narrow_input, output_widths
     says="The wider the output table, the more translations the upper third of the layers finds",
     where="section 6.3, Figure 2",
     family=SECTION_6_3,
-    experiments=on_average,
+    experiments=where_shown("translations"),
     equal="finetuning",
 )
 def test_upper_layers_translate_better_with_a_wider_output(experiment):
@@ -26,7 +26,7 @@ def test_upper_layers_translate_better_with_a_wider_output(experiment):
     "one before last",
     where="section 6.3, Figure 2",
     family=SECTION_6_3,
-    experiments=on_average,
+    experiments=where_shown("translations"),
     equal="finetuning",
 )
 def test_the_fall_is_flatter_with_a_wider_output(experiment):
@@ -38,7 +38,7 @@ def test_the_fall_is_flatter_with_a_wider_output(experiment):
     says="At each output width the last layer finds fewer translations than the one before it",
     where="section 6.3, Figure 2",
     family=SECTION_6_3,
-    experiments=on_average,
+    experiments=where_shown("translations"),
 )
 def test_the_last_layer_is_below_the_one_before(experiment):
     for width in output_widths(experiment):
