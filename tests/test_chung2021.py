@@ -10,13 +10,13 @@ import torch
 from embinit.claims.audit import printed
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.worlds import world_set
-from embinit.lab.measures import NEIGHBOURS_UPPER, PROBE_MIX
+from embinit.lab.measures import PROBE_MIX
 from embinit.papers import PAPERS
 from embinit_papers.chung2021 import (
-    MARGINS,
     PRINTED,
     SETTINGS,
     cost,
+    each_task,
     experiments,
     measured,
     numbers,
@@ -24,6 +24,7 @@ from embinit_papers.chung2021 import (
     over_output_widths,
     score,
     shapes,
+    where_shown,
 )
 from embinit_papers.chung2021.counting import papers_parameters
 from embinit_papers.chung2021.setting import TRIED, average
@@ -60,13 +61,20 @@ def test_draws_of_trials_deviations_and_claims_never_meet():
 
 def test_a_measure_has_its_margin():
     """The task's from end to end of a trend; a layer's own."""
-    [one] = on_average("micro")
-    assert score(one).margin == cost(one, 1).margin == SETTINGS["micro"].margin
+    [one] = on_average("paper")
+    assert score(one).margin == cost(one, 1).margin == SETTINGS["paper"].margin
     doublings = 4.584962500721156  # log2(24)
     assert over_output_widths(one, score).margin == pytest.approx(score(one).margin / doublings)
-    assert measured(one, PROBE_MIX).margin == MARGINS[NEIGHBOURS_UPPER] == 1
-    with pytest.raises(InputError, match="no task of micro is fine-tuned without 4 layers"):
-        cost(one, 4)
+    assert measured(one, PROBE_MIX).margin == 1
+    with pytest.raises(InputError, match="no task of paper is fine-tuned without 5 layers"):
+        cost(one, 5)
+
+
+def test_what_lacks_its_control_is_not_asked():
+    """A claim on what pre-training does not teach would be about noise."""
+    assert where_shown("masked words")("micro") == on_average("micro")
+    assert where_shown("layers", each_task)("micro") == []
+    assert where_shown("layers", each_task)("paper") == each_task("paper")
 
 
 def test_the_average_is_over_tasks_and_languages_or_there_is_none():
@@ -81,7 +89,7 @@ def test_the_average_is_over_tasks_and_languages_or_there_is_none():
 
 def test_the_papers_models_are_printed_where_they_meet():
     """Each arm of the average by its row, and no other measure or arm."""
-    [one] = on_average("micro")
+    [one] = on_average("paper")
     assert set(PRINTED) == set(numbers()["xtreme"])
     deep, plain = shapes.reinvested_in_layers(one), shapes.coupled(one)
     [row] = CHUNG.printed(score(deep) > score(plain))

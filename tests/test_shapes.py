@@ -187,11 +187,12 @@ def test_a_grown_model_is_near_its_budget_or_there_is_none(dim, words, layers):
         assert (found.layers > layers) != (found.heads > 6)
 
 
-def test_the_candidates_tables_outweigh_their_layers():
-    """The paper says that narrowing costs with a large vocabulary."""
+def test_the_candidates_tables_have_the_papers_share():
+    """The paper finds that narrowing costs where they have 52 %, and in A.6 where 21 %."""
     for size in choosing.CANDIDATES.values():
         run = shapes.coupled(choosing.experiment(size, 1e-3)).run("normal", 0)
-        assert size.words * size.dim > kind_of(run).parameters(run)["finetuning"] / 2
+        share = size.words * size.dim / kind_of(run).parameters(run)["finetuning"]
+        assert 0.21 < share < 0.71
 
 
 def test_bad_shapes_are_named_before_anything_trains():

@@ -242,7 +242,15 @@ SETTINGS = {
         margin=1.0,
         source="mt5",
         seeds=3,
-        found=("fine-tuning", "masked words", "layers", "removal", "probes", "translations"),
+        found=(
+            "fine-tuning",
+            "masked words",
+            "width",
+            "layers",
+            "removal",
+            "probes",
+            "translations",
+        ),
         says="English and German Wikipedia and models of BERT-base's size, fine-tuned on XNLI's "
         "English and tested on English and German.",
     ),

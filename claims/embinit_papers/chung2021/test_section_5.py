@@ -51,7 +51,7 @@ def test_layers_that_are_dropped_help_less(experiment):
     says="Parameters saved by a narrow input and put into H beat the coupled model",
     where="section 5, Table 6",
     family=SECTION_5,
-    experiments=each_task,
+    experiments=where_shown("width", each_task),
 )
 def test_reinvesting_in_width_beats_the_coupled_model(experiment):
     assert score(reinvested_in_width(experiment)) > score(coupled(experiment))
