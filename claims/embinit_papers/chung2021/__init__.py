@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -214,9 +215,9 @@ def _as_printed(side: Quantity) -> str:
 
 @cache
 def _printed_arms() -> dict[Any, str]:
-    return {
-        shape(arms).run(USUAL, 0).without_seed(): name
-        for tier in SETTINGS
-        for arms in on_average(tier)
-        for name, shape in PRINTED.items()
-    }
+    found = {}
+    for arms in (arms for tier in SETTINGS for arms in on_average(tier)):
+        for name, shape in PRINTED.items():
+            with suppress(InputError):  # no size of this tier has the budget
+                found[shape(arms).run(USUAL, 0).without_seed()] = name
+    return found
