@@ -73,12 +73,16 @@ def light_sessions(what_embinit_registers_stays: None, monkeypatch: pytest.Monke
 def data_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The papers' experiments as they are claimed: each seed of micro is a data draw of its own."""
     from embinit.lab.data.microcosm.draws import CLAIMING
-    from embinit_papers import chung2021
+    from embinit_papers.chung2021 import setting
+    from embinit_studies import two_languages
 
     monkeypatch.setitem(DATA_DRAWS, "micro", CLAIMING)
-    chung2021.experiments.cache_clear()
+    cached = (setting.experiments, two_languages.experiments)
+    for experiments in cached:
+        experiments.cache_clear()
     yield
-    chung2021.experiments.cache_clear()
+    for experiments in cached:
+        experiments.cache_clear()
 
 
 def homes_of_entries() -> dict[tuple[str, str], str]:

@@ -4,48 +4,67 @@ from __future__ import annotations
 
 import pytest
 
-from embinit.claims.run_checks import TOLERANCE, unequal
-from embinit.lab.models.sizes import parameters_of
+from embinit.claims.run_checks import unequal
+from embinit.errors import InputError
+from embinit.lab.models.sizes import ABOVE, BELOW, parameters_of
 from embinit_papers.chung2021 import (
     SETTINGS,
-    USUAL,
-    coupled,
-    experiments,
+    on_average,
     over_output_widths,
-    reinvested,
+    score,
 )
-from embinit_studies.coupling import over_input_widths, wider
+from embinit_papers.chung2021 import shapes as shape
+from embinit_studies import two_languages
+from embinit_studies.coupling import over_input_widths
 
 
 @pytest.fixture(params=sorted(SETTINGS))
 def arms(request):
-    return experiments(request.param)[0]
+    [one] = on_average(request.param)
+    return one
+
+
+def finetuning(arms):
+    return parameters_of(score(arms).runs()[0]).finetuning
 
 
 def test_arms_of_one_budget_pass(arms):
     """Coupled or not, however wide the output table: fine-tuning has as many parameters."""
-    deep = reinvested(arms)[USUAL]
     fair = [
-        arms[USUAL] >= coupled(arms)[USUAL],
-        deep > coupled(arms)[USUAL],
-        over_output_widths(arms) > 0,
-        wider(arms)[USUAL] > coupled(wider(arms))[USUAL],
+        score(arms) >= score(shape.coupled(arms)),
+        score(shape.layers_added(arms)) < score(shape.narrow_input(arms)),
+        over_output_widths(arms, score) > 0,
     ]
     assert unequal(fair, "finetuning") is None
-    ours, theirs = (parameters_of(arm.runs()[0]).finetuning for arm in (deep, coupled(arms)[USUAL]))
-    assert ours == pytest.approx(theirs, rel=TOLERANCE)
+    budget = finetuning(shape.coupled(arms))
+    assert 1 - BELOW <= finetuning(shape.reinvested_in_layers(arms)) / budget <= 1 + ABOVE
+    if arms.tier == "micro":
+        with pytest.raises(InputError, match="choose other widths"):
+            shape.reinvested_in_width(arms)
+    else:
+        assert 1 - BELOW <= finetuning(shape.reinvested_in_width(arms)) / budget <= 1 + ABOVE
 
 
 def test_unequal_arms_are_named_with_their_counts(arms):
     """Whichever comparison they are in, and wherever in a trend."""
-    fair = arms[USUAL] >= coupled(arms)[USUAL]
+    fair = score(arms) >= score(shape.coupled(arms))
     assert "at pretraining" in unequal([fair], "pretraining")
-    deeper = reinvested(arms, too_many=1)[USUAL] > coupled(arms)[USUAL]
-    said = unequal([fair, deeper], "finetuning")
-    counts = [
-        parameters_of(arm.runs()[0]).finetuning
-        for arm in (reinvested(arms, too_many=1)[USUAL], coupled(arms)[USUAL])
-    ]
+    narrow = score(shape.narrow_input(arms)) > score(shape.coupled(arms))
+    said = unequal([fair, narrow], "finetuning")
+    counts = [finetuning(one(arms)) for one in (shape.narrow_input, shape.coupled)]
     assert f"{min(counts):,} to {max(counts):,} parameters at finetuning" in said
     assert said.count("unequal budgets") == 1
-    assert "E_in" in unequal([over_input_widths(arms) > 0], "finetuning")
+    studied = two_languages.experiments(arms.tier)[0]
+    assert "E_in" in unequal([over_input_widths(studied) > 0], "finetuning")
+
+
+def test_the_papers_sizes_have_the_papers_shapes():
+    """23 layers, H = 1024 and 11 layers added, as it has them for the same budgets."""
+    [arms] = on_average("paper")
+    deep, wide = shape.reinvested_in_layers(arms).model, shape.reinvested_in_width(arms).model
+    assert (deep.layers, deep.dim, deep.input_width) == (23, 768, 128)
+    assert (wide.layers, wide.dim, wide.heads, wide.output_width) == (12, 1024, 16, 768)
+    added = shape.layers_added(arms)
+    assert (added.model.layers, added.training.dropped_layers) == (23, 11)
+    assert arms.model.dropout == 0
+    assert shape.output_widths(arms) == (128, 768, 3072)

@@ -1,95 +1,104 @@
-"""The second paper's experiments and settings."""
+"""The second paper's experiments, settings and printed numbers."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from embinit.claims.audit import printed
 from embinit.errors import InputError
-from embinit.lab.measures import task_transfer
+from embinit.lab.data.microcosm.draws import draw_set
+from embinit.lab.measures import PROBE_MIX
 from embinit.papers import PAPERS
 from embinit_papers.chung2021 import (
-    LAYER_MARGIN,
-    LAYER_MEASURES,
-    MARGIN,
+    PRINTED,
     SETTINGS,
-    USUAL,
-    accuracy,
-    before_fine_tuning,
-    coupled,
+    cost,
+    each_task,
     experiments,
+    measured,
     numbers,
+    on_average,
     over_output_widths,
-    reinvested,
-    transfer,
-    transferring,
-    with_output_width,
+    score,
+    shapes,
+    where_shown,
 )
 from embinit_papers.chung2021.counting import papers_parameters
-from embinit_studies.coupling import from_vectors, wider
+from embinit_papers.chung2021.setting import TRIED, average
+from embinit_studies import two_languages
+from embinit_studies.coupling import from_vectors
 
-CLAIMS = Path(__file__).parents[1] / "claims/embinit_papers/chung2021"
 CHUNG = PAPERS["chung2021"]
-
-
-def arms(tier="micro", role="inference"):
-    [one] = [one for one in experiments(tier) if one.role == role]
-    return one
 
 
 @pytest.mark.parametrize("tier", sorted(SETTINGS))
 def test_a_tiers_experiments_are_one_set_of_runs(tier):
-    """One pre-training serves every task, and every width of a trend that is the model's own."""
+    """One pre-training serves every task, and the output width that is the model's own."""
     first, *others = experiments(tier)
-    assert others
-    runs = {one.run(USUAL, 0) for one in (first, *others)}
+    runs = {one.run("normal", 0) for one in (first, *others)}
     assert len(runs) == 1
-    setting, everything = SETTINGS[tier], first
-    assert setting.model.dim in setting.widths
-    usual = with_output_width(everything, setting.model.dim)[USUAL].runs()[0]
-    assert usual == everything[USUAL].runs()[0]
-    assert len({run.recipe.model for run in over_output_widths(everything).runs()}) >= 4
-    assert {one.model.table_width for one in from_vectors(tier)} == {setting.source_width}
+    widths = {run.recipe.model for run in over_output_widths(first, score).runs()}
+    assert len(widths) == 3
+    assert shapes.narrow_input(first).model in widths
+    source_width = two_languages.SETTINGS[tier].source_width
+    assert {one.model.table_width for one in from_vectors(tier)} == {source_width}
+
+
+@pytest.mark.usefixtures("data_draws")
+def test_draws_of_trials_deviations_and_claims_never_meet():
+    """Else a claim would be tested on what it was chosen or registered on."""
+    [one] = on_average("micro")
+    sets = [one.data_draws, one.registering_draws, TRIED]
+    assert [len(draws) for draws in sets] == [20, 10, 6]
+    assert len({draw for draws in sets for draw in draws}) == 36
+    assert {draw_set(draws[0]) for draws in sets} == {
+        "pre-training claiming", "pre-training registering", "free",
+    }  # fmt: skip
 
 
 def test_a_measure_has_its_margin():
-    """The task's in both languages; a trend has it from end to end."""
-    for one in transferring("micro"):
-        assert one.margin == transfer(one).margin == MARGIN
-        doublings = 5  # from 8 to 256
-        for measured in (transfer, accuracy):
-            assert over_output_widths(one, measured).margin == pytest.approx(MARGIN / doublings)
-    for name in LAYER_MEASURES:
-        assert before_fine_tuning(name)(arms()).margin == LAYER_MARGIN
-    assert before_fine_tuning("masked_loss")(arms()).margin == 0
+    """The task's from end to end of a trend; a layer's own."""
+    [one] = on_average("paper")
+    assert score(one).margin == cost(one, 1).margin == SETTINGS["paper"].margin
+    doublings = 4.584962500721156  # log2(24)
+    assert over_output_widths(one, score).margin == pytest.approx(score(one).margin / doublings)
+    assert measured(one, PROBE_MIX).margin == 1
+    with pytest.raises(InputError, match="no task of paper is fine-tuned without 5 layers"):
+        cost(one, 5)
 
 
-def test_transfer_is_the_tasks_own_in_the_other_language():
-    arm = arms()
-    assert transfer(arm).measure == task_transfer("inference")
-    assert transfer(arm).measure.name == "inference_test"
-    with pytest.raises(InputError, match="sst2 has no test in the other language"):
-        transfer(arms("paper", "sentiment"))
-    assert [one.role for one in transferring("paper")] == ["inference"]
+def test_what_lacks_its_control_is_not_asked():
+    """A claim on what pre-training does not teach would be about noise."""
+    assert where_shown("masked words")("micro") == on_average("micro")
+    assert where_shown("layers", each_task)("micro") == []
+    assert where_shown("layers", each_task)("paper") == each_task("paper")
 
 
-def test_the_papers_two_models_are_printed_where_they_meet():
-    arm, models = arms(), numbers()["xtreme"]
-    coupled_score, decoupled_score = (
-        float(models[name]["scores"]["xnli"][0]) for name in ("coupled", "decoupled")
+def test_the_average_is_over_tasks_and_languages_or_there_is_none():
+    """As the paper's Avg; a run that lacks one score has no average of the others."""
+
+    result = SimpleNamespace(
+        measures={"a_accuracy": 80.0, "a_test": 60.0, "b_accuracy": 50.0, "b_test": 40.0}
     )
-    [row] = CHUNG.printed(transfer(arm) >= transfer(coupled(arm)))
-    assert (row.left, row.right) == (decoupled_score, coupled_score)
-    assert (row.task, row.difference) == ("XNLI", pytest.approx(0.6))
+    assert average(("a", "b")).of(result) == 57.5
+    assert average(("a", "c")).of(result) is None
+
+
+def test_the_papers_models_are_printed_where_they_meet():
+    """Each arm of the average by its row, and no other measure or arm."""
+    [one] = on_average("paper")
+    assert set(PRINTED) == set(numbers()["xtreme"])
+    deep, plain = shapes.reinvested_in_layers(one), shapes.coupled(one)
+    [row] = CHUNG.printed(score(deep) > score(plain))
+    assert (row.left, row.right, row.difference) == (66.2, 62.3, 3.9)
     for other in (
-        arm[USUAL] >= coupled(arm)[USUAL],
-        transfer(wider(arm)) >= transfer(coupled(wider(arm))),
-        transfer(reinvested(arm)) > transfer(coupled(arm)),
-        transfer(arm) > transfer(arm).on_other_seeds(),
-        over_output_widths(arm) > 0,
+        score(shapes.deeper(one)) > score(one),
+        measured(one, PROBE_MIX) > measured(plain, PROBE_MIX),
+        over_output_widths(one, score) > 0,
+        score(one) > score(one).on_other_seeds(),
     ):
         assert CHUNG.printed(other) == []
 
@@ -107,9 +116,9 @@ def test_the_papers_numbers_are_whole():
             assert count.endswith("M")
             printed(count)
     for row in tables["xtreme"].values():
-        assert [len(score) for score in row["scores"].values()] == [1, 1, 1, 2, 2, 2]
-        for score in (*row["scores"].values(), [row["average"]]):
-            assert all(map(printed, score))
+        assert [len(texts) for texts in row["scores"].values()] == [1, 1, 1, 2, 2, 2]
+        for texts in (*row["scores"].values(), [row["average"]]):
+            assert all(map(printed, texts))
 
 
 def test_the_papers_count_is_that_of_bert_without_its_pooler():

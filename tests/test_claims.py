@@ -668,7 +668,7 @@ def test_a_family_of_the_paper_has_the_papers_statements_alone():
         if entry.expects is None:
             origins.setdefault(entry.family.name, set()).add(entry.origin)
     assert all(len(found) == 1 for found in origins.values())
-    assert {"paper", "summary", "ours", "abstract"} == {one for [one] in origins.values()}
+    assert {"paper", "summary", "ours"} == {one for [one] in origins.values()}
     for name in ("finding-1", "finding-2", "finding-3", "table-1", "table-3", "figure-1"):
         assert origins[f"kim2024/{name}"] == {"paper"}
     assert origins["kim2024/shuffled-positions"] == origins["kim2024/next-checks"] == {"summary"}

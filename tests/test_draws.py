@@ -446,5 +446,5 @@ def test_a_stack_and_a_transfer_are_of_one_draw():
     assert keys[0][0] == keys[0][1] != keys[1][0] == keys[1][1]
     usual = chung2021.experiments("micro")[0]
     run = replace(usual, data_draws=range(9000, 9003)).run("normal", 1)
-    named = set(re.findall(r"micro-[a-z-]+@?[0-9]*", canonical(run)))
+    named = set(re.findall(r"micro-[a-z0-9-]+@?[0-9]*", canonical(run)))
     assert all(name.endswith("@9001") for name in named), named

@@ -584,21 +584,22 @@ def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
 BUDGETS = """
 from embinit.claims.definitions import Family, claim
 from embinit.stats.statements import Verdict
-from embinit_papers.chung2021 import USUAL, coupled, first_experiment, reinvested
+from embinit_papers.chung2021 import USUAL, on_average
+from embinit_papers.chung2021.shapes import coupled, narrow_input
 
 MINE = Family("mine/sizes", {"micro": 1})
 
 
 def stated(name, expects=None):
     return claim(
-        f"mine/sizes/{name}", says=name, family=MINE, experiments=first_experiment,
+        f"mine/sizes/{name}", says=name, family=MINE, experiments=on_average,
         expects=expects, equal="finetuning",
     )
 
 
 @stated("caught", Verdict.NOT_RUN)
 def test_caught(experiment):
-    assert reinvested(experiment, too_many=1)[USUAL] > coupled(experiment)[USUAL]
+    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
 
 
 @stated("not-caught", Verdict.NOT_RUN)
@@ -608,7 +609,7 @@ def test_not_caught(experiment):
 
 @stated("unfair")
 def test_unfair(experiment):
-    assert reinvested(experiment, too_many=1)[USUAL] > coupled(experiment)[USUAL]
+    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
 """
 
 
@@ -618,7 +619,8 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
 
     def made(run):
         wanted.append(run)
-        return RunResult(run, {"sentiment_accuracy": 50.0 + int(run.digest(), 16) % 5})
+        scores = ("sentiment_accuracy", "sentiment_test", "inference_accuracy", "inference_test")
+        return RunResult(run, dict.fromkeys(scores, 50.0 + int(run.digest(), 16) % 5))
 
     monkeypatch.setattr(session.Session, "problem", lambda self, run: None)
     monkeypatch.setattr(
@@ -627,7 +629,7 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)
-    assert {run.recipe.model.layers for run in wanted} == {2}
+    assert {run.recipe.model.layers for run in wanted} == {6}
     document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
     jsonschema.validate(document, load_schema())
     found = {one["statement"]: one for one in document["claims"]}

@@ -187,27 +187,12 @@ def test_a_grown_model_is_near_its_budget_or_there_is_none(dim, words, layers):
         assert (found.layers > layers) != (found.heads > 6)
 
 
-def test_the_candidates_have_the_papers_shapes():
-    """Tables outweigh layers, and arms of one budget have it."""
+def test_the_candidates_tables_have_the_papers_share():
+    """The paper finds that narrowing costs where they have 52 %, and in A.6 where 21 %."""
     for size in choosing.CANDIDATES.values():
-        arms = choosing.experiment(size, 1e-3)
-        counts = {
-            shape: kind_of(run).parameters(run)
-            for shape in (
-                shapes.coupled,
-                shapes.narrow_input,
-                shapes.layers_added,
-                shapes.reinvested_in_layers,
-                shapes.reinvested_in_width,
-            )
-            for run in [shape(arms).run("normal", 0)]
-        }
-        whole, bare, added, *grown = counts.values()
-        assert size.words * size.dim > whole["finetuning"] / 2
-        assert added["pretraining"] == pytest.approx(bare["pretraining"], rel=BELOW)
-        assert added["finetuning"] == bare["finetuning"]
-        for count in grown:
-            assert count["finetuning"] == pytest.approx(whole["finetuning"], rel=BELOW)
+        run = shapes.coupled(choosing.experiment(size, 1e-3)).run("normal", 0)
+        share = size.words * size.dim / kind_of(run).parameters(run)["finetuning"]
+        assert 0.21 < share < 0.71
 
 
 def test_bad_shapes_are_named_before_anything_trains():

@@ -32,7 +32,7 @@ from embinit.lab.models.masked_language_model import (
     built_parameters,
 )
 from embinit.lab.models.masking import Masked, mask_tokens
-from embinit.lab.models.sizes import count_parameters, output_width, parameters_of, reinvested
+from embinit.lab.models.sizes import count_parameters, output_width, parameters_of
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import (
     Cut,
@@ -216,29 +216,6 @@ def test_a_model_that_can_not_be_built_is_not_counted():
     assert output_width(ModelSpec(16, 4, 1, 8, coupled=True)) is None
     with pytest.raises(InputError, match="leave output_width out"):
         count_parameters(ModelSpec(16, 4, 1, 8, coupled=True, output_width=8), 20, 0)
-
-
-@given(
-    words=st.integers(50, 3000),
-    narrow=st.integers(2, 30),
-    layers=st.integers(1, 4),
-    inner=st.integers(16, 80),
-)
-def test_reinvesting_keeps_the_budget_of_fine_tuning(words, narrow, layers, inner):
-    """To within half a step of the feed-forward widths, at any sizes; or it says why not."""
-    coupled = ModelSpec(32, 4, layers, inner, norm_after_sum=True, coupled=True)
-    budget = count_parameters(coupled, words, 20).finetuning
-    deeper = replace(coupled, coupled=False, input_width=narrow, layers=layers + 1)
-    if count_parameters(deeper, words, 20).finetuning > budget:
-        with pytest.raises(InputError, match="choose a narrower table, or smaller layers"):
-            reinvested(coupled, words, 20, narrow)
-        return
-    deep = reinvested(coupled, words, 20, narrow)
-    assert deep.layers > layers
-    assert (deep.input_width, deep.coupled, deep.dim) == (narrow, False, 32)
-    assert deep.feed_forward >= inner
-    apart = count_parameters(deep, words, 20).finetuning - budget
-    assert abs(apart) <= deep.layers * (2 * 32 + 1) / 2
 
 
 def sentences(copies: int, batch: int, length: int, seed: int) -> Tensor:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embinit.claims import Family, Verdict, claim
-from embinit_papers import chung2021, kim2024
+from embinit_papers import kim2024
+from embinit_papers.chung2021 import setting as chung2021
 
 SEEDS = 6
 FIRST_SEED = 2000

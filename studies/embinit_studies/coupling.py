@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from embinit.claims.comparisons import Quantity, trend
 from embinit.lab.experiments import ModelExperiment
-from embinit_papers import chung2021
-from embinit_papers.chung2021 import SETTINGS, accuracy, own_or
 from embinit_papers.kim2024 import Query, only_on
+from embinit_studies import two_languages
+from embinit_studies.two_languages import SETTINGS, accuracy, own_or
 
-experiments = only_on(chung2021.experiments, *SETTINGS)
-first_experiment = only_on(chung2021.first_experiment, *SETTINGS)
-transferring = only_on(chung2021.transferring, *SETTINGS)
+experiments = only_on(two_languages.experiments, *SETTINGS)
+first_experiment = only_on(two_languages.first_experiment, *SETTINGS)
+transferring = only_on(two_languages.transferring, *SETTINGS)
 
 
 def resolved(query: Query) -> Query:

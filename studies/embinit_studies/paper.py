@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import NoiseFloor, Paper
-from embinit_papers.chung2021.paper import PAPER as CHUNG
 from embinit_papers.kim2024.experiments import TIERS, encoder_alone, experiments, probes
 from embinit_studies import FAMILIES
 from embinit_studies import TIERS as STUDIED
@@ -41,6 +40,5 @@ PAPER = Paper(
     tiers={name: TIERS[name] for name in STUDIED},
     experiments=all_experiments,
     families=FAMILIES,
-    printed=CHUNG.printed,
     noise=noise,
 )

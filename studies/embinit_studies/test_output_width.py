@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.chung2021 import (
+from embinit_studies import OUTPUT_WIDTH
+from embinit_studies.coupling import experiments, first_experiment, over_input_widths
+from embinit_studies.two_languages import (
     before_fine_tuning,
     over_output_widths,
 )
-from embinit_studies import OUTPUT_WIDTH
-from embinit_studies.coupling import experiments, first_experiment, over_input_widths
 
 
 @claim(

@@ -1,366 +1,171 @@
 """Chung et al. (2021), *Rethinking embedding coupling in pre-trained language models*.
 
-ICLR 2021, arXiv 2010.12821. The experiments of each tier, the settings that its claims compare,
-and the families that they belong to, with their sizes: a claim's share of alpha stands here before
-anything is trained.
-
-An experiment is a task that a pre-trained encoder is fine-tuned on. Its usual arm is decoupled:
-input and output table are two, each as wide as the model. All of a tier's experiments share their
-runs, since one pre-training is fine-tuned on every task.
-
-- ``micro``: 7,500 texts of two related synthetic languages, models 64 wide with 2 layers;
-  fine-tuned on the made opinion and inference tasks in one language, tested in the other.
-- ``paper``: English and German Wikipedia through ``datasets``, BERT-base's sizes, fine-tuned on
-  XNLI's English and tested on its German, and on SST-2; for a GPU.
-
-There is no ``sample``: what a CPU can pre-train on real text teaches nothing that fine-tuning,
-probes or retrieval show (``claims/embinit_papers/README.md``).
+ICLR 2021, arXiv 2010.12821. The families by section with their sizes, so that a claim's share of
+alpha is fixed before anything is trained; the report's rows; and what claims compare. Settings are
+in ``setting``, the shapes of models in ``shapes``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from functools import cache
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, trend
 from embinit.claims.definitions import Family
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.measures import task_accuracy, task_transfer
-from embinit.lab.models import sizes
-from embinit.lab.specs import (
-    Cut,
-    DataSpec,
-    DownstreamSpec,
-    ModelSpec,
-    PositionSpec,
-    PretrainingSpec,
-    TrainingSpec,
-    TransferSpec,
+from embinit.lab.measures import (
+    MASKED_ACCURACY,
+    NEIGHBOURS_FALL,
+    NEIGHBOURS_LAST_STEP,
+    NEIGHBOURS_UPPER,
+    PROBE_MIX,
+    cost_of_removal,
 )
 from embinit.papers import Finding, Printed
-from embinit.runs.measures import MEASURES, Measure
-from embinit_papers.settings import DATA_DRAWS
-
-USUAL = "normal"
-"""The init of all arms that don't compare inits: BERT's and RemBERT's."""
-
-
-MARGIN = 1.5
-"""The margin of accuracies on the synthetic language, in points.
-
-A twentieth of what fine-tuning teaches above guessing in the other language, where it teaches least
-(26 points), rounded up to half a point.
-"""
-
-LAYER_MARGIN = 1.0
-"""The margin of what is measured of layers before fine-tuning: one answer in a hundred."""
-
-REINVESTMENT = Family(
-    "chung2021/reinvestment",
-    {"micro": 4, "paper": 3},
-    says="Reinvestment: a narrow input table and more layers beat the coupled model",
-    origin="abstract",
+from embinit.runs.measures import Measure
+from embinit_papers.chung2021 import shapes
+from embinit_papers.chung2021.setting import (
+    AVERAGE,
+    SETTINGS,
+    USUAL,
+    experiments,
+    shown,
+    without,
 )
-OUTPUT_WIDTH = Family(
-    "chung2021/output-width",
-    {"micro": 4, "paper": 3},
-    says="Output width: a wider output table helps, though it is thrown away",
-    origin="abstract",
+
+SECTION_4 = Family(
+    "chung2021/section-4",
+    {"micro": 4, "paper": 4},
+    says="Section 4: decoupling, and narrower tables",
+    origin="paper",
 )
-GENERALITY = Family(
-    "chung2021/generality",
+SECTION_5 = Family(
+    "chung2021/section-5",
+    {"micro": 2, "paper": 6},
+    says="Section 5: wider output tables, and reinvested parameters",
+    origin="paper",
+)
+SECTION_6_1 = Family(
+    "chung2021/section-6.1",
     {"micro": 2, "paper": 2},
-    says="Generality: a wider output table keeps the last layers general",
-    origin="abstract",
+    says="Section 6.1: masked words predicted",
+    origin="paper",
 )
-
+SECTION_6_2 = Family(
+    "chung2021/section-6.2",
+    {"paper": 5},
+    says="Section 6.2: which layers fine-tuning needs",
+    origin="paper",
+)
+SECTION_6_3 = Family(
+    "chung2021/section-6.3",
+    {"paper": 3},
+    says="Section 6.3: how well the upper layers translate",
+    origin="paper",
+)
+FAMILIES = (SECTION_4, SECTION_5, SECTION_6_1, SECTION_6_2, SECTION_6_3)
 
 FINDINGS = (
     Finding(
-        "Shrinking the input embeddings to add layers beats sharing one table",
+        "Two tables in place of one change results little, at equal widths",
+        ("chung2021/section-4/decoupling-alike",),
+        published=True,
+    ),
+    Finding(
+        "A narrow input table costs no more than a narrow output table",
+        ("chung2021/section-4/narrow-input-not-below-narrow-output",),
+        published=True,
+    ),
+    Finding(
+        "At a narrow input, a wider output table improves fine-tuning, though it is discarded",
+        ("chung2021/section-5/wider-output-improves",),
+        published=True,
+    ),
+    Finding(
+        "Parameters saved at the input are better spent on width, and still better on layers",
         (
-            "chung2021/reinvestment/above-coupled",
-            "chung2021/reinvestment/transfers-above-coupled",
+            "chung2021/section-5/reinvested-in-width-above-coupled",
+            "chung2021/section-5/reinvested-in-layers-above-coupled",
+            "chung2021/section-5/layers-above-width",
         ),
         published=True,
     ),
     Finding(
-        "A larger output table improves fine-tuning and transfer",
+        "A wider output table keeps the upper layers general",
         (
-            "chung2021/output-width/improves-fine-tuning",
-            "chung2021/output-width/improves-transfer",
-        ),
-        published=True,
-    ),
-    Finding(
-        "A larger output table keeps the last layers general",
-        (
-            "chung2021/generality/probes-drop-less",
-            "chung2021/generality/retrieval-drops-less",
+            "chung2021/section-6.2/removal-costs-more",
+            "chung2021/section-6.2/mixed-probes-improve",
+            "chung2021/section-6.3/upper-layers-translate",
+            "chung2021/section-6.3/flatter-fall",
         ),
         published=True,
     ),
 )
-"""The report's rows: the statements of the paper's abstract, which need models of its size."""
+"""The report's rows: each title states what its claims test, and no claim is counted twice."""
 
-
-@dataclass(frozen=True)
-class Task:
-    """A fine-tuning task of a tier."""
-
-    role: str  # what it represents (``sentiment``, ``inference``)
-    data: str
-    train: int | None  # training examples that are kept; None keeps all
-    training: TrainingSpec
-    margin: float  # of its accuracy in either language, in percent
-    transfers: bool = False  # whether it has a test in the other language
-    times: int = 1  # how often each encoder is fine-tuned
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The setting of a tier."""
-
-    text: DataSpec  # that is pre-trained on
-    tokenizer: str
-    model: ModelSpec  # the usual arm's
-    pretraining: PretrainingSpec
-    tasks: tuple[Task, ...]
-    probes: tuple[tuple[str, int | None], ...]  # tasks with their numbers of training examples
-    widths: tuple[int, ...]  # that trends run over; the model's own is one of them
-    narrow: int  # the input width whose savings are reinvested in layers
-    source: str
-    source_label: str
-    source_width: int
-    seeds: int = 3  # of an arm at the first analysis
-    most_seeds: int | None = None  # at the last; None means that there is no other
-    says: str = ""  # what its data and its tables are, for people
-
-
-_PAPER_TUNING = TrainingSpec(32, 3, 2e-5, precision="bf16-mixed")
-
-SETTINGS = {
-    "micro": Setting(
-        text=DataSpec(
-            "micro-two-languages",
-            ("whitespace", "whitespace"),
-            Cut(train=7_500),
-            min_freq=1,
-            max_length=32,
-            most_words=700,
-        ),
-        tokenizer="whitespace",
-        model=ModelSpec(64, 2, 2, 128, 0.0, norm_after_sum=True, activation="gelu"),
-        # docs/noise-floor.md says how these were chosen.
-        pretraining=PretrainingSpec(batch_size=24, epochs=2, lr=2e-3, share=0.3),
-        tasks=(
-            Task(
-                "sentiment",
-                "micro-sentiment-across",
-                1000,
-                TrainingSpec(16, 3, 1e-3),
-                margin=MARGIN,
-                transfers=True,
-                times=4,
-            ),
-            Task(
-                "inference",
-                "micro-inference-across",
-                400,
-                TrainingSpec(16, 6, 1e-3, schedule="linear"),
-                margin=MARGIN,
-                transfers=True,
-                times=4,
-            ),
-        ),
-        probes=(("micro-sentiment-across", 800), ("micro-verb", None)),
-        widths=(8, 32, 64, 256),
-        narrow=16,
-        source="micro-glove",
-        source_label="GloVe",
-        source_width=64,
-        most_seeds=20,
-        says="7,500 texts of two related synthetic languages, which each seed draws anew with all "
-        "tasks, and small models, fine-tuned on the tasks in one language and tested in the other.",
-    ),
-    "paper": Setting(
-        text=DataSpec(
-            "wikipedia-en-de",
-            ("hf:mt5", "hf:mt5"),
-            Cut(train=2_000_000, validation=800, test=1000),
-            max_length=127,
-            most_words=100_000,
-        ),
-        tokenizer="hf:mt5",
-        model=ModelSpec(768, 12, 12, 3072, 0.1, norm_after_sum=True, activation="gelu"),
-        pretraining=PretrainingSpec(batch_size=256, epochs=4, lr=2e-4, precision="bf16-mixed"),
-        tasks=(
-            Task("sentiment", "sst2", None, _PAPER_TUNING, 1.0),
-            Task("inference", "xnli", None, _PAPER_TUNING, 1.0, True),
-        ),
-        probes=(("sst2", 20_000), ("xnli", 20_000)),
-        widths=(128, 384, 768, 3072),
-        narrow=128,
-        source="mt5",
-        source_label="mT5",
-        source_width=768,
-        says="English and German Wikipedia and models of BERT-base's size, fine-tuned on XNLI's "
-        "English and on SST-2.",
-    ),
+MEASURES = {
+    "masked words": (MASKED_ACCURACY,),
+    "probes": (PROBE_MIX,),
+    "translations": (NEIGHBOURS_UPPER, NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP),
 }
+"""What is measured before fine-tuning, by its control."""
+
+MARGIN = 1.0
+"""The margin of measures before fine-tuning: one answer in a hundred."""
 
 
-@cache
-def experiments(tier: str) -> tuple[ModelExperiment, ...]:
-    """The tier's experiments, one for each task that the encoder is fine-tuned on."""
-    setting = SETTINGS[tier]
-
-    def labelled(name: str, train: int | None) -> DataSpec:
-        return DataSpec(
-            name,
-            (setting.tokenizer,),
-            Cut(train=train),
-            min_freq=setting.text.min_freq,
-            max_length=setting.text.max_length,
-            vocabulary=setting.text,
-        )
-
-    transfer = TransferSpec(
-        setting.pretraining,
-        tuple(
-            DownstreamSpec(task.role, labelled(task.data, task.train), task.training, task.times)
-            for task in setting.tasks
-        ),
-        tuple(labelled(*probe) for probe in setting.probes),
-    )
-    return tuple(
-        ModelExperiment(
-            name=f"{setting.text.task}-{task.role}",
-            tier=tier,
-            role=task.role,
-            source=setting.source,
-            source_label=setting.source_label,
-            data=setting.text,
-            model=setting.model,
-            training=transfer,
-            metric=task_accuracy(task.role),
-            seeds=setting.seeds,
-            most_seeds=setting.most_seeds,
-            margin=task.margin,
-            positions=PositionSpec("learned", "one"),
-            baseline=USUAL,
-            data_draws=DATA_DRAWS.get(tier),
-        )
-        for task in setting.tasks
-    )
+def on_average(tier: str) -> list[ModelExperiment]:
+    """The experiment on the mean over tasks, for statements on the average and on encoders."""
+    return [experiment for experiment in experiments(tier) if experiment.role == AVERAGE]
 
 
-LAYER_MEASURES = ("probe_last", "probe_drop", "retrieval_last", "retrieval_drop")
-"""Measures of an encoder's layers before fine-tuning, which claims are about."""
+def each_task(tier: str) -> list[ModelExperiment]:
+    """The experiments on each task, for statements on all of them."""
+    return [experiment for experiment in experiments(tier) if experiment.role != AVERAGE]
 
 
-def metrics(tier: str) -> list[Measure]:
-    """The measures with a margin on the tier, the first experiment's metric first."""
-    scores = [experiment.metric for experiment in experiments(tier)]
-    scores += [task_transfer(experiment.role) for experiment in transferring(tier)]
-    return scores + [MEASURES[name] for name in LAYER_MEASURES]
+def where_shown(
+    control: str, of: Callable[[str], list[ModelExperiment]] = on_average
+) -> Callable[[str], list[ModelExperiment]]:
+    """A tier's experiments where trials found the control of what is asked, else none."""
+    return lambda tier: of(tier) if shown(control, tier) else []
 
 
-def transferring(tier: str) -> list[ModelExperiment]:
-    """The experiments whose task has a test in the other language."""
-    able = {task.role for task in SETTINGS[tier].tasks if task.transfers}
-    return [experiment for experiment in experiments(tier) if experiment.role in able]
-
-
-def first_experiment(tier: str) -> list[ModelExperiment]:
-    """The first experiment, for claims on the encoder before fine-tuning, which all share."""
-    return list(experiments(tier)[:1])
-
-
-Measured = Callable[[ModelExperiment], Quantity]
-"""A function that gives a quantity of an experiment's usual arm."""
-
-
-def accuracy(arms: ModelExperiment) -> Quantity:
-    """The usual arm's accuracy on the task that it was fine-tuned on, in percent."""
+def score(arms: ModelExperiment) -> Quantity:
+    """The arm's fine-tuned accuracy: mean over languages, and over tasks in ``on_average``."""
     return arms[USUAL]
 
 
-def transfer(arms: ModelExperiment) -> Quantity:
-    """The usual arm's accuracy in the other language, in percent; InputError without a test in it.
+def measured(arms: ModelExperiment, measure: Measure) -> Quantity:
+    """A measure of the arm's encoder before fine-tuning."""
+    return arms[USUAL].measured_by(measure).with_margin(MARGIN)
 
-    The arm was fine-tuned in the first language alone.
+
+def cost(arms: ModelExperiment, layers: int) -> Quantity:
+    """The accuracy lost in fine-tuning without the last layers, in percent.
+
+    InputError for a number of layers that no task of the tier is fine-tuned without.
     """
-    role = arms.role
-    [task] = [task for task in _setting_of(arms).tasks if task.role == role]
-    if not task.transfers:
-        raise InputError(f"{task.data} has no test in the other language")
-    return arms[USUAL].measured_by(task_transfer(role), keep_margin=True)
+    setting = SETTINGS[arms.tier]
+    if layers not in setting.removed:
+        raise InputError(
+            f"no task of {arms.tier} is fine-tuned without {layers} layers; name one of "
+            f"{', '.join(map(str, setting.removed))}"
+        )
+    role = setting.roles[-1]
+    return arms[USUAL].measured_by(cost_of_removal(role, without(role, layers)), keep_margin=True)
 
 
-def before_fine_tuning(measure: str) -> Measured:
-    """A function that gives a measure of the usual arm's encoder, with ``LAYER_MARGIN``."""
-    return lambda arms: (
-        arms[USUAL]
-        .measured_by(measure)
-        .with_margin(LAYER_MARGIN if measure in LAYER_MEASURES else 0.0)
-    )
-
-
-def _setting_of(arms: ModelExperiment) -> Setting:
-    return SETTINGS[arms.tier]
-
-
-def coupled(arms: ModelExperiment) -> ModelExperiment:
-    """The same arms with one table for input and output."""
-    return arms.with_model("coupled", coupled=True)
-
-
-def reinvested(arms: ModelExperiment, too_many: int = 0) -> ModelExperiment:
-    """The same arms with a narrow input table, whose saved parameters go into layers.
-
-    ``too_many`` layers are added beyond the budget, for the control that must be caught.
-    """
-    setting, data = _setting_of(arms), arms.data
-    assert data.most_words is not None
-    words, length = data.most_words, data.max_length + 1
-    model = sizes.reinvested(_model(arms), words, length, setting.narrow)
-    label = f"E_in {setting.narrow}, reinvested" + (" and one layer more" if too_many else "")
-    return arms.changed(label, model=replace(model, layers=model.layers + too_many))
-
-
-def with_output_width(arms: ModelExperiment, width: int) -> ModelExperiment:
-    """The same arms with an output table ``width`` wide."""
-    return arms.with_model(f"E_out {width}", output_width=own_or(arms, width))
-
-
-def own_or(experiment: ModelExperiment, width: int) -> int | None:
-    """``width``, or None if it is the model's own, so that the usual arm stays the same run."""
-    return None if width == _model(experiment).dim else width
-
-
-def _model(experiment: ModelExperiment) -> ModelSpec:
-    assert experiment.model is not None
-    return experiment.model
-
-
-def pretrained_for(arms: ModelExperiment, epochs: int) -> ModelExperiment:
-    """The same arms pre-trained for another number of epochs."""
-    label = f"{epochs} epoch{'' if epochs == 1 else 's'} of pre-training"
-    pretraining = replace(cast(TransferSpec, arms.training).pretraining, epochs=epochs)
-    return arms.with_training(label, pretraining=pretraining)
-
-
-def over_output_widths(arms: ModelExperiment, of: Measured = accuracy) -> Quantity:
-    """The trend of a quantity over E_out, the width of the output table."""
-    widths = _setting_of(arms).widths
-    return trend([(width, of(with_output_width(arms, width))) for width in widths], "E_out")
+def over_output_widths(arms: ModelExperiment, of: Any) -> Quantity:
+    """The trend over E_out at a narrow input: the change of ``of(arms)`` with each doubling."""
+    widths = shapes.output_widths(arms)
+    return trend([(width, of(shapes.narrow_input(arms, width))) for width in widths], "E_out")
 
 
 @cache
@@ -371,27 +176,48 @@ def numbers() -> dict[str, Any]:
     return known
 
 
+def _wide(arms: ModelExperiment) -> ModelExperiment:
+    return shapes.narrow_input(arms, shapes.output_widths(arms)[-1])
+
+
+PRINTED = {
+    "coupled": shapes.coupled,
+    "decoupled": lambda arms: arms,
+    "narrow output": shapes.narrow_output,
+    "narrow input": shapes.narrow_input,
+    "both narrow": lambda arms: shapes.narrow_input(arms, shapes.narrow(arms)),
+    "narrow input, wide output": _wide,
+    "layers added and dropped": shapes.layers_added,
+    "reinvested in width": shapes.reinvested_in_width,
+    "reinvested in layers": shapes.reinvested_in_layers,
+}
+"""The arms by the names of ``numbers.json``."""
+
+
 def printed(comparison: Comparison) -> list[Printed]:
-    """The zero-shot accuracies on XNLI of the paper's coupled and decoupled model, else nothing."""
-    sides = [_as_listed(side) for side in (comparison.left, comparison.right)]
-    if set(sides) != {"coupled", "decoupled"}:
+    """The averages over XTREME's tasks of two arms' models, else nothing."""
+    names = [_as_printed(side) for side in (comparison.left, comparison.right)]
+    if not all(names):
         return []
-    left, right = (float(numbers()["xtreme"][side]["scores"]["xnli"][0]) for side in sides)
-    return [Printed("XNLI", left, right, round(left - right, 4))]
+    left, right = (float(numbers()["xtreme"][name]["average"]) for name in names)
+    return [Printed("XTREME, average", left, right, round(left - right, 4))]
 
 
-def _as_listed(side: Quantity) -> str:
-    """The paper's name of the model that an arm is; "" for other arms and measures."""
-    usual = {
-        (experiment.with_model(coupled=is_coupled).model, experiment.training): name
-        for tier in SETTINGS
-        for experiment in experiments(tier)
-        for is_coupled, name in ((True, "coupled"), (False, "decoupled"))
-    }
-    if len(side.terms) != 1 or side.measure.name != "inference_test":
+def _as_printed(side: Quantity) -> str:
+    """The paper's model that an arm of the average is; "" for others and other measures."""
+    if len(side.terms) != 1 or side.measure.name != AVERAGE:
         return ""
     [term] = side.terms
-    arms = term.experiment
-    if (term.init, term.role) != (USUAL, Role.CLAIM) or not isinstance(arms, ModelExperiment):
+    if term.role != Role.CLAIM:
         return ""
-    return usual.get((arms.model, arms.training), "")
+    return _printed_arms().get(term.experiment.run(term.init, 0).without_seed(), "")
+
+
+@cache
+def _printed_arms() -> dict[Any, str]:
+    found = {}
+    for arms in (arms for tier in SETTINGS for arms in on_average(tier)):
+        for name, shape in PRINTED.items():
+            with suppress(InputError):  # no size of this tier has the budget
+                found[shape(arms).run(USUAL, 0).without_seed()] = name
+    return found

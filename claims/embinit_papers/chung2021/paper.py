@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from embinit.papers import NoiseFloor, Paper, Tier
 from embinit_papers.chung2021 import (
+    FAMILIES,
     FINDINGS,
-    GENERALITY,
-    OUTPUT_WIDTH,
-    REINVESTMENT,
-    SETTINGS,
-    experiments,
-    metrics,
+    MEASURES,
     numbers,
     printed,
 )
-from embinit_papers.settings import DATA_DRAWS
+from embinit_papers.chung2021.setting import SETTINGS, experiments, shown
 
 
 def noise(tier: str) -> list[NoiseFloor]:
     """What the usual arm learns, and how evenly: one experiment, whose runs have all scores."""
-    return [NoiseFloor(experiments(tier)[0], tuple(metrics(tier)[1:]))]
+    first, *others = experiments(tier)
+    known = [one for control, of in MEASURES.items() if shown(control, tier) for one in of]
+    return [NoiseFloor(first, (*(one.metric for one in others), *known))]
 
 
 PAPER = Paper(
     key="chung2021",
     citation=str(numbers()["citation"]),
     short=str(numbers()["short"]),
-    tiers={name: Tier(name, of.says, name in DATA_DRAWS) for name, of in SETTINGS.items()},
+    tiers={name: Tier(name, of.says, of.draws is not None) for name, of in SETTINGS.items()},
     experiments=experiments,
-    families=(REINVESTMENT, OUTPUT_WIDTH, GENERALITY),
+    families=FAMILIES,
     findings=FINDINGS,
     printed=printed,
     noise=noise,

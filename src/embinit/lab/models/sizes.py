@@ -114,32 +114,6 @@ def parameters_of(run: RunSpec[ModelRecipe[TransferSpec]], removed: int = 0) -> 
     )
 
 
-def reinvested(model: ModelSpec, words: int, length: int, input_width: int) -> ModelSpec:
-    """A decoupled model with a narrower input table, whose freed parameters go into layers.
-
-    As many whole layers as fit, the rest in all feed-forward widths: at fine-tuning it has as many
-    parameters as ``model`` to within 2 D + 1 a layer. InputError where not even one layer is freed.
-    """
-    narrow = replace(model, input_width=input_width, coupled=False)
-    budget = count_parameters(model, words, length).finetuning
-
-    def cost(layers: int, feed_forward: int) -> int:
-        sized = replace(narrow, layers=layers, feed_forward=feed_forward)
-        return count_parameters(sized, words, length).finetuning
-
-    of_layer = cost(model.layers + 1, model.feed_forward) - cost(model.layers, model.feed_forward)
-    freed = budget - cost(model.layers, model.feed_forward)
-    layers = model.layers + freed // of_layer
-    if layers <= model.layers:
-        raise InputError(
-            f"an input table {input_width} wide frees {freed:,} parameters, and a layer has "
-            f"{of_layer:,}: choose a narrower table, or smaller layers"
-        )
-    step = layers * (2 * model.dim + 1)
-    wider = round((budget - cost(layers, model.feed_forward)) / step)
-    return replace(narrow, layers=layers, feed_forward=model.feed_forward + wider)
-
-
 ABOVE, BELOW = 0.01, 0.07
 """How far a grown model's parameters may be from its budget, relative to it.
 
