@@ -33,12 +33,14 @@ class Finding:
     """A finding of a paper: a row of the report, whose title states what its claims test.
 
     Only ``published`` embeddings, or data of the paper's size, can show some: other data then
-    neither replicates it nor fails to.
+    neither replicates it nor fails to. A tier is in ``untestable`` if controls said that it can't
+    show what the finding is about; its claims are not made there.
     """
 
     says: str
     claims: tuple[str, ...]
     published: bool = False
+    untestable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ SYNTHETIC, REAL = "synthetic language", "real text"
 
 REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
 INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
+NOT_TESTABLE = "not testable at this size"
 HERE = {REPLICATES: "as claimed here", FAILS: "opposite here"}
 """The words for what a synthetic language shows of a finding on published embeddings."""
 
@@ -30,6 +31,7 @@ class FindingRecord:
     says: str
     claims: Annotated[tuple[str, ...], "The ids of its claims, without experiments."]
     published: Annotated[bool | None, "Whether published embeddings alone can show it."] = None
+    untestable: Annotated[tuple[str, ...], "Tiers that can't show it."] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,10 @@ class FindingSummary:
     named: Annotated[bool, "Whether the paper names it."]
     data: Annotated[str, Limits(enum=[SYNTHETIC, REAL, ""]), "Empty where nothing is known of it."]
     outcome: Annotated[
-        str, Limits(enum=[REPLICATES, FAILS, *HERE.values(), MIXED, INCONCLUSIVE, NOT_RUN])
+        str,
+        Limits(
+            enum=[REPLICATES, FAILS, *HERE.values(), MIXED, INCONCLUSIVE, NOT_RUN, NOT_TESTABLE]
+        ),
     ]
     sources: Annotated[tuple[str, ...], "Labels of those tried."] = field(default_factory=tuple)
     verdicts: Annotated[Counts, Limits(required=[*VERDICTS]), "How many of its settings have each."]

@@ -26,6 +26,7 @@ from embinit.report.document import (
     INCONCLUSIVE,
     MIXED,
     NOT_RUN,
+    NOT_TESTABLE,
     REAL,
     REPLICATES,
     SYNTHETIC,
@@ -46,7 +47,7 @@ LISTS = {
     "Does not replicate, or mixed": (FAILS, MIXED),
     "Needs published embeddings": tuple(HERE.values()),
     "Inconclusive": (INCONCLUSIVE,),
-    "Not run": (NOT_RUN,),
+    "Not run": (NOT_RUN, NOT_TESTABLE),
 }
 """The lists that the report begins with, and the outcomes in each."""
 
@@ -207,13 +208,16 @@ def _findings(session: SessionRecord, claims: Sequence[ClaimRecord]) -> Iterator
         named = () if paper is None else paper.findings
         for finding in named or _by_statement(of_paper):
             counted = [claim for claim in of_paper if statement_of(claim) in finding.claims]
-            if counted:
+            untestable = session.tier in finding.untestable
+            if counted or untestable:
                 settings, middle = _settings(counted), _middle(counted)
                 verdicts = _verdicts(settings)
                 data = _data(session.tier, paper)
                 word = outcome(verdicts, sum(map(allows_print, settings)))
                 if finding.published and data == SYNTHETIC:
                     word = HERE.get(word, word)
+                if untestable:
+                    word = NOT_TESTABLE
                 tried = dict.fromkeys(claim.source_label or "" for claim in counted)
                 yield FindingSummary(
                     paper=key,
