@@ -113,9 +113,9 @@ class DocumentView:
         return numbers.rerun(self.document.session.tier, place)
 
     def command_of(self, finding: FindingSummary) -> str:
-        """The command that trains the files of a finding's claims again."""
+        """The command that trains the files of a finding's claims again; "" without any."""
         files = dict.fromkeys(self.cards[name].claim.file for name in finding.claims)
-        return numbers.rerun(self.document.session.tier, *files)
+        return numbers.rerun(self.document.session.tier, *files) if files else ""
 
 
 def render(
