@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from embinit.claims import Family, Verdict, claim
 from embinit_papers import kim2024
-from embinit_papers.chung2021 import setting as chung2021
+from embinit_papers.chung2021 import SETTINGS, each_task
 
 SEEDS = 6
 FIRST_SEED = 2000
@@ -24,7 +24,7 @@ def first(tier):
 
 def every_task(experiment):
     """The tier's experiments, one for each task of either paper."""
-    other = chung2021.experiments(experiment.tier) if experiment.tier in chung2021.SETTINGS else ()
+    other = each_task(experiment.tier) if experiment.tier in SETTINGS else ()
     glove = kim2024.on_the_encoder(kim2024.table1("glove"))
     for setting in (*glove(experiment.tier), *other):
         yield replace(setting, seeds=experiment.seeds, claims_from=FIRST_SEED)
