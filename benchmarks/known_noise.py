@@ -5,7 +5,7 @@ the file's stored arms. ``judge``: two arms of a table, with the noise of four o
 each, or of ten baseline runs made before. Scores have a standard deviation of 1; scores of a
 seed share another of 1 where seeds pair runs. No arm is given up.
 
-    python benchmarks/known_noise.py [--files 2000] [--only NAME] [--runs FILE]
+    python benchmarks/known_noise.py [--files 4000] [--only NAME] [--runs FILE]
 
 It prints, for each kind of noise, the percentage of new arms that are kept though they do nothing,
 and of those better by 2 and 4 that are found at the first three interim analyses. ``--only table``
@@ -217,7 +217,7 @@ RULES: dict[str, Callable[[Draw, np.random.Generator, float], Iterator[bool]]] =
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--files", type=int, default=4000)
     parser.add_argument("--only", default="")
     parser.add_argument("--runs", default="")
     given = parser.parse_args()
