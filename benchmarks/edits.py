@@ -74,7 +74,7 @@ class Edit:
 def claim_file(style: str, top: str, body: str, relation: str = ">") -> str:
     """A test file: its claim is that 5.0 is better than 0.0."""
     left, right = ("5.0", "0.0") if ">" in relation else ("0.0", "5.0")
-    decorator = '@training(measures=["m"], name="trainNUM")\n' if style == "training" else ""
+    decorator = TEMPLATES["decorator"] if style == "training" else ""
     function = TEMPLATES["function"].format(top=top, body=body, decorator=decorator)
     return function + TEMPLATES[style].format(left=left, right=right, relation=relation)
 

@@ -208,12 +208,16 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def spec_of(name: str) -> ModuleSpec | None:
-    """A module's spec or None; ``importlib.util.find_spec`` would import its packages."""
+def spec_of(name: str, anew: bool = False) -> ModuleSpec | None:
+    """A module's spec or None; ``importlib.util.find_spec`` would import its packages.
+
+    It is the loaded module's, or with ``anew`` what a new process would load.
+    """
     path, spec = None, None
     for part in _parts(name):
         loaded = sys.modules.get(part)
-        spec = getattr(loaded, "__spec__", None) or _found(part, path)
+        known = getattr(loaded, "__spec__", None)
+        spec = (_found(part, path) or known) if anew else (known or _found(part, path))
         if spec is None and getattr(loaded, "__file__", None):  # such as __main__
             spec = importlib.util.spec_from_file_location(part, loaded.__file__)  # type: ignore[union-attr]
         path = None if spec is None else spec.submodule_search_locations
