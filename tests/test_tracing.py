@@ -14,11 +14,12 @@ import pytest
 from builders import make_experiment, set_apart
 from embinit.code import code_of, digest_of_source
 from embinit.lab.data.tasks import TASKS
-from embinit.runs.functions import TRAININGS, Surroundings, Trainers, plain_training, training
+from embinit.runs.functions import TRAININGS, plain_training, training
 from embinit.runs.kinds import own_code
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import inputs
+from embinit.runs.trainers.processes import Surroundings, Trainers
 from embinit.specs import RunSpec
 
 HERE = "import os, pathlib\nH = pathlib.Path(__file__).parent\n"

@@ -45,30 +45,29 @@ def project_of(home: tuple[str, str]) -> Path:
     return next(above, root)
 
 
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):
+        return None
+
+
 def state_of(path: str) -> str | None:
     """What counts of a file that was asked for, and not read; None for a missing one."""
     link = f"link to {os.readlink(path)} " if os.path.islink(path) else ""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
+    if (found := _stat(path)) is None:
         return link or None
     return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
 
 
 def time_of(path: str) -> int | None:
     """When a file was changed, in nanoseconds; None for a missing one."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except (OSError, ValueError):
-        return None
+    return found.st_mtime_ns if (found := _stat(path)) else None
 
 
 def mode_of(path: str) -> int | None:
     """What a file's owner may do with it; None for a missing one."""
-    try:
-        return os.stat(path).st_mode & stat.S_IRWXU
-    except (OSError, ValueError):
-        return None
+    return found.st_mode & stat.S_IRWXU if (found := _stat(path)) else None
 
 
 @functools.cache
@@ -93,9 +92,7 @@ _DIGESTS: dict[str, tuple[tuple[int, ...], str]] = {}
 
 def digest_of_file(path: str) -> str | None:
     """The digest of a file's content, read once while it stays as it is; None for a missing one."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
+    if (found := _stat(path)) is None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return NO_FILE
@@ -251,9 +248,12 @@ def changes(
     if inputs["python"] != interpreter():
         yield f"{inputs['python']} made it, and here is {interpreter()}"
     yield from other_versions_of(inputs["versions"])
-    for group, digest in inputs["entry points"].items():
-        if _entry_points_of(group) != digest:
-            yield f"the entry points {group} are others"
+    if inputs["entry points"]:
+        from embinit.distributions import entry_points_of
+
+        for group, digest in inputs["entry points"].items():
+            if entry_points_of(group) != digest:
+                yield f"the entry points {group} are others"
 
 
 CHECKS = (
@@ -290,12 +290,6 @@ def _content_of(name: str) -> str | None:
     path = str(spec.origin)
     whole = os.path.dirname(path) if spec.submodule_search_locations else path
     return f"unversioned {digest_declared(whole)}"
-
-
-def _entry_points_of(group: str) -> str:
-    from embinit.distributions import entry_points_of
-
-    return entry_points_of(group)
 
 
 def _code_at(path: str, tests: bool, documented: bool) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of_source, imports_in, is_own_file
+from embinit.code import digest_of_source, imports_in, is_own_file, parts_of
 from embinit.digests import digest_of
 from embinit.runs.trainers.inputs import (
     NO_FILE,
@@ -40,9 +40,7 @@ ENVIRONMENT = frozenset({
 })  # fmt: skip
 """Variables that libraries read while they are imported, and that decide no number."""
 
-LOCALE = frozenset({
-    "LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME",
-})  # fmt: skip
+LOCALE = frozenset({"LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME"})
 """Variables that C reads where a locale is set."""
 
 CUSTOM = frozenset({"sitecustomize", "usercustomize"})
@@ -554,7 +552,7 @@ class Tracer:
             libraries -= sys.stdlib_module_names
             wanted = (libraries - self._tools) | (self._imports & sys.modules.keys() - tops)
             named = self._names | own.keys() | self._tried - sys.modules.keys()
-            for name in {part for one in named for part in _packages(one)} - self._places.keys():
+            for name in {part for one in named for part in parts_of(one)} - self._places.keys():
                 if name[:2] != "__" and name[:1] not in ("", "."):
                     self._places[name] = place_of(name)
             written = {os.path.dirname(name) for name in self._products}
@@ -573,18 +571,13 @@ class Tracer:
                 "modules": {path: self._code(path, documented) for path in self._modules},
                 "names": dict(self._places),
                 "variables": sorted(self._variables | {"PYTHONHASHSEED", "TZ"}),
-                "imports": sorted(wanted),
+                "imports": sorted(wanted - sys.stdlib_module_names),
                 "loaded": sorted(libraries),
                 "distributions": sorted(self._distributions),
                 "entry points": dict(self._entry_points),
                 "python": interpreter(),
                 "untraced": list(self.untraced),
             }
-
-
-def _packages(name: str) -> list[str]:
-    """A module's name, with those of the packages that it lies in."""
-    return [name[:end] for end, sign in enumerate(f"{name}.") if sign == "."]
 
 
 def _file(module: types.ModuleType) -> str:
