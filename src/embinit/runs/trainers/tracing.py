@@ -53,9 +53,10 @@ HARMLESS = frozenset({
 """Programs by which libraries look at the machine."""
 
 NATIVE = frozenset({
-    "pyarrow", "polars", "lxml", "cffi", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
+    "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
     "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
     "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
+    "posix", "cffi",
 })  # fmt: skip
 """Libraries that open files by themselves, unseen, where the project imports them."""
 
@@ -500,6 +501,10 @@ class Tracer:
             def __iter__(self) -> Iterator[str]:
                 tracer.read_variable(None)
                 return iter(super().__iter__())
+
+            def __repr__(self) -> str:
+                tracer.read_variable(None)
+                return super().__repr__()
 
         os.environ.__class__ = os.environb.__class__ = Recorded
 
