@@ -504,7 +504,7 @@ class Tracer:
 
             def __repr__(self) -> str:
                 tracer.read_variable(None)
-                return super().__repr__()
+                return str(super().__repr__())
 
         os.environ.__class__ = os.environb.__class__ = Recorded
 
