@@ -74,7 +74,7 @@ class Edit:
 def claim_file(style: str, top: str, body: str, relation: str = ">") -> str:
     """A test file: its claim is that 5.0 is better than 0.0."""
     left, right = ("5.0", "0.0") if ">" in relation else ("0.0", "5.0")
-    decorator = '@training(measures=["m"], name="trainNUM")\n' if style == "training" else ""
+    decorator = TEMPLATES["decorator"] if style == "training" else ""
     function = TEMPLATES["function"].format(top=top, body=body, decorator=decorator)
     return function + TEMPLATES[style].format(left=left, right=right, relation=relation)
 
@@ -392,7 +392,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="edits whose kind and name match this pattern")
     parser.add_argument("--few", action="store_true", help="two of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="sessions at a time")
-    parser.add_argument("--json", type=Path, help="a file for the counts")
+    parser.add_argument("--json", type=Path, help="a file for the counts; --only adds its kinds")
     parser.add_argument("--keep", type=Path, help="a folder in which the projects stay")
     arguments = parser.parse_args()
     edits = [edit for edit in all_edits() if re.search(arguments.only, f"{edit.kind}: {edit.name}")]
@@ -407,7 +407,12 @@ def main() -> int:
         kinds.setdefault(edit.kind, Counter())[found] += 1
         if found in FAULTS or found == "named":
             print(f"{found}: e{i:03} {edit.kind}, {edit.name}")
-    document = {"edits": len(edits), "seconds": round(time.time() - start), "kinds": kinds}
+    known = arguments.json and arguments.only and arguments.json.exists()
+    earlier = json.loads(arguments.json.read_text()) if known else {"seconds": 0, "kinds": {}}
+    kinds = {**earlier["kinds"], **kinds}
+    seconds = round(earlier["seconds"] + time.time() - start)
+    total = sum(sum(counts.values()) for counts in kinds.values())
+    document = {"edits": total, "seconds": seconds, "kinds": kinds}
     print(json.dumps(document, indent=1))
     if arguments.json:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

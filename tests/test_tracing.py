@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -13,12 +16,14 @@ import pytest
 
 from builders import make_experiment, set_apart
 from embinit.code import code_of, digest_of_source
+from embinit.distributions import content_of
 from embinit.lab.data.tasks import TASKS
-from embinit.runs.functions import TRAININGS, Surroundings, Trainers, plain_training, training
+from embinit.runs.functions import TRAININGS, plain_training, training
 from embinit.runs.kinds import own_code
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import inputs
+from embinit.runs.trainers.processes import Surroundings, Trainers
 from embinit.specs import RunSpec
 
 HERE = "import os, pathlib\nH = pathlib.Path(__file__).parent\n"
@@ -539,3 +544,38 @@ def test_an_own_entrys_module_and_what_it_imports_are_in_a_runs_key(project, mon
     assert first.split()[1] == "numpy"
     assert code("K = 1  # more", "L = 1") == first
     assert len({first, code("K = 2", "L = 1"), code("K = 1", "L = 2")}) == 3
+
+
+def test_an_installed_module_counts_by_what_it_has_now(tmp_path, monkeypatch):
+    """Whoever edits a library where it is installed changes neither its version nor its RECORD."""
+    monkeypatch.syspath_prepend(tmp_path)
+    about, module = tmp_path / "edited-1.0.dist-info", tmp_path / "edited.py"
+    about.mkdir()
+    module.write_text("K = 1")
+    digest = base64.urlsafe_b64encode(hashlib.sha256(b"K = 1").digest()).decode().rstrip("=")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: edited\nVersion: 1.0\n")
+    (about / "RECORD").write_text(f"edited.py,sha256={digest},5\nedited-1.0.dist-info/RECORD,,\n")
+
+    def content(written):
+        os.utime(module, (written, written))
+        content_of.cache_clear()
+        return content_of("edited")
+
+    before = content(0)
+    assert content(4e9) == before  # copied with a new time
+    module.write_text("K = 2")
+    assert content(4e9) != before
+    assert content_of("missing-distribution") is None
+
+
+def test_a_mapped_descriptor_is_its_file(project):
+    """A file that is mapped without an open raises no event of a file."""
+    body = "f = posixshmem.shm_open('/embinit-test', os.O_RDONLY, mode=0)\n"
+    body += "v = float(mmap.mmap(f, 0, prot=mmap.PROT_READ)[:1])"
+    shared = pathlib.Path("/dev/shm/embinit-test")
+    shared.write_text("1")
+    try:
+        result = project.train(project.module("import mmap, _posixshmem as posixshmem", body))
+    finally:
+        shared.unlink()
+    assert untraced(result) == ["uses shared memory"]

@@ -172,7 +172,7 @@ def code_of(module: str, tests: bool = True) -> str:
 
 def _read(name: str, texts: dict[str, str], libraries: set[str], tests: bool = True) -> None:
     """Reads a module, the packages that it lies in, and what these import."""
-    for part in _parts(name):
+    for part in parts_of(name):
         package, spec = part.partition(".")[0], spec_of(part)
         if spec is None or part in texts:
             continue
@@ -208,12 +208,16 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
         yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def spec_of(name: str) -> ModuleSpec | None:
-    """A module's spec or None; ``importlib.util.find_spec`` would import its packages."""
+def spec_of(name: str, anew: bool = False) -> ModuleSpec | None:
+    """A module's spec or None; ``importlib.util.find_spec`` would import its packages.
+
+    It is the loaded module's, or with ``anew`` what a new process would load.
+    """
     path, spec = None, None
-    for part in _parts(name):
+    for part in parts_of(name):
         loaded = sys.modules.get(part)
-        spec = getattr(loaded, "__spec__", None) or _found(part, path)
+        known = getattr(loaded, "__spec__", None)
+        spec = (_found(part, path) or known) if anew else (known or _found(part, path))
         if spec is None and getattr(loaded, "__file__", None):  # such as __main__
             spec = importlib.util.spec_from_file_location(part, loaded.__file__)  # type: ignore[union-attr]
         path = None if spec is None else spec.submodule_search_locations
@@ -222,7 +226,7 @@ def spec_of(name: str) -> ModuleSpec | None:
     return spec
 
 
-def _parts(name: str) -> list[str]:
+def parts_of(name: str) -> list[str]:
     """The packages that a module lies in, outermost first, and the module."""
     return [name[:end] for end, sign in enumerate(f"{name}.") if sign == "."]
 

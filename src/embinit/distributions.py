@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
+import math
+import os
 import re
 from collections.abc import Iterable
 from importlib import metadata
@@ -58,21 +62,40 @@ def versions_of(names: Iterable[str]) -> tuple[str, ...]:
 def content_of(name: str) -> str | None:
     """A distribution's whole version with a digest of its files; None for a missing one.
 
-    What is built from a folder and installed again may have other files under the same version.
-    Python's own caches and what the installer writes don't count.
+    What is built from a folder and installed again may have other files under the same version,
+    and a module may be edited where it is installed. Python's own caches and what the installer
+    writes don't count.
     """
     try:
         found = metadata.distribution(name)
     except (metadata.PackageNotFoundError, ValueError):
         return None
-    lines = (found.read_text("RECORD") or "").splitlines()
-    files = [line for line in lines if ".dist-info/" not in line and line[:3] != "../"]
-    for number, line in enumerate(files):
-        if line.endswith(",,"):  # without a digest
-            path = Path(str(found.locate_file(line.removesuffix(",,"))))
-            counts = path.suffix != ".pyc" and path.is_file()
-            files[number] = f"{line}{digest_of(path.read_bytes())}" if counts else ""
+    home, lines = str(found.locate_file("")), (found.read_text("RECORD") or "").splitlines()
+    written = [line for line in lines if line.endswith(".dist-info/RECORD,,")]
+    installed = os.stat(os.path.join(home, written[0][:-2])).st_mtime if written else math.inf
+    files = [_recorded(home, line, installed) for line in lines]
     return f"{found.version} {digest_of(chr(10).join(sorted(filter(None, files))))}"
+
+
+def _recorded(home: str, line: str, installed: float) -> str:
+    """A file's line of a RECORD, with a digest where that lacks one or isn't the file's any more.
+
+    It is "" for a file that counts for nothing.
+    """
+    name = line.rsplit(",", 2)[0]
+    if ".dist-info/" in name or name.startswith("../") or name.endswith(".pyc"):
+        return ""
+    path, has_digest = os.path.join(home, name), not line.endswith(",,")
+    if has_digest and not name.endswith(".py"):
+        return line
+    try:
+        if has_digest and os.stat(path).st_mtime <= installed:
+            return line
+        content = Path(path).read_bytes()
+    except OSError:
+        return line if has_digest else ""
+    known = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    return line if f",sha256={known}," in line else f"{line}{digest_of(content)}"
 
 
 def with_requirements(names: Iterable[str], among: Iterable[str]) -> set[str]:

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from mpmath import iv
-
 from embinit.claims.records import Check as Check
 from embinit.claims.records import Consistency
 from embinit.claims.statements import Statement
@@ -26,9 +24,16 @@ Interval = Any
 """``mpmath.iv.mpf``: an interval with the ends ``a`` and ``b``, and with arithmetic."""
 
 
+def _intervals() -> Any:
+    """``mpmath.iv``, which takes long to load, and which no training needs."""
+    from mpmath import iv
+
+    return iv
+
+
 def printed(text: str) -> Interval:
     """Every value that rounds to ``text`` (``"0.016"``, ``"7.8k"``); InputError for other text."""
-    return iv.mpf([str(end) for end in _ends(text)])
+    return _intervals().mpf([str(end) for end in _ends(text)])
 
 
 def _ends(text: str) -> tuple[Decimal, Decimal]:
@@ -45,17 +50,17 @@ def _ends(text: str) -> tuple[Decimal, Decimal]:
 
 def exactly(value: float) -> Interval:
     """A number that is not rounded (a width, a count)."""
-    return iv.mpf(value)
+    return _intervals().mpf(value)
 
 
 def between(low: float, high: float) -> Interval:
     """Every value from ``low`` to ``high``."""
-    return iv.mpf([low, high])
+    return _intervals().mpf([low, high])
 
 
 def root(value: Interval) -> Interval:
     """The square root of an interval."""
-    return iv.sqrt(value)
+    return _intervals().sqrt(value)
 
 
 def agrees(what: str, text: str, computed: Interval, arithmetic: str) -> Check:

@@ -37,7 +37,7 @@ from embinit.pytest_plugin.items import (
 from embinit.pytest_plugin.project_globals import all_globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import TrainingPlugin
-from embinit.runs.functions import Surroundings
+from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (

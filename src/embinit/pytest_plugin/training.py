@@ -17,12 +17,12 @@ from embinit.pytest_plugin.analysis_order import AnalysisOrder
 from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
-from embinit.runs.functions import Surroundings, Trainers
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
 from embinit.runs.progress import Progress, ProgressSnapshot
 from embinit.runs.session import Session
+from embinit.runs.trainers.processes import Surroundings, Trainers
 
 LINE_SECONDS, CI_SECONDS = 30.0, 300.0
 """The seconds between lines on progress: few, but no job is taken for hung."""

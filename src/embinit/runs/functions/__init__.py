@@ -21,15 +21,11 @@ from embinit.runs.functions.definition import (
     training,
     training_named,
 )
-from embinit.runs.trainers.processes import RunFailed, Surroundings, Trainers
 
 __all__ = [
     "INPUTS",
     "KIND",
     "TRAININGS",
-    "RunFailed",
-    "Surroundings",
-    "Trainers",
     "Training",
     "changed",
     "changed_meanwhile",

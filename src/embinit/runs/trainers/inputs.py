@@ -45,30 +45,29 @@ def project_of(home: tuple[str, str]) -> Path:
     return next(above, root)
 
 
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):
+        return None
+
+
 def state_of(path: str) -> str | None:
     """What counts of a file that was asked for, and not read; None for a missing one."""
     link = f"link to {os.readlink(path)} " if os.path.islink(path) else ""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
+    if (found := _stat(path)) is None:
         return link or None
     return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
 
 
 def time_of(path: str) -> int | None:
     """When a file was changed, in nanoseconds; None for a missing one."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except (OSError, ValueError):
-        return None
+    return found.st_mtime_ns if (found := _stat(path)) else None
 
 
 def mode_of(path: str) -> int | None:
     """What a file's owner may do with it; None for a missing one."""
-    try:
-        return os.stat(path).st_mode & stat.S_IRWXU
-    except (OSError, ValueError):
-        return None
+    return found.st_mode & stat.S_IRWXU if (found := _stat(path)) else None
 
 
 @functools.cache
@@ -79,9 +78,9 @@ def interpreter() -> str:
     return f"{name} {version} (optimization {sys.flags.optimize}, encoding {encoding})"
 
 
-def place_of(name: str) -> str:
+def place_of(name: str, anew: bool = False) -> str:
     """The project's file that a module's name leads to, LIBRARY, or "" where there is none."""
-    spec = spec_of(name)
+    spec = spec_of(name, anew)
     if spec is None or spec.origin is None:
         return ""
     own = spec.has_location and is_own_file(spec.origin)
@@ -93,9 +92,7 @@ _DIGESTS: dict[str, tuple[tuple[int, ...], str]] = {}
 
 def digest_of_file(path: str) -> str | None:
     """The digest of a file's content, read once while it stays as it is; None for a missing one."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
+    if (found := _stat(path)) is None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return NO_FILE
@@ -175,17 +172,17 @@ def _versions(traced: Mapping[str, Any]) -> dict[str, str | None]:
     """The distributions that were loaded for the project, or asked for, with their contents."""
     from embinit.distributions import (  # they take long to load
         canonical_name,
-        content_of,
         distributions_of,
         with_requirements,
     )
 
     def of(packages: list[str]) -> set[str]:
-        return {name for package in packages for name in distributions_of(package)} - TOOLS
+        found = (distributions_of(package) or (package,) for package in packages)
+        return {name for names in found for name in names} - TOOLS
 
     names = with_requirements(of(traced["imports"]), of(traced["loaded"]))
     names |= {canonical_name(name) for name in traced["distributions"]}
-    return {name: content_of(name) for name in sorted(names)}
+    return {name: _content_of(name) for name in sorted(names)}
 
 
 def sealed(inputs: Inputs, environ: Mapping[str, str], session: str) -> Inputs:
@@ -233,7 +230,8 @@ def changes(
         if inputs["directory"] and at(inputs["directory"]) != directory:
             yield f"it was run in {inputs['directory']}"
         for name, path in inputs["names"].items():
-            if place_of(name) != (at(path) if path not in ("", LIBRARY) else path):
+            foreign = path in ("", LIBRARY)  # a file of the project may come before a library's
+            if place_of(name, anew=foreign) != (path if foreign else at(path)):
                 yield f"import {name} leads elsewhere"
     for part, digest_at, said in CHECKS:
         for path, digest in inputs[part].items():
@@ -250,9 +248,12 @@ def changes(
     if inputs["python"] != interpreter():
         yield f"{inputs['python']} made it, and here is {interpreter()}"
     yield from other_versions_of(inputs["versions"])
-    for group, digest in inputs["entry points"].items():
-        if _entry_points_of(group) != digest:
-            yield f"the entry points {group} are others"
+    if inputs["entry points"]:
+        from embinit.distributions import entry_points_of
+
+        for group, digest in inputs["entry points"].items():
+            if entry_points_of(group) != digest:
+                yield f"the entry points {group} are others"
 
 
 CHECKS = (
@@ -268,21 +269,27 @@ CHECKS = (
 
 def other_versions_of(versions: Mapping[str, str | None]) -> Iterator[str]:
     """The distributions that are others here, in words."""
-    from embinit.distributions import content_of
-
     for name, content in versions.items():
-        if (found := content_of(name)) != content:
+        if (found := _content_of(name)) != content:
             was, here = (text.split()[0] if text else "missing" for text in (content, found))
             if was == here:
-                yield f"{name} {was} was installed again, with other files"
+                yield f"the files of {name} {was} were changed"
             else:
                 yield f"{name} was {was} and is {here}"
 
 
-def _entry_points_of(group: str) -> str:
-    from embinit.distributions import entry_points_of
+def _content_of(name: str) -> str | None:
+    """A distribution's content, or a module's that is in none, as ``digest_declared`` has it."""
+    from embinit.distributions import content_of
 
-    return entry_points_of(group)
+    if (content := content_of(name)) is not None:
+        return content
+    spec = spec_of(name, anew=True)
+    if spec is None or not spec.has_location:
+        return None
+    path = str(spec.origin)
+    whole = os.path.dirname(path) if spec.submodule_search_locations else path
+    return f"unversioned {digest_declared(whole)}"
 
 
 def _code_at(path: str, tests: bool, documented: bool) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.machinery
 import importlib.util
+import locale
 import os
 import sys
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from embinit.code import digest_of_source, imports_in, is_own_file
+from embinit.code import digest_of_source, imports_in, is_own_file, parts_of
 from embinit.digests import digest_of
 from embinit.runs.trainers.inputs import (
     NO_FILE,
@@ -39,9 +40,15 @@ ENVIRONMENT = frozenset({
 })  # fmt: skip
 """Variables that libraries read while they are imported, and that decide no number."""
 
+LOCALE = frozenset({"LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME"})
+"""Variables that C reads where a locale is set."""
+
+CUSTOM = frozenset({"sitecustomize", "usercustomize"})
+"""Modules that Python loads when it starts."""
+
 HARMLESS = frozenset({
     "lscpu", "ldconfig", "uname", "gcc", "cc", "c++", "g++", "ld", "file", "nvidia-smi",
-    "rocm-smi", "getconf", "sysctl", "git", "which", "objdump", "ptxas", "nvcc",
+    "rocm-smi", "getconf", "sysctl", "which", "objdump", "ptxas", "nvcc",
 })  # fmt: skip
 """Programs by which libraries look at the machine."""
 
@@ -49,6 +56,7 @@ NATIVE = frozenset({
     "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
     "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
     "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
+    "posix", "cffi",
 })  # fmt: skip
 """Libraries that open files by themselves, unseen, where the project imports them."""
 
@@ -122,7 +130,7 @@ class Tracer:
         self._sources: set[str] = set()  # modules' files that are read as data
         self._words: set[bytes] = set()  # of WORDS, those that the project's modules have
         self._imports: set[str] = set()  # what the project's modules import, at the top
-        self._tools = {name.partition(".")[0] for name in sys.modules}  # loaded for nobody's run
+        self._tools = {name.partition(".")[0] for name in sys.modules} - CUSTOM  # for nobody's run
         self._names: set[str] = set()  # of modules that the project has asked for
         self._tried: set[str] = set()  # of modules that libraries have asked for
         self._places: dict[str, str] = {}
@@ -142,6 +150,8 @@ class Tracer:
             "os.rename": self._rename,
             "os.link": lambda path, *rest: self._open(path, None, os.O_RDONLY),
             "sqlite3.connect": lambda path: self._mark("opens a database"),
+            "os.getxattr": lambda path, *rest: self._mark("reads a file's extended attributes"),
+            "mmap.__new__": self._map,
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": self._run,
@@ -171,6 +181,7 @@ class Tracer:
             (os, "getcwdb", self._ask_directory),
             (importlib.util, "find_spec", self._ask_module),
             (importlib, "import_module", self._ask_module),
+            (locale, "setlocale", self._ask_locale),
         ):
             self._note_calls(place, name, note)
         sys.addaudithook(hook)
@@ -199,6 +210,8 @@ class Tracer:
         if path is None or isinstance(path, int):
             return None
         name = os.path.abspath(os.fsdecode(path))
+        if name.startswith(SYSTEM):  # but for links from there, such as /proc/self/cwd
+            name = os.path.realpath(name)
         if name.startswith(SYSTEM) and not name.startswith("/dev/shm/"):
             return None
         caller = _caller(("/pathlib.py",)).f_code.co_filename
@@ -236,6 +249,16 @@ class Tracer:
             self._read(name)
         if writes and self._files.get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
+
+    def _map(self, descriptor: int, *rest: Any) -> None:
+        if descriptor < 0:  # memory of its own
+            return
+        with contextlib.suppress(OSError):
+            name = os.readlink(f"/proc/self/fd/{descriptor}")
+            if name.startswith("/dev/shm/"):
+                self._mark("uses shared memory")
+            else:
+                self._open(name, None, os.O_RDONLY)
 
     def _read(self, name: str) -> None:
         digest = digest_of_file(name)
@@ -376,6 +399,14 @@ class Tracer:
             group = named.get("group", "")
             self._entry_points[group] = entry_points_of(group)
 
+    def _list_distributions(self, caller: types.FrameType) -> None:
+        if is_own_file(caller.f_code.co_filename):
+            self._mark("lists all that is installed")
+
+    def _ask_locale(self, caller: types.FrameType, *rest: Any, **named: Any) -> None:
+        if _asker(caller):
+            self._variables |= LOCALE
+
     def _watch_imports(self) -> None:
         """Digests each module of the project as it is loaded, and runs what was digested.
 
@@ -403,6 +434,8 @@ class Tracer:
     def _watch_compiled(self, module: Any) -> None:
         """Notes what compiled code opens, which raises no event, and questions on versions."""
         if module.__name__ == "importlib.metadata":
+            for name in ("distributions", "packages_distributions"):
+                self._note_calls(module, name, self._list_distributions)
             self._note_calls(module.Distribution, "from_name", self._ask_distribution)
             self._note_calls(module, "entry_points", self._ask_entry_points)
 
@@ -433,8 +466,6 @@ class Tracer:
                 self._mark(f"loads {os.path.basename(file)}, which can't be read")
                 return None
             self._words |= {word for word in WORDS if word in content}
-            if b"shared_memory" in content:
-                self._mark("uses shared memory")
             self._imports |= imports_in(content)
             self._modules[path] = content
             return content
@@ -471,6 +502,10 @@ class Tracer:
                 tracer.read_variable(None)
                 return iter(super().__iter__())
 
+            def __repr__(self) -> str:
+                tracer.read_variable(None)
+                return str(super().__repr__())
+
         os.environ.__class__ = os.environb.__class__ = Recorded
 
     def read_variable(self, name: str | None) -> None:
@@ -497,7 +532,9 @@ class Tracer:
     def _run(self, program: Any, argv: Any = (), *rest: Any) -> None:
         first = argv[0] if isinstance(argv, list | tuple) and argv else argv
         name = os.path.basename(os.fsdecode(program or first or "").split(" ")[0])
-        if is_own_file(_caller(_WRAPPERS).f_code.co_filename) or name not in HARMLESS:
+        asks_version = isinstance(argv, list | tuple) and "version" in os.fsdecode(argv[-1])
+        own = is_own_file(_caller(_WRAPPERS).f_code.co_filename)
+        if own or not (asks_version or name in HARMLESS):
             self._mark(f"starts a program ({name})")
 
     # What came of it
@@ -520,7 +557,7 @@ class Tracer:
             libraries -= sys.stdlib_module_names
             wanted = (libraries - self._tools) | (self._imports & sys.modules.keys() - tops)
             named = self._names | own.keys() | self._tried - sys.modules.keys()
-            for name in {part for one in named for part in _packages(one)} - self._places.keys():
+            for name in {part for one in named for part in parts_of(one)} - self._places.keys():
                 if name[:2] != "__" and name[:1] not in ("", "."):
                     self._places[name] = place_of(name)
             written = {os.path.dirname(name) for name in self._products}
@@ -539,18 +576,13 @@ class Tracer:
                 "modules": {path: self._code(path, documented) for path in self._modules},
                 "names": dict(self._places),
                 "variables": sorted(self._variables | {"PYTHONHASHSEED", "TZ"}),
-                "imports": sorted(wanted),
+                "imports": sorted(wanted - sys.stdlib_module_names),
                 "loaded": sorted(libraries),
                 "distributions": sorted(self._distributions),
                 "entry points": dict(self._entry_points),
                 "python": interpreter(),
                 "untraced": list(self.untraced),
             }
-
-
-def _packages(name: str) -> list[str]:
-    """A module's name, with those of the packages that it lies in."""
-    return [name[:end] for end, sign in enumerate(f"{name}.") if sign == "."]
 
 
 def _file(module: types.ModuleType) -> str:
