@@ -218,7 +218,8 @@ def _findings(session: SessionRecord, claims: Sequence[ClaimRecord]) -> Iterator
                     word = HERE.get(word, word)
                 if untestable:
                     word = NOT_TESTABLE
-                tried = dict.fromkeys(claim.source_label or "" for claim in counted)
+                ran = (claim for claim in counted if claim.verdict is not Verdict.NOT_RUN)
+                tried = dict.fromkeys(claim.source_label or "" for claim in ran)
                 yield FindingSummary(
                     paper=key,
                     says=finding.says,
