@@ -41,12 +41,6 @@ def coupled(arms: Arms) -> Arms:
     return arms.with_model("coupled", coupled=True)
 
 
-def both_narrow_coupled(arms: Arms) -> Arms:
-    """One narrow table for input and output: factorised as in ALBERT."""
-    width = narrow(arms)
-    return arms.with_model(f"coupled, E {width}", coupled=True, input_width=width)
-
-
 def narrow_output(arms: Arms) -> Arms:
     """A narrow output table, and an input table of the model's width."""
     width = narrow(arms)
