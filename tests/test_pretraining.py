@@ -21,6 +21,7 @@ from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
+from embinit.lab.table_pretraining.german import make_german
 from embinit.lab.table_pretraining.glove import (
     ALPHA,
     X_MAX,
@@ -355,3 +356,32 @@ def test_assets_are_what_their_record_says(name):
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     assert neighbour_purity(table.values, members) > 10 / len(groups) * 5
     assert source.fingerprint() == SOURCES[name](None).fingerprint()
+
+
+def test_german_vectors_are_of_words_that_occur_twice_and_give_way_to_published_ones(tmp_path):
+    """One's own are a stand-in: the German side takes them only for want of others."""
+    folder = tmp_path / "multi30k"
+    folder.mkdir()
+    (tmp_path / "vectors").mkdir()
+    texts = {"en": "a dog runs\n", "de": "ein Hund rennt\n"}
+    for side, line in texts.items():
+        for split in ("train", "val", "test_2016_flickr"):
+            rare = "einmal\n" if split == "train" else ""
+            (folder / f"{split}.{side}").write_text(3 * line + rare, encoding="utf-8")
+    (tmp_path / "vectors/glove.840B.300d.txt").write_text("dog " + " ".join(["1"] * 300) + "\n")
+    with pytest.raises(InputError, match=r"table_pretraining german"):
+        SOURCES["glove-en-de"](tmp_path)
+    path = make_german(tmp_path, epochs=1)
+    words = [line.split()[0] for line in path.read_text("utf-8").splitlines()]
+    assert sorted(words) == ["ein", "hund", "rennt"]
+    own = SOURCES["glove-en-de"](tmp_path)
+    found = own.lookup(["hund", "einmal"], "de")
+    assert found.found.tolist() == [True, False]
+    (tmp_path / "vectors/glove-de.txt").write_text("hund " + " ".join(["2"] * 300) + "\n")
+    assert SOURCES["glove-en-de"](tmp_path).lookup(["hund"], "de").values[0, 0] == 2
+
+
+def test_german_vectors_without_text_are_one_error(tmp_path):
+    """It names the data that would do."""
+    with pytest.raises(InputError, match="no German text; put one of multi30k-en-de"):
+        make_german(tmp_path)

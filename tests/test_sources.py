@@ -317,8 +317,8 @@ def test_a_path_stands_for_a_name(data_dir, monkeypatch):
         use_source(name, path)
         source = SOURCES[name](None)
         assert (source.name, source.languages) == (name, languages)
-    both = SOURCES["glove-de-en"](data_dir)
-    assert both.lookup(["die"], "de").values.tolist() == [[0, 0, 1]]
+    for both in ("glove-de-en", "glove-en-de"):
+        assert SOURCES[both](data_dir).lookup(["die"], "de").values.tolist() == [[0, 0, 1]]
 
 
 def tiny_model(kind: str, bare: bool):

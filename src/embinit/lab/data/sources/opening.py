@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -103,13 +104,18 @@ OWN_GERMAN = "vectors/glove-de.of-translations.300d.txt"
 
 _GERMAN = [f"vectors/glove-de{ending}" for ending in (".zip", ".txt", ".txt.gz")]
 _published("glove-de", "de", "German GloVe (deepset's vectors.txt)", *_GERMAN)
-_published(
-    "glove-de-or-own",
-    "de",
-    "German GloVe (deepset's, or python -m embinit.lab.table_pretraining german)",
-    *_GERMAN,
-    OWN_GERMAN,
-)
+
+
+def _german(data_dir: Path | None) -> Source:
+    """Published German vectors, or the user's; for want of them one's own."""
+    with suppress(InputError):
+        return SOURCES["glove-de"](data_dir)
+    what = "German GloVe (deepset's, or what python -m embinit.lab.table_pretraining german makes)"
+    path = find(data_dir, *_GERMAN, OWN_GERMAN, what=what)
+    return open_source("glove-de-or-own", path, frozenset({"de"}))
+
+
+SOURCES.register("glove-de-or-own", SourceEntry(_german, frozenset({"de"})))
 _published(
     "word2vec",
     "en",
