@@ -41,9 +41,9 @@ def test_a_margin_is_a_twentieth_of_what_xavier_learns(key):
 
 @pytest.mark.usefixtures("data_draws")
 def test_the_second_papers_margin_is_a_twentieth_of_the_least_that_is_learnt():
-    """Over both tasks in both languages."""
+    """Over all tasks in both languages."""
     found = list(learnt("chung2021"))
-    assert len(found) == 4
+    assert found
     assert {experiment.margin for experiment in PAPERS["chung2021"].experiments("micro")} == {
         twentieth(min(points for _, points in found))
     }

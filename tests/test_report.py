@@ -330,7 +330,8 @@ def test_methods_are_those_of_the_document(tier):
     seeds = [one.n for one in tested]
     for shown in (
         " ".join(document.rule or ["These verdicts were decided by an earlier rule"]),
-        f"{len(tested)} comparisons over {min(seeds)} to {max(seeds)} seeds, and {pooled} of them",
+        f"{len(tested)} comparisons over {min(seeds)} to {max(seeds)} seeds",
+        *([f"and {pooled} of them"] if pooled else []),
         f"family's 5 % is {short(min(alphas))} to {short(max(alphas))}.",
         "decided early tends to overstate its effect",
     ):

@@ -73,17 +73,17 @@ FAMILIES = (SECTION_4, SECTION_5, SECTION_6_1, SECTION_6_2, SECTION_6_3)
 
 FINDINGS = (
     Finding(
-        "Two tables in place of one change results little, at equal widths",
+        "Decoupling alone changes little",
         ("chung2021/section-4/decoupling-alike",),
         published=True,
     ),
     Finding(
-        "A narrow input table costs no more than a narrow output table",
+        "A narrow input costs no more than a narrow output",
         ("chung2021/section-4/narrow-input-not-below-narrow-output",),
         published=True,
     ),
     Finding(
-        "Narrowing either table costs, against two tables or one",
+        "Narrow tables cost",
         (
             "chung2021/section-4/narrow-output-costs",
             "chung2021/section-4/narrow-input-costs",
@@ -92,12 +92,12 @@ FINDINGS = (
         published=True,
     ),
     Finding(
-        "At a narrow input, a wider output table improves fine-tuning, though it is discarded",
+        "A wider output table improves fine-tuning",
         ("chung2021/section-5/wider-output-improves",),
         published=True,
     ),
     Finding(
-        "Wider output tables, and two tables for one, predict more masked words",
+        "Wider or decoupled output tables predict more masked words",
         (
             "chung2021/section-6.1/wider-output-predicts-better",
             "chung2021/section-6.1/decoupled-predicts-better",
@@ -105,7 +105,7 @@ FINDINGS = (
         published=True,
     ),
     Finding(
-        "Parameters saved at the input are better spent on width, and still better on layers",
+        "Saved input parameters gain more in width, most in layers",
         (
             "chung2021/section-5/reinvested-in-width-above-coupled",
             "chung2021/section-5/reinvested-in-layers-above-coupled",

@@ -25,7 +25,7 @@ from embinit.runs import measures
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
-from embinit.specs import FunctionRecipe, RunSpec
+from embinit.specs import RunSpec
 from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
 from embinit.stats.rule import decide
@@ -307,7 +307,7 @@ class Quantity:
         named = ", ".join(str(self.seed_of(seed)) for seed in seeds)
         reason = f"{self.label} has no {self.measure.in_words} from seeds {named}"
         reason += f" ({'; '.join(reasons)})" if reasons else ""
-        called = any(isinstance(run.recipe, FunctionRecipe) for run in self.runs_of(seeds[0]))
+        called = any(kind_of(run).traced for run in self.runs_of(seeds[0]))
         if called and reasons and not (self.measure.read or self.measure.failed):
             reason += "; return the worst score, or write training(failed='worst')"
         return Lacking(reason, any(None not in results for results in made))

@@ -108,6 +108,8 @@ def tally(finding: FindingSummary) -> str:
     if not ran:
         return ""
     undecided = verdicts[Verdict.UNDECIDED]
+    if undecided == ran:
+        return f"{undecided} undecided"
     more = f", {undecided} undecided" if undecided else ""
     return f"{verdicts[Verdict.SUPPORTED]} of {ran}{more}"
 
