@@ -159,7 +159,7 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "Standardizing them to Xavier's standard deviation helps",
+        "Standardizing them helps",
         ("kim2024/finding-1/standardising-repairs",),
     ),
     Finding(
