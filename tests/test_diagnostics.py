@@ -26,6 +26,7 @@ from embinit.lab.tables.diagnostics import (
     read_questions,
     table_statistics,
 )
+from embinit.lab.tables.inits import standardise, xavier_sigma
 from embinit.lab.tables.positions import sinusoidal
 
 modest = settings(max_examples=30)
@@ -47,6 +48,33 @@ def named(table: Tensor) -> list[str]:
 def some_questions(n: int, count: int, seed: int) -> list[Question]:
     rows = [torch.randperm(n, generator=generator(seed + i))[:4].tolist() for i in range(count)]
     return [tuple(f"w{row}" for row in four) for four in rows]
+
+
+@modest
+@given(st.integers(6, 40), st.integers(2, 30), seeds, st.floats(0.01, 20), st.floats(-2, 2))
+def test_scaling_and_equation_1_keep_the_relations_of_words(
+    n: int, d: int, seed: int, sigma: float, mean: float
+) -> None:
+    """Section 3.4: a factor keeps each answer, and equation 1 the directions from word to word."""
+    table = normal(n, d, seed, sigma) + mean
+    questions = some_questions(n, 20, seed)
+    answered = analogy_accuracy(table, named(table), questions)
+    assert analogy_accuracy(table * math.sqrt(d), named(table), questions) == answered
+    special = torch.zeros(n, dtype=torch.bool)
+    rows = [torch.tensor(column) for column in zip(*_rows(questions), strict=True)]
+
+    def parallel(of: Tensor) -> Tensor:
+        first, second, third, fourth = (of.double()[row] for row in rows)
+        return torch.cosine_similarity(second - first, fourth - third)
+
+    changed = standardise(table, special, 0.0, xavier_sigma(n, d))
+    assert torch.allclose(parallel(changed), parallel(table), atol=1e-3)
+    drawn = normal(n, d, seed + 1)
+    assert not torch.allclose(parallel(drawn), parallel(table), atol=1e-3)
+
+
+def _rows(questions: list[Question]) -> list[list[int]]:
+    return [[int(word[1:]) for word in four] for four in questions]
 
 
 @modest
