@@ -6,14 +6,12 @@ The arms have as many parameters at fine-tuning, since the output table is throw
 from __future__ import annotations
 
 from embinit.claims import claim
+from embinit_papers.chung2021.setting import USUAL
+from embinit_papers.chung2021.shapes import coupled
 from embinit_papers.kim2024 import only_on
 from embinit_studies import DECOUPLING
 from embinit_studies.coupling import experiments, resolved, transferring, wider
-from embinit_studies.two_languages import (
-    USUAL,
-    coupled,
-    transfer,
-)
+from embinit_studies.two_languages import transfer
 
 
 @claim(

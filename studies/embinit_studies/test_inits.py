@@ -8,9 +8,9 @@ masked language model, with learned positions and a LayerNorm after the sum.
 from __future__ import annotations
 
 from embinit.claims import claim
+from embinit_papers.chung2021.setting import USUAL
 from embinit_studies import INITS
 from embinit_studies.coupling import from_vectors, resolved
-from embinit_studies.two_languages import USUAL
 
 
 @claim(
