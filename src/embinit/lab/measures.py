@@ -130,9 +130,6 @@ NEIGHBOURS_LAST_STEP = _found(
     "last_step", "the fall of the last layer", "down", lambda found: found[-2] - found[-1]
 )
 MASKED_ACCURACY = Measure("masked_accuracy", "% accuracy", "masked words predicted", "up")
-SIMILARITY_INPUT = Measure("similarity_input", "ρ x 100", "word similarity, input table", "up")
-SIMILARITY_OUTPUT = Measure("similarity_output", "ρ x 100", "word similarity, output table", "up")
-SIMILARITY_GAP = Measure("similarity_gap", "ρ x 100", "word similarity, input above output table")
 SIGMA = Measure("sigma", "", "the table's sigma", of_start=True)
 PE_SHARE = Measure(
     "pe_share", "share of variance", "the positions' share of the variance", of_start=True

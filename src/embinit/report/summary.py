@@ -335,7 +335,10 @@ def tables(documents: Sequence[Document]) -> list[FindingsTable]:
 
 
 def lists(every: Sequence[FindingsTable]) -> dict[str, dict[str, list[str]]]:
-    """The titles of all findings by kind of data, real text first, and outcome; *mixed* is said."""
+    """The titles of all findings by kind of data, real text first, and outcome.
+
+    *Mixed* and *not testable* are said.
+    """
     kinds = {column for table in every for _, column in table.columns}
     ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
     groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
@@ -345,5 +348,5 @@ def lists(every: Sequence[FindingsTable]) -> dict[str, dict[str, list[str]]]:
             for kind, titles in groups.items():
                 word = cell.outcome if (cell := found.get(kind)) else NOT_RUN
                 name = next(name for name in LISTS if word in LISTS[name])
-                titles[name].append(f"{title} ({MIXED})" if word == MIXED else title)
+                titles[name].append(f"{title} ({word})" if word in (MIXED, NOT_TESTABLE) else title)
     return groups

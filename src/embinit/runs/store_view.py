@@ -63,10 +63,9 @@ class StoreView:
         except InputError as error:
             return str(error)
         if not self.may_train:
-            return (
-                f"the store {self.store.root} lacks runs; without --embinit-no-train they are "
-                "trained"
-            )
+            root, here = self.store.root, Path.cwd()
+            place = root.relative_to(here) if root.is_relative_to(here) else root
+            return f"the store {place} lacks runs; without --embinit-no-train they are trained"
         if lacking:  # it is made first, and read then
             return next(filter(None, map(self._unmade.get, lacking)), None)
         kind = kind_of(run)
