@@ -4,7 +4,7 @@ Nothing is trained, and each claim keeps its seeds, margin, level and registered
 earlier rule decided at an early interim analysis may be UNDECIDED here, though more seeds would
 have been trained by the present one.
 
-    python benchmarks/redecide.py reports/reference/sample/verdicts.json
+    python benchmarks/redecide.py studies/reference/micro/verdicts.json
 """
 
 from __future__ import annotations

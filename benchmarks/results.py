@@ -71,7 +71,7 @@ is in English.
 def page(documents: Sequence[Document]) -> str:
     """The page of some verdicts documents, one a tier, in Markdown."""
     sections = [HEAD]
-    sections += ["## Findings\n", findings_as_markdown(documents), earlier(documents)]
+    sections += ["## Findings\n", findings_as_markdown(documents)]
     for document in documents:
         verdicts = {claim.verdict for claim in document.claims}
         shown = [name for name in COLUMNS if name in verdicts]
@@ -252,19 +252,10 @@ def statements(documents: Sequence[Document], entries: Sequence[Mapping[str, Any
         "# The paper's statements\n\n"
         "`make results` writes this page from `statements.toml` and the blessed reports. "
         f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of the named claims "
-        "in the experiments that the statement is about; a dash says that none was judged there. "
-        f"{earlier(documents)}\n"
+        "in the experiments that the statement is about; a dash says that none was judged there."
+        "\n\n"
         + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
     )
-
-
-def earlier(documents: Sequence[Document]) -> str:
-    """What to know of verdicts that were decided before today's rule; "" where there are none."""
-    older = [document for document in documents if not document.rule]
-    data = {one.data for document in older for one in document.summary.findings}
-    if not data:
-        return ""
-    return f"An older rule decided the verdicts on {' and '.join(sorted(data))}.\n"
 
 
 def _verdicts(entry: Mapping[str, Any], claims: Sequence[ClaimRecord]) -> str:
@@ -317,7 +308,7 @@ def readme(documents: Sequence[Document], text: str) -> str:
     table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
     table = re.sub(r"inconclusive, (\d+ undecided)", r"\1", table)
     table = "\n".join(map(_named_once, table.splitlines()))
-    return f"{before}{BEGIN}{table}\n{earlier(documents)}\n{END}{after}"
+    return f"{before}{BEGIN}{table}\n\n{END}{after}"
 
 
 def main() -> None:

@@ -110,3 +110,4 @@ def test_the_papers_statements_name_the_claims_that_there_are(results, documents
         assert entry["claims"] or entry["why"], entry["says"]
     page = (FOLDERS[key] / "STATEMENTS.md").read_text("utf-8")
     assert page == results.statements(documents, entries), "run make results"
+    assert "\n\n| Where |" in page, "without a blank line it is no table"

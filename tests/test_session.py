@@ -409,7 +409,9 @@ def test_stores_of_two_machines_make_one_report(suite, capfd):
         "claims", "--embinit-store", "one", "--embinit-no-train", "-rs"
     )
     assert done.parseoutcomes()["skipped"] == 2
-    done.stdout.fnmatch_lines(["*the store one lacks runs; without --embinit-no-train they are trained*"])
+    done.stdout.fnmatch_lines(
+        ["*the store one lacks runs; without --embinit-no-train they are trained*"]
+    )
     capfd.readouterr()
     reported = ["report", "--store", "one"]
     assert main([*reported, "--store", "two", "--", "--embinit-max-seeds", "6", "-rs"]) == 1
