@@ -382,6 +382,13 @@ def test_german_vectors_are_of_words_that_occur_twice_and_give_way_to_published_
 
 
 def test_german_vectors_without_text_are_one_error(tmp_path):
-    """It names the data that would do."""
-    with pytest.raises(InputError, match="no German text; put one of multi30k-en-de"):
+    """It names the data that would do; a broken text is no missing one."""
+    with pytest.raises(InputError, match="has no German text; put the folder multi30k"):
+        make_german(tmp_path)
+    (tmp_path / "multi30k").mkdir()
+    for split in ("train", "val", "test_2016_flickr"):
+        (tmp_path / f"multi30k/{split}.en").write_text("one\ntwo\n")
+        (tmp_path / f"multi30k/{split}.de").write_text("eins\n")
+    (tmp_path / "iwslt2017").mkdir()
+    with pytest.raises(InputError, match=r"multi30k/.*\.de"):
         make_german(tmp_path)

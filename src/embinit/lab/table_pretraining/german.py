@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -28,21 +27,17 @@ LEAST = 2
 
 
 def sentences(data_dir: Path) -> list[str]:
-    """The German training sentences in tokens, without rare words; InputError if there are none."""
-    texts = list(chain.from_iterable(_targets(name, data_dir) for name in TEXTS))
-    if not texts:
-        raise InputError(f"{data_dir}: no German text; put one of {', '.join(TEXTS)} there")
-    tokens = tokenizer("spacy", "de").tokenize(texts)
+    """The German training sentences in tokens, without rare words.
+
+    InputError if there are none, or if a text that is there can't be read.
+    """
+    there = [name for name in TEXTS if (data_dir / name.partition("-")[0]).is_dir()]
+    if not there:
+        raise InputError(f"{data_dir} has no German text; put the folder multi30k or iwslt2017 there")
+    examples = [one for name in there for one in TASKS[name].load(data_dir, Cut()).train]
+    tokens = tokenizer("spacy", "de").tokenize([one.target or "" for one in examples])
     counts = Counter(chain.from_iterable(tokens))
     return [" ".join(word for word in row if counts[word] >= LEAST) for row in tokens]
-
-
-def _targets(name: str, data_dir: Path) -> Iterator[str]:
-    try:
-        examples = TASKS[name].load(data_dir, Cut()).train
-    except InputError:
-        return
-    yield from (one.target for one in examples if one.target)
 
 
 def make_german(data_dir: Path, epochs: int = 25, seed: int = 0) -> Path:
