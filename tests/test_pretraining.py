@@ -383,7 +383,7 @@ def test_german_vectors_are_of_words_that_occur_twice_and_give_way_to_published_
 
 def test_german_vectors_without_text_are_one_error(tmp_path):
     """It names the data that would do; a broken text is no missing one."""
-    with pytest.raises(InputError, match="has no German text; put the folder multi30k"):
+    with pytest.raises(InputError, match="has no German text; put multi30k"):
         make_german(tmp_path)
     (tmp_path / "multi30k").mkdir()
     for split in ("train", "val", "test_2016_flickr"):

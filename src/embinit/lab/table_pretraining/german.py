@@ -33,7 +33,7 @@ def sentences(data_dir: Path) -> list[str]:
     """
     there = [name for name in TEXTS if (data_dir / name.partition("-")[0]).is_dir()]
     if not there:
-        raise InputError(f"{data_dir} has no German text; put the folder multi30k or iwslt2017 there")
+        raise InputError(f"{data_dir} has no German text; put multi30k or iwslt2017 there")
     examples = [one for name in there for one in TASKS[name].load(data_dir, Cut()).train]
     tokens = tokenizer("spacy", "de").tokenize([one.target or "" for one in examples])
     counts = Counter(chain.from_iterable(tokens))
