@@ -137,16 +137,16 @@ def parts() -> list[Part]:
         part("3a", [one["t5-sst2-no-vectors"]], PRINTED, range(12)),
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, *registering),
         part("3b", [one["bert-sst2-no-vectors"]], PRINTED, range(12)),
-        part("4", [sst2], GLOVE, range(30)),
+        part("4", [sst2], GLOVE, range(12)),
         part("4", [with_missing_at_xavier(sst2)], GLOVE[1:], range(8)),
-        part("4", [sst2], ["xavier"], range(30), Role.SECOND_HALF),
-        part("4", [blind(sst2)], ["xavier"], range(30)),
+        part("4", [sst2], ["xavier"], range(12), Role.SECOND_HALF),
+        part("4", [blind(sst2)], ["xavier"], range(12)),
         *(part(unit, [multi30k], GLOVE, s) for unit, s in units("5", 8, 4)),
         *(part(unit, table_3, GLOVE, s) for unit, s in units("6", 6, 2)),
         *(part(u, [one["bert-multi30k-en-de"]], BERT, s) for u, s in units("7", 6, 3)),
         *(part(unit, [mbert], PRINTED, s) for unit, s in units("9", 6, 3)),
         *(part(u, [setting], GLOVE, s) for u, s in units("10", 8, 4) for setting in both(multi30k)),
-        *(part("10c", [setting], GLOVE, range(30)) for setting in both(sst2)),
+        *(part("10c", [setting], GLOVE, range(12)) for setting in both(sst2)),
     ]
 
 
