@@ -62,6 +62,7 @@ def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
         replace(
             one,
             seeds=experiment.seeds,
+            most_seeds=experiment.most_seeds,
             data_draws=experiment.data_draws,
             registering_draws=experiment.registering_draws,
         )
