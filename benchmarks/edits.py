@@ -161,6 +161,10 @@ def other_edits() -> Iterator[Edit]:
         # A conftest.py that sets what training reads is refused, whichever value it sets.
         before = after | ({"conftest.py": ""} if "conftest" in name else {})
         yield Edit("state", f"{name}, sets a {what}", before, after)
+    for name, (top, body, conftest) in FORMS["conftest"].items():
+        test = claim_file(next(styles), top, body)
+        before = {"test_NUM.py": test, "conftest.py": "", **FORMS["module"]}
+        yield Edit("conftest", name, before, before | {"conftest.py": conftest})
     for (name, bug), relation in product(FORMS["arms"].items(), [">", ">=", "<=", "<"]):
         style = next(styles)
         bodies = ("v = 1.0", f"v = 1.0\n    {bug}")
@@ -310,7 +314,8 @@ def pooled(edits: Sequence[tuple[str, Edit]], port: int, keep: Path) -> list[str
     sessions, written = [], []
     for turn, value in enumerate((1.0, -1.0)):
         variables = {"PYTHONUSERBASE": str(folder / "user"), "HOME": str(folder / "home")}
-        variables |= {"PYTHONPATH": str(folder / LIBRARIES), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join([str(folder / LIBRARIES), os.environ.get("PYTHONPATH", ".")])
+        variables |= {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         for number, edit in edits:
             variables |= {name: values[turn] for name, values in edit.variables.items()}
             mine = 1.0 if edit.harmless else value

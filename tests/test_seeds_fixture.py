@@ -375,12 +375,16 @@ class TestB:
 LIB = """
 import os
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 from numpy import exp, finfo, float32  # numpy's objects that are no arrays
 
 BEGAN = time.time()
 LIMITS = finfo(float32)
 K = float(os.environ.get("MY_K", 1))
+CONFIG = SimpleNamespace(model=SimpleNamespace(rate=0.1))
+PLACE = Path("a")
 
 def helper():
     return 1
@@ -398,8 +402,10 @@ class Model:
             "K of lib.py is -1.0 in pytest's process (a fixture",
         ),
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
-        ('setattr(lib.Model, "rate", 0.2)', "Model of lib.py is class lib.Model [('rate', '0.2')]"),
+        ('setattr(lib.Model, "rate", 0.2)', "Model of lib.py is class lib.Model 'rate': 0.2"),
         ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
+        ('setattr(lib.CONFIG.model, "rate", 0.2)', "CONFIG of lib.py is a types.SimpleNamespace"),
+        ('setattr(lib, "PLACE", lib.PLACE / "b")', "PLACE of lib.py is PosixPath('a/b')"),
         ('setattr("os.cpu_count", lambda: 2)', "os.cpu_count of lib.py is TestA.patch.<locals>"),
         ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
     ],

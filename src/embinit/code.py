@@ -100,7 +100,7 @@ def _without_tests(tree: ast.Module) -> ast.Module:
     names: set[str] = set()
     fresh = kept
     while fresh:
-        names |= {n.id for node in fresh for n in ast.walk(node) if isinstance(n, ast.Name)}
+        names |= {name for node in fresh for part in ast.walk(node) for name in _named(part)}
         fresh = [node for node in left if not names.isdisjoint(_defined(node))]
         left = [node for node in left if node not in fresh]
         kept = kept + fresh
@@ -108,14 +108,14 @@ def _without_tests(tree: ast.Module) -> ast.Module:
 
 
 def _is_of_tests(node: ast.stmt, ours: set[str]) -> bool:
-    if isinstance(node, ast.ClassDef):
-        return node.name.startswith("Test")
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         calls = [getattr(decorator, "func", decorator) for decorator in node.decorator_list]
-        return node.name.startswith("test_") or any(
-            _last(call) == "claim" or _last(call).endswith("fixture")
-            for call in calls
-            if _dotted(call).partition(".")[0] in ours
+        known = [call for call in calls if _dotted(call).partition(".")[0] in ours]
+        if isinstance(node, ast.ClassDef):
+            bare = not node.keywords and {_last(base) for base in node.bases} <= {"TestCase"}
+            return node.name.startswith("Test") and calls == known and bare and _only_defines(node)
+        return (node.name.startswith("test_") and calls == known) or any(
+            _last(call) == "claim" or _last(call).endswith("fixture") for call in known
         )
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names[0].name != "*" and all(
@@ -123,6 +123,23 @@ def _is_of_tests(node: ast.stmt, ours: set[str]) -> bool:
         )
     value = getattr(node, "value", None)
     return isinstance(value, ast.Call) and _dotted(value.func).partition(".")[0] in ours
+
+
+def _only_defines(node: ast.ClassDef) -> bool:
+    """Whether a class's body sets nothing but its own names."""
+    defining = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
+    assigned = [part for part in node.body if isinstance(part, ast.Assign | ast.AnnAssign)]
+    stored = (n for part in assigned for n in ast.walk(part) if not isinstance(n, ast.Name))
+    return not any(isinstance(getattr(n, "ctx", None), ast.Store) for n in stored) and all(
+        part in assigned or isinstance(part, defining) or _is_text(part) for part in node.body
+    )
+
+
+def _named(part: ast.AST) -> Iterator[str]:
+    """The name that a part of code reaches, as a name, an attribute or a text."""
+    for found in (getattr(part, name, None) for name in ("id", "attr", "value")):
+        if isinstance(found, str):
+            yield found
 
 
 def _defined(node: ast.stmt) -> set[str]:

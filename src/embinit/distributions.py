@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from embinit.digests import digest_of
 from embinit.errors import InputError
@@ -119,5 +118,6 @@ def _required(name: str) -> frozenset[str]:
 @functools.cache
 def entry_points_of(group: str) -> str:
     """A digest of the entry points of a group, or of all for an empty one."""
-    known: Any = metadata.entry_points(group=group) if group else metadata.entry_points()
-    return digest_of("\n".join(sorted(f"{one.group} {one.name} {one.value}" for one in known)))
+    known = {one for found in metadata.distributions() for one in found.entry_points}
+    named = [f"{one.group} {one.name} {one.value}" for one in known if group in ("", one.group)]
+    return digest_of("\n".join(sorted(named)))

@@ -57,7 +57,9 @@ def state_of(path: str) -> str | None:
     link = f"link to {os.readlink(path)} " if os.path.islink(path) else ""
     if (found := _stat(path)) is None:
         return link or None
-    return f"{link}{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else f"{link}no file"
+    if stat.S_ISREG(found.st_mode):  # code that is loaded counts by itself
+        return f"{link}code" if path.endswith((".py", ".pyc")) else f"{link}{found.st_size} bytes"
+    return f"{link}no file"
 
 
 def time_of(path: str) -> int | None:
@@ -231,7 +233,9 @@ def changes(
             yield f"it was run in {inputs['directory']}"
         for name, path in inputs["names"].items():
             foreign = path in ("", LIBRARY)  # a file of the project may come before a library's
-            if place_of(name, anew=foreign) != (path if foreign else at(path)):
+            found = place_of(name, anew=foreign)
+            # The function may have made the path by which it finds a module that isn't found here.
+            if (found or foreign) and found != (path if foreign else at(path)):
                 yield f"import {name} leads elsewhere"
     for part, digest_at, said in CHECKS:
         for path, digest in inputs[part].items():

@@ -16,6 +16,7 @@ from typing import Any
 
 from embinit.code import digest_of_source, imports_in, is_own_file, parts_of
 from embinit.digests import digest_of
+from embinit.libraries import COMPILED, DOCUMENTED, NATIVE, READERS, STARTERS
 from embinit.runs.trainers.inputs import (
     NO_FILE,
     digest_of_file,
@@ -43,6 +44,12 @@ ENVIRONMENT = frozenset({
 LOCALE = frozenset({"LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME"})
 """Variables that C reads where a locale is set."""
 
+UNSEEN = frozenset({
+    "TZ", "PYTHONHASHSEED", "PYTHONWARNINGS", "PYTHONDEVMODE", "PYTHONIOENCODING", "PYTHONUTF8",
+    "PYTHONINTMAXSTRDIGITS", "NPY_DISABLE_CPU_FEATURES", "MKL_CBWR", "CUBLAS_WORKSPACE_CONFIG",
+})  # fmt: skip
+"""Variables that Python itself and compiled code of libraries read, unseen."""
+
 CUSTOM = frozenset({"sitecustomize", "usercustomize"})
 """Modules that Python loads when it starts."""
 
@@ -52,46 +59,6 @@ HARMLESS = frozenset({
 })  # fmt: skip
 """Programs by which libraries look at the machine."""
 
-NATIVE = frozenset({
-    "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
-    "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
-    "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
-    "posix", "cffi",
-})  # fmt: skip
-"""Libraries that open files by themselves, unseen, where the project imports them."""
-
-READERS = frozenset({"h5py", "netCDF4", "tables", "tensorflow", "faiss"}) | {
-    f"pyarrow.{part}" for part in ("parquet", "dataset", "csv", "feather", "orc", "json")
-}
-"""Modules that do so whoever imports them."""
-
-_READS, _WRITES = os.O_RDONLY, os.O_WRONLY | os.O_TRUNC
-COMPILED: dict[str, tuple[tuple[str, int, int], ...]] = {
-    "safetensors": (("safe_open", 0, _READS), ("serialize_file", 1, _WRITES)),
-    "torch": (
-        ("from_file", 0, _READS),
-        ("UntypedStorage.from_file", 0, _READS),
-        ("save", 1, _WRITES),
-    ),
-    "torch.package.package_importer": (("PackageImporter.__init__", 1, _READS),),
-    "torch.jit._serialization": (("load", 0, _READS),),
-    "torch.export": (("load", 0, _READS),),
-    "torchvision.io.image": (("read_file", 0, _READS),),
-}
-"""Functions of modules that open files by compiled code, with the place of the path."""
-
-STARTERS = frozenset({
-    "multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver",
-    "joblib.externals.loky.backend.popen_loky_posix", "loky.backend.popen_loky_posix",
-})  # fmt: skip
-"""Modules that are imported when a process is started, without an event."""
-
-DOCUMENTED = frozenset({
-    "pydantic", "ply", "sly", "dspy", "docopt", "click", "typer", "fire", "pydoc",
-    "docstring_parser", "langchain_core", "marvin", "instructor",
-})  # fmt: skip
-"""Libraries that read the docstrings of what imports them."""
-
 _TOOLS = ("/embinit/", "/_pytest/", "/pluggy/", "/hypothesis/")
 """Folders of code whose own questions decide no number."""
 _IMPORTLIB = ("<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
@@ -99,10 +66,9 @@ _STANDARD = os.path.dirname(os.__file__) + os.sep
 _WRAPPERS = ("/subprocess.py", "/os.py", "/ctypes/__init__.py")
 _SHOWING = ("/linecache.py", "/tokenize.py", "/traceback.py", "/warnings.py")
 """Files that read a line of code for people."""
+_PATHS = ("/pathlib.py", "/genericpath.py", "/posixpath.py")
 _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
-
-
-WORDS = (b"mtime", b"ctime", b"atime", b"st_mode", b"stat(", b"__doc__", b"getdoc")
+WORDS = (b"mtime", b"ctime", b"atime", b"st_mode", b"stat(", b"lineno", b"__doc__", b"getdoc")
 """Words of code that asks for what else counts for nothing."""
 
 
@@ -141,7 +107,7 @@ class Tracer:
 
     def start(self) -> None:
         """Begins to note, for as long as the process lives."""
-        handlers: dict[str, Callable[..., None]] = {
+        handlers: dict[str, Callable[..., object]] = {
             "open": self._open,
             "import": self._import,
             "os.listdir": self._list,
@@ -160,6 +126,8 @@ class Tracer:
             "os.fork": lambda: self._mark("forks a process"),
             "os.forkpty": lambda: self._mark("forks a process"),
             "socket.connect": lambda socket, address: self._mark("uses the network"),
+            "socket.sendto": lambda socket, address: self._mark("uses the network"),
+            "os.chdir": self._name,
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -174,7 +142,7 @@ class Tracer:
 
         self._watch_imports()
         self._watch_environment()
-        for name in ("stat", "lstat", "access", "readlink", "open"):
+        for name in ("stat", "lstat", "fstat", "access", "readlink", "open"):
             self._watch(name)
         for place, name, note in (
             (os, "getcwd", self._ask_directory),
@@ -214,12 +182,13 @@ class Tracer:
             name = os.path.realpath(name)
         if name.startswith(SYSTEM) and not name.startswith("/dev/shm/"):
             return None
-        caller = _caller(("/pathlib.py",)).f_code.co_filename
-        if name.startswith(CONFIGURATION) and not is_own_file(caller):
+        caller = _caller(("/pathlib.py",))
+        file = caller.f_code.co_filename
+        if name.startswith(CONFIGURATION) and _asker(caller) != "project":
             return None
-        if name.endswith(_CODE_SUFFIXES) and caller.startswith(_IMPORTLIB):
+        if name.endswith(_CODE_SUFFIXES) and file.startswith(_IMPORTLIB):
             return None
-        if not is_own_file(name):
+        if not is_own_file(name) and not is_own_file(file):
             return None
         if not os.path.isabs(os.fsdecode(path)):
             self._take_directory()
@@ -239,7 +208,7 @@ class Tracer:
             return
         writes = flags & os.O_ACCMODE
         makes = flags & os.O_TRUNC or (flags & os.O_CREAT and not os.path.lexists(name))
-        if writes and makes and self._files.get(name) is None:
+        if writes and makes:
             self._create(name)
         elif writes != os.O_WRONLY and (name in self._missing or (name := self._no_product(name))):
             if name.endswith(".py") and not _caller(_SHOWING[:2]).f_code.co_filename.endswith(
@@ -254,7 +223,7 @@ class Tracer:
         if descriptor < 0:  # memory of its own
             return
         with contextlib.suppress(OSError):
-            name = os.readlink(f"/proc/self/fd/{descriptor}")
+            name = _behind(descriptor)
             if name.startswith("/dev/shm/"):
                 self._mark("uses shared memory")
             else:
@@ -269,6 +238,9 @@ class Tracer:
             self._mark(f"reads {os.path.basename(name)}, which was changed while it was read")
 
     def _create(self, name: str) -> None:
+        if self._files.get(name) is not None:
+            self._mark(f"changes {os.path.basename(name)}, which it reads")
+            return
         self._products |= {name, os.path.realpath(name)}
         if None in (self._files.pop(name, ""), self._asked.pop(name, "")):  # as caches are made
             self._missing.add(name)
@@ -288,9 +260,10 @@ class Tracer:
 
     def _list(self, path: Any = None) -> None:
         caller = _caller()
-        if isinstance(path, int) or caller.f_code.co_filename.startswith(_IMPORTLIB):
+        removes = isinstance(path, int) and caller.f_code.co_filename.endswith("/shutil.py")
+        if removes or caller.f_code.co_filename.startswith(_IMPORTLIB):
             return
-        name = self._name("." if path is None else path)
+        name = self._name("." if path is None else _behind(path))
         if name is None or not (name := self._no_product(name)):
             return
         if name not in self._folders:
@@ -348,8 +321,11 @@ class Tracer:
 
     def _ask(self, path: Any, caller: types.FrameType, call: str) -> None:
         with self._unseen(), contextlib.suppress(OSError, TypeError, ValueError):
-            code = os.fsdecode(path).endswith(_CODE_SUFFIXES)
-            name = None if code and "mtime" not in caller.f_code.co_name else self._name(path)
+            path = os.fsdecode(_behind(path))
+            own = is_own_file(_caller(_PATHS).f_code.co_filename)
+            data = call != "fstat" and not path.endswith(_CODE_SUFFIXES)
+            asks = own or data or "mtime" in caller.f_code.co_name
+            name = self._name(path) if asks else None
             if name is None or not (name := self._no_product(name)):
                 return
             if name in sys.path or self._project.startswith(f"{name}/"):
@@ -399,7 +375,7 @@ class Tracer:
             group = named.get("group", "")
             self._entry_points[group] = entry_points_of(group)
 
-    def _list_distributions(self, caller: types.FrameType) -> None:
+    def _list_distributions(self, caller: types.FrameType, *rest: Any, **named: Any) -> None:
         if is_own_file(caller.f_code.co_filename):
             self._mark("lists all that is installed")
 
@@ -436,6 +412,7 @@ class Tracer:
         if module.__name__ == "importlib.metadata":
             for name in ("distributions", "packages_distributions"):
                 self._note_calls(module, name, self._list_distributions)
+            self._note_calls(module.Distribution, "discover", self._list_distributions)
             self._note_calls(module.Distribution, "from_name", self._ask_distribution)
             self._note_calls(module, "entry_points", self._ask_entry_points)
 
@@ -465,7 +442,7 @@ class Tracer:
             except OSError:
                 self._mark(f"loads {os.path.basename(file)}, which can't be read")
                 return None
-            self._words |= {word for word in WORDS if word in content}
+            self._words |= {word for word in WORDS if word in content.lower()}
             self._imports |= imports_in(content)
             self._modules[path] = content
             return content
@@ -564,6 +541,10 @@ class Tracer:
             for folder in self._folders.keys() & written:
                 self._mark(f"lists {os.path.basename(folder)}, where it writes")
             documented = bool({b"__doc__", b"getdoc"} & self._words or DOCUMENTED & self._imports)
+            if b"lineno" in self._words:
+                self._sources.update(self._modules)
+                for path in self._modules:
+                    self._read(path)
             kept = self._modules.keys() - self._sources
             return {
                 "files": {n: digest for n, digest in self._files.items() if n not in kept},
@@ -575,7 +556,7 @@ class Tracer:
                 "documented": documented,
                 "modules": {path: self._code(path, documented) for path in self._modules},
                 "names": dict(self._places),
-                "variables": sorted(self._variables | {"PYTHONHASHSEED", "TZ"}),
+                "variables": sorted(self._variables | UNSEEN),
                 "imports": sorted(wanted - sys.stdlib_module_names),
                 "loaded": sorted(libraries),
                 "distributions": sorted(self._distributions),
@@ -583,6 +564,14 @@ class Tracer:
                 "python": interpreter(),
                 "untraced": list(self.untraced),
             }
+
+
+def _behind(path: Any) -> Any:
+    """The path of what a descriptor has opened; any other path as it is."""
+    if not isinstance(path, int):
+        return path
+    found = os.readlink(f"/proc/self/fd/{path}")
+    return found if found.startswith(os.sep) else path  # and no pipe
 
 
 def _file(module: types.ModuleType) -> str:
