@@ -221,11 +221,11 @@ def _object(entries: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
+def flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object's entries, those of objects inside by both names."""
     entries: list[tuple[str, Any]] = []
     for name, entry in value.items():
-        inside = _flat(entry) if isinstance(entry, dict) else {}
+        inside = flat(entry) if isinstance(entry, dict) else {}
         entries += [(f"{name}.{n}", v) for n, v in inside.items()] or [(name, entry)]
     return _object(entries)
 
@@ -254,10 +254,11 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
             return [{"seed": name} | run for name, run in pairs]
         by_name = {name: _runs(entry, True) for name, entry in value.items()}
         if len({frozenset(runs[0]) if runs else None for runs in by_name.values()}) == 1:
-            return [{"arm": arm} | run for arm, runs in by_name.items() for run in runs]
+            key = "metric" if all(lower_is_better(n) is not None for n in by_name) else "arm"
+            return [{key: name} | run for name, runs in by_name.items() for run in runs]
     if value and all(map(_SEED.fullmatch, value)) and not inner:
         return [{"seed": name, VALUE: score} for name, score in value.items()]
-    value = _flat(value)
+    value = flat(value)
     lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
     of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
     shared = {name: entry for name, entry in value.items() if name not in lists}
