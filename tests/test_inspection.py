@@ -266,7 +266,7 @@ def test_faults_of_numpys_arrays_are_found(tmp_path):
         assert names(inspection) == {"zero-rows", "non-finite"}, form
         assert inspection.finding("non-finite").rows == (5,)
     (tmp_path / "v.npy").write_bytes(b"no array")
-    with pytest.raises(InputError, match="v.npy"):
+    with pytest.raises(InputError, match=r"v\.npy"):
         inspect(tmp_path / "v.npy")
 
 
