@@ -72,8 +72,8 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     assert status == Status.RUN_AGAIN
     assert out.splitlines()[:2] == [
         "6 runs: base 3, new 3; lower is better",
-        "undecided: 3 more of each to the next analysis, which may decide if the difference is as "
-        "large as measured",
+        "undecided: 3 more of each to the first analysis, at 6, which may decide if the difference "
+        "is as large as measured",
     ]
     assert "margin 0.002" in out
     # With all runs that there are, the only analysis has the whole level.
@@ -347,7 +347,7 @@ BAD_WORDS = [
     (["base=1,2", "new=1,1e60", "--lower"], "number 2: 1e60 can't be compared; give up to 1e+50"),
     (["base=1,2", "new=1,x"], "new, number 2: value is 'x', which is no number"),
     ([], "give arms, as in base=3.28,3.27"),
-    (["base=1,2", "nothing.csv"], "'nothing.csv' is no arm"),
+    (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm nor a file"),
     ([*LOWER, "--margin", "-1"], "a margin of -1 can't be used"),
     ([*LOWER, "--last", "3"], "has one number a run: leave out --last"),
     ([*LOWER, "--of", "runs"], "no arm has one count of successes: leave out --of"),

@@ -105,7 +105,7 @@ CASES = [
     ("inside the margin", "r.csv", two(), ["--margin", "2"], DISCARD,
      "discard new: no effect"),
     ("three runs", "r.csv", two(HIGH[:3], LOW[:3]), [], AGAIN,
-     "undecided: 3 more of each to the next analysis"),
+     "undecided: 3 more of each to the first analysis, at 6"),
     ("markdown", "r.md", MARKDOWN, [], KEEP, "keep new"),
     ("json", "r.json", json.dumps([{"arm": a, "loss": v} for a, _, v in RUNS]), [], KEEP,
      "keep new"),
@@ -172,6 +172,9 @@ CASES = [
     ("no row where", "r.csv", rows("arm,split,loss", "{arm},test,{score}"),
      ["--where", "split=tets"], REFUSED, "embinit judge r.csv --where split=test\n"),
     ("all settings but", "r.csv", two(), ["--by", "!arm"], REFUSED, "no setting that varies but"),
+    ("names of runs are no settings", "r.csv",
+     "Name,seed,lr,loss\n" + "".join(f"{a}{s},{s},{len(a) / 10},{v}\n" for a, s, v in RUNS),
+     ["--by", "!seed"], REFUSED, "embinit judge r.csv --by lr --baseline 0.3\n"),
     ("an arm's column as the run's", "r.csv", two(), ["--id", "arm"], REFUSED,
      "arm is the score or tells arms apart: leave out --id"),
     # Agents: one run a row, and a crash is 0.000000.
@@ -380,6 +383,9 @@ CASES = [
      if a == b} for a in ("base", "new")}}), ["--lower"], KEEP, "paired t-test"),
     ("json by arm", "r.json", json.dumps({a: {"mean": m, "std": 0.02, "n": 8} for a, m in
      (("base", 3), ("new", 2))}), ["--lower"], KEEP, "keep new"),
+    ("json by arm, part and seed", "r.json", json.dumps({a: {part: {str(s): v + 9 * (part == "b")
+     for b, s, v in RUNS if a == b} for part in "ab"} for a in ("base", "new")}), [], REFUSED,
+     "  embinit judge r.json --by arm --metric value --cells arm_2 --higher\n"),
     ("json by run", "r.json", json.dumps({f"id{a}{s}": {"arm": a, "loss": v} for a, s, v in RUNS}),
      [], KEEP, "keep new"),
     ("an index", "r.csv", "at,arm,loss\n" + "".join(f"{2 * s},base,{b}\n{2 * s + 1},new,{n}\n"

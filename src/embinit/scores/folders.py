@@ -107,10 +107,11 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     entries: list[Entry] = []
     for path in files:
         table = table_of(path)
-        arm = path.parent.relative_to(root).as_posix().strip(".")
+        arm, seed = arm_and_seed(path.parent.relative_to(root).as_posix().strip("."))
         for row, place in enumerate(table.places):
             cells = {name: texts[row] for name, texts in table.columns.items()}
-            entries.append((place, cells | ({"model": arm} if arm else {})))
+            run = {"model": arm, "seed": seed}
+            entries.append((place, cells | {name: text for name, text in run.items() if text}))
     return table_of_entries(str(root), entries)
 
 

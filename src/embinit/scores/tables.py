@@ -191,9 +191,13 @@ def _all_but(names: Sequence[str], seeds: Sequence[str], by: str | None, table: 
     without = [one_of(table, "by", name.strip(" !")) for name in (by or "").split(",")]
     rest = [n for n in names if n not in (*without, *seeds) and len({*table.columns[n]}) > 1]
     rest = [n for n in rest if not called([n], "run") + called([n], "step") + called([n], "status")]
+    rest = [n for n in rest if len({*table.columns[n]}) < len(table.places)]  # names of runs differ
     found = [*filter(is_setting, rest)] or [n for n in rest if not is_number(table.columns[n])]
     if not found:
-        raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+        if not rest:
+            raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+        text = f"{table.name}: which columns but {listed(without)} are settings?"
+        raise Ask(text, [{"by": name} for name in rest], table)
     return found
 
 
