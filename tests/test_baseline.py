@@ -163,25 +163,25 @@ OPEN = {"interval": [None, None]}
             {},
             {"difference": 2.0},
             MOVED,
-            "outside the interval that it had, 1 m",
+            "outside the earlier interval, 1 m",
         ),
         (
             "SUPPORTED",
             OPEN,
             {"difference": 2.0},
             MOVED,
-            "another difference than it had, 1 m",
+            "differs from before, 1 m",
         ),
         (
             "SUPPORTED",
             OPEN | {"margin": 0.0},
             {"difference": 2.0},
             MOVED,
-            "than it had (a",
+            "differs from before (a",
         ),
         ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
-        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, MOVED, "than it had"),
-        ("SUPPORTED", OPEN, {"difference": None}, MOVED, "than it had"),
+        ("SUPPORTED", {"exact": True}, {"difference": 8.9}, MOVED, "differs from before"),
+        ("SUPPORTED", OPEN, {"difference": None}, MOVED, "differs from before"),
         ("SUPPORTED", {"difference": None, **OPEN}, {}, None, ""),
         ("REFUTED", {}, {}, LOST, "was SUPPORTED and is REFUTED"),
         ("NO EFFECT", {}, {}, LOST, "was SUPPORTED and is NO EFFECT"),
@@ -280,7 +280,7 @@ def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gon
     since = compare(made(other, **session), before)
     said = [str(change).splitlines()[0] for change in since.changes]
     assert said == ([f"LOST: c was {verdict} and is gone"] if gone else [])
-    words = "No changes in what was compared. 1 of the baseline's 2 claims was not asked for."
+    words = "No changes in what was compared. Of the baseline's 2 claims, 1 was not asked for."
     assert since.in_words == ("" if gone else words)
 
 

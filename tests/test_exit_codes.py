@@ -281,7 +281,7 @@ def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
 
 LAST = CLAIMS[CLAIMS.index('@claim("mine/f/last"') :]
 LOST_LAST = "LOST: mine/f/last[scores] was SUPPORTED and is gone"
-NOT_ASKED_FOR = "No changes in what was compared. 1 of the baseline's 3 claims was not asked for."
+NOT_ASKED_FOR = "No changes in what was compared. Of the baseline's 3 claims, 1 was not asked for."
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
     done, _ = session(fallen, compared)
     assert done.ret == Status.OK
     done.stdout.fnmatch_lines(
-        ["moved: * has another difference outside *, 4 margins from where it was*"]
+        ["moved: * differs from before, outside *, 4 margins from where it was*"]
     )
     for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
         compared_with = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]

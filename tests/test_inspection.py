@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 import malformed
 from embinit.commands.main import main
+from embinit.errors import InputError
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
 from embinit.lab.inspection.measures import BLOCK_VALUES, alike, measure
@@ -250,6 +251,23 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
     assert names(inspection) == {"zero-rows", "rows-alike"}
     assert inspection.finding("rows-alike").rows == (7, 8)
     assert "'word3'" in inspection.finding("zero-rows").what
+    table[5, 2] = math.nan
+    assert "'word5'" in inspect(write(tmp_path / form, ENTRIES, table)).finding("non-finite").what
+
+
+def test_faults_of_numpys_arrays_are_found(tmp_path):
+    """An archive of words and vectors, and an array alone, whose rows have no names."""
+    table = (0.1 * NORMALS[:120, :24]).numpy()
+    table[3], table[5, 2] = 0, math.nan
+    np.savez(tmp_path / "v.npz", words=np.array(ENTRIES), vectors=table)
+    np.save(tmp_path / "v.npy", table)
+    for form in ("npz", "npy"):
+        inspection = inspect(tmp_path / f"v.{form}")
+        assert names(inspection) == {"zero-rows", "non-finite"}, form
+        assert inspection.finding("non-finite").rows == (5,)
+    (tmp_path / "v.npy").write_bytes(b"no array")
+    with pytest.raises(InputError, match=r"v\.npy"):
+        inspect(tmp_path / "v.npy")
 
 
 @pytest.mark.parametrize("sigma", [0.3, 4.0])

@@ -72,8 +72,8 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     assert status == Status.RUN_AGAIN
     assert out.splitlines()[:2] == [
         "6 runs: base 3, new 3; lower is better",
-        "undecided: 3 more of each to the next analysis, which may decide if the difference is as "
-        "large as measured",
+        "undecided: 3 more of each to the first analysis, at 6, which may decide if the difference "
+        "is as large as measured",
     ]
     assert "margin 0.002" in out
     # With all runs that there are, the only analysis has the whole level.
@@ -119,7 +119,7 @@ QUESTIONS = [
     (("base=1,2", "new=1,nan", "--lower"), "a run that crashed counts against its arm", 2),
     (("base=1,2", "new=1,,2", "--lower"), "new, number 2: value is ''", 2),
     (("base=1,2", "new=0,2", "--lower"), "its score is an exact 0, outside the range", 3),
-    (("base=1,2", "new=40,90", "--lower"), "scores of base are about 1.5, and of new 65", 1),
+    (("base=1,2", "new=40,90", "--lower"), "scores go from 1 (base) to 90 (new)", 1),
     (("base=1,2", "new=1,2", "--lower", "--by", "config"), "has no column 'config'", 0),
     (("base=1,2", "new=1,2", "--lower", "--baseline", "bse"), "did you mean 'base'?", 2),
 ]
@@ -347,7 +347,7 @@ BAD_WORDS = [
     (["base=1,2", "new=1,1e60", "--lower"], "number 2: 1e60 can't be compared; give up to 1e+50"),
     (["base=1,2", "new=1,x"], "new, number 2: value is 'x', which is no number"),
     ([], "give arms, as in base=3.28,3.27"),
-    (["base=1,2", "nothing.csv"], "'nothing.csv' is no arm"),
+    (["base=1,2", "nothing.csv"], "'nothing.csv' is neither an arm nor a file"),
     ([*LOWER, "--margin", "-1"], "a margin of -1 can't be used"),
     ([*LOWER, "--last", "3"], "has one number a run: leave out --last"),
     ([*LOWER, "--of", "runs"], "no arm has one count of successes: leave out --of"),
@@ -467,7 +467,7 @@ def test_each_metric_that_a_folder_logged_may_be_meant(tmp_path, capsys):
             lambda home: trainer_log(home / "a", []),
             "has no column 'eval_loss': it has step, arm, seed and uid",
         ),
-        (lambda home: (home / "trainer_state.json").write_text("{"), "let Trainer write it again"),
+        (lambda home: (home / "trainer_state.json").write_text("{"), "let the tool write it again"),
         (
             lambda home: (home / "metrics.csv").write_text("step,eval_loss\n1,x\n"),
             "metrics.csv:2: eval_loss is 'x', which is no number",
@@ -526,6 +526,36 @@ def test_a_folder_of_numbered_runs_is_the_noise_of_one_arm(tmp_path, capsys):
     status, out = judged(capsys, tmp_path / "runs", *given, "--names", "runs")
     assert status == Status.OK
     assert "of runs made before, 5 degrees of freedom" in out
+
+
+@pytest.mark.parametrize(
+    ("made", "metric", "text"),
+    [
+        ("2026-01-01/10-00-00/{n}/metrics.json", "acc", "keep new"),
+        ("{arm}-seed{seed}/all_results.json", "acc", "keep new"),
+        ("{arm}-seed{seed}/log.jsonl", "val/loss", "discard new"),
+    ],
+)
+def test_numbers_that_a_run_leaves_at_its_end_are_read(tmp_path, capsys, made, metric, text):
+    """Tools write one object a run; settings tell arms apart where folders only number runs.
+
+    A step that has a line for each split is two measures: the last line isn't the loss.
+    """
+    for n in range(12):
+        arm, seed = ("base", "new")[n // 6], n % 6
+        path = tmp_path / made.format(n=n, arm=arm, seed=seed)
+        (path.parent / ".hydra").mkdir(parents=True)
+        if "{n}" in made:
+            settings = path.parent / ".hydra" / "config.yaml"
+            settings.write_text(f"method: {arm}\nseed: {seed}\n")
+        score = 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999
+        if path.suffix == ".json":
+            path.write_text(json.dumps({"acc": score, "loss": {"train": 1 + score}}))
+        else:
+            lines = [{"split": s, "step": 0, "loss": k * score} for s, k in (("val", 1), ("z", -1))]
+            path.write_text("\n".join(map(json.dumps, lines)))
+    found = judged(capsys, str(tmp_path), "--metric", metric)
+    assert text in found[1], found
 
 
 def curves(seed: int) -> dict[str, list[float]]:

@@ -16,6 +16,7 @@ from embinit.report import render
 from embinit.report.document import ControlCounts, Document
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.summary import LISTS, in_words, lists, outcome, summarised, tables, totals
+from embinit.report.verdict_table import verdict_lines
 from test_claims import OF_PAPERS
 from test_report import check, make_claim, make_comparison, make_control, make_document
 
@@ -67,6 +68,7 @@ def test_an_outcome_is_one_word_by_one_rule(verdicts):
 
 
 @given(st.lists(st.sampled_from(VERDICTS), min_size=1, max_size=6), st.integers(0, 3))
+@example(["UNDECIDED"], 0)
 def test_the_counts_of_a_finding_are_those_of_its_claims(verdicts, others):
     """All that its title names, however weak or whose; no control, and no other claim."""
     claims = claims_of(verdicts, origin="ours")
@@ -79,7 +81,8 @@ def test_the_counts_of_a_finding_are_those_of_its_claims(verdicts, others):
     ran = len(verdicts) - verdicts.count("NOT RUN")
     words = in_words(finding)
     assert words.startswith(finding.outcome)
-    assert (f", {verdicts.count('SUPPORTED')} of {ran}" in words) == (ran > 0)
+    decides = ran > verdicts.count("UNDECIDED")  # 0 of 3 of three undecided would look like a no
+    assert (f", {verdicts.count('SUPPORTED')} of {ran}" in words) == decides
     assert ("undecided" in words) == ("UNDECIDED" in verdicts)
     assert summarised(document) == document
 
@@ -93,6 +96,16 @@ def test_a_setting_counts_once(verdicts, count):
     [counted] = [name for name, number in finding.verdicts.items() if number]
     order = ("REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN", "SUPPORTED")
     assert counted == min(kept, key=order.index)
+
+
+def test_the_closing_lines_name_the_claims_that_a_session_left_out():
+    """With them the outcome may be another one; the numbers are of the claim that decided."""
+    for verdicts, ending in ((["SUPPORTED"], ", without kim2024/finding-1/b"), (VERDICTS[:2], "")):
+        claims = [claim | {"experiment": "one"} for claim in claims_of([*verdicts])]
+        document = session(claims)
+        [finding] = document.summary.findings
+        assert f"{TITLE}: {in_words(finding)}{ending}" in verdict_lines(document, None, False)
+        assert finding.middle == claims[-1]["id"]
 
 
 def test_what_needs_published_embeddings_has_words_of_its_own():

@@ -42,7 +42,7 @@ def add_judge(commands: Any) -> None:
     add("--id", metavar="COLUMNS", help="the columns that name a run: its rows count once")
     add("--step", metavar="COLUMN", help="rows are points of runs' curves, at these steps")
     add("--cells", metavar="COLUMN", help="such as data sets: a run's score is the mean over them")
-    add("--where", metavar="COLUMN=VALUE", help="judge the rows that have this value")
+    add("--where", metavar="COLUMN=VALUE,…", help="judge the rows that have these values")
     add("--columns", choices=("arms", "runs"), help="what the table's columns of numbers are")
     add("--names", choices=("runs", "arms"), help="what numbers at the ends of names number")
     add("--n", type=int, metavar="N", help="the number of runs of each mean ± sd")
@@ -83,12 +83,14 @@ def _without_collecting(parsed: argparse.Namespace) -> int:
         print(*lines, sep="\n")
         return status
     except Ask as question:
-        lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
         found = itertools.islice(_answers(parsed, question), MOST_CHOICES)
-        if commands := dict.fromkeys(map(_command, found)):
-            lines += ["choose one:", *(f"  {command}" for command in commands)]
-        else:
-            lines += ["nothing there can be judged as it stands; " + SHAPE]
+        commands = [*dict.fromkeys(map(_command, found))]
+        first = argparse.Namespace(**{**vars(parsed), **next(iter(question.choices), {})})
+        if not commands and first != parsed:
+            return _without_collecting(first)  # what is wrong comes after the question
+        lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
+        lines += ["choose one:", *(f"  {command}" for command in commands)] if commands else []
+        lines += [] if commands else [f"nothing there can be judged as it stands; {SHAPE}"]
         print(printable("\n".join(lines)), file=sys.stderr)
         return Status.UNUSABLE
     finally:

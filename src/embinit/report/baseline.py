@@ -115,7 +115,8 @@ class Since:
             )
         if left:
             verb = "was" if left == 1 else "were"
-            sentences.append(f"{left} of the baseline's {self.claims} claims {verb} not asked for.")
+            of = counted(self.claims, "claim")
+            sentences.append(f"Of the baseline's {of}, {left} {verb} not asked for.")
         return " ".join(sentences)
 
 
@@ -357,10 +358,10 @@ def _moved(before: ComparisonRecord, after: ComparisonRecord) -> str:
     """How a comparison's difference moved, in words; "" where it did not."""
     if _allows(before, after.difference):
         return ""
-    where = " outside the interval that it had" if before.has_interval else " than it had"
+    where = ", outside the earlier interval" if before.has_interval else ""
     size, arms = _margins(before, after), after.arms
     by = f", {size:.3g} margins from where it was" if math.isfinite(size) else ""
-    return f"has another difference{where}{by} ({arms.left} − {arms.right})"
+    return f"differs from before{where}{by} ({arms.left} − {arms.right})"
 
 
 def _numbers(claim: ClaimRecord) -> str:

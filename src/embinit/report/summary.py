@@ -212,7 +212,8 @@ def _findings(session: SessionRecord, claims: Sequence[ClaimRecord]) -> Iterator
             counted = [claim for claim in of_paper if statement_of(claim) in finding.claims]
             untestable = session.tier in finding.untestable
             if counted or untestable:
-                settings, middle = _settings(counted), _middle(counted)
+                settings = _settings(counted)
+                middle = _middle(settings)
                 verdicts = _verdicts(settings)
                 data = _data(session.tier, paper)
                 word = outcome(verdicts, sum(map(allows_print, settings)))
@@ -276,7 +277,9 @@ def _data(tier: str, paper: PaperRecord | None) -> str:
 
 
 def _middle(claims: Iterable[ClaimRecord]) -> ClaimRecord | None:
-    """The decided claim of the median effect in margins; an undecided one if there is no other.
+    """Of those that settings have their verdict from, the decided one of the median effect.
+
+    An undecided one if there is no other.
 
     One that states a difference goes before one that allows a margin.
     """

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from embinit.claims.records import ClaimRecord
-from embinit.report.document import Document
+from embinit.report.document import Document, FindingSummary
 from embinit.report.numbers import MINUS
 from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdicts import (
@@ -76,12 +76,25 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
     for table in tables([document]):
         of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
-        lines += [clean(f"{title}: {in_words(cells[0])}") for title, cells in table.rows]
+        lines += [
+            clean(f"{title}: {in_words(cells[0])}{_without(cells[0], document)}")
+            for title, cells in table.rows
+        ]
     wrong = document.summary.controls.not_as_expected
     total = clean("; ".join(totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]
     lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
+
+
+def _without(finding: FindingSummary | None, document: Document) -> str:
+    """The claims of a finding that the session does not have: with them it may be another one."""
+    if finding is None:
+        return ""
+    named = {one.says: one.claims for paper in document.session.papers for one in paper.findings}
+    there = {name.partition("[")[0] for name in finding.claims}
+    lacking = [name for name in named.get(finding.says, ()) if name not in there]
+    return f", without {', '.join(lacking)}" if lacking and there else ""
 
 
 def clean(text: object) -> str:

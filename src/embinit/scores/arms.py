@@ -26,6 +26,9 @@ NOTHING = ("", "none", "null", "n/a", "na", "-", "–", "nan", "inf", "-inf", "+
 COUNT = re.compile(r"([0-9]+) ?/ ?([1-9][0-9]*)")
 """A cell of successes and trials."""
 
+COMMA = re.compile(r"[-+]?(0,\d+|\d{4,},\d+|\d+,(?!\d{3}$)\d+)")
+"""A number with a comma before its decimals; 1,234 may have one between its thousands."""
+
 LARGEST = 1e50
 """Larger scores are refused: the fourth powers of scores are numbers too."""
 
@@ -83,9 +86,9 @@ class Arms:
 
         An arm all of whose runs crashed is left out and named, unless it is the baseline.
         """
-        rest = [r.value for runs in self.scores.values() for r in runs if r.value and not r.crashed]
+        least, most = self.worst(False), self.worst(True)
         # An exact 0 outside the range of all other scores is no score, unless it is a count.
-        odd = {*rest} - {1.0} and (min(rest) > 0 or max(rest) < 0) and crashed != "keep"
+        odd = (least > 0 or most < 0) and not least == most == 1 and crashed != "keep"
         zero = "its score is an exact 0, outside the range of all others" if odd else ""
         notes, kept = [*self.notes], {}
         for arm, runs in self.scores.items():
@@ -166,6 +169,7 @@ def _cell(text: str, place: str, what: str) -> tuple[float, str, int]:
 def number_in(text: str) -> float | None:
     """The number in a cell; NaN where a run has none, and None for other words."""
     plain = text.strip().removesuffix("%").strip().replace("\N{MINUS SIGN}", "-")
+    plain = plain.replace(",", ".") if COMMA.fullmatch(plain) else plain
     if NUMBER.fullmatch(plain):
         return float(plain) if math.isfinite(float(plain)) else math.nan
     if count := COUNT.fullmatch(plain):

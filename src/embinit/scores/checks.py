@@ -93,10 +93,10 @@ def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) 
     return parts
 
 
-def rises(numbers: Sequence[float], arms: Sequence[str]) -> bool:
+def rises(numbers: Sequence[float], arms: Sequence[str], by_one: bool = True) -> bool:
     """Whether a column's numbers rise over three rows of each arm or more, as those of steps do.
 
-    Numbers that just count the table's rows don't.
+    Numbers that just count the table's rows don't, nor those ``by_one`` if it is false.
     """
     if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
         return False
@@ -104,36 +104,30 @@ def rises(numbers: Sequence[float], arms: Sequence[str]) -> bool:
     for at, arm in enumerate(arms):
         of.setdefault(arm, []).append(at)
     gaps = {b - a for rows in of.values() for a, b in itertools.pairwise(numbers[r] for r in rows)}
+    gaps = {*filter((0.0).__lt__, gaps)}
     long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of.values())
-    return long and (gaps != {1.0} or len({*numbers}) < len(numbers))
+    return long and (gaps != {1.0} or (by_one and len({*numbers}) < len(numbers)))
 
 
-def same_in_each(texts: Sequence[str], arms: Sequence[str]) -> bool:
-    """Whether a column has the same values in each arm, each once, as what pairs rows does."""
+def same_in_each(texts: Sequence[str], arms: Sequence[str], once: bool = True) -> bool:
+    """Whether a column has the same values in each arm, each ``once``, as what pairs rows does."""
     of: dict[str, list[str]] = {}
     for arm, text in zip(arms, texts, strict=True):
         of.setdefault(arm, []).append(text)
     first, *others = map(sorted, of.values())
-    return bool(others) and len({*first}) == len(first) > 1 and all(o == first for o in others)
+    alike = bool(others) and len(first) > 1 and all(other == first for other in others)
+    return alike and (not once or len({*first}) == len(first))
 
 
 def two_units(arms: Arms, noise: Arms | None) -> str:
     """The question where positive scores differ so much that they may have two units; else ""."""
-    shown: dict[str, list[float]] = {}
-    for name, of in (noise.scores if noise and not noise.of_noise else {}).items():
-        shown[f"{name} (noise)"] = [run.value for run in of if not run.crashed]
-    for name, of in arms.scores.items():
-        shown[name] = [run.value for run in of if not run.crashed]
-    shown = {name: of for name, of in shown.items() if of and min(of) > 0}
-    odd = [name for name, of in shown.items() if max(of) > MOST_TIMES * min(of)]
-    middle = {name: float(np.median(of)) for name, of in shown.items()}
-    if odd:
-        values = shown[odd[0]]
-        text = f"scores of {odd[0]} go from {min(values):g} to {max(values):g}"
-    elif shown and max(middle.values()) > MOST_TIMES * min(middle.values()):
-        low, high = min(middle, key=middle.__getitem__), max(middle, key=middle.__getitem__)
-        text = f"scores of {low} are about {middle[low]:g}, and of {high} {middle[high]:g}"
-    else:
+    shown: list[tuple[float, str]] = []
+    for of_noise, of in ((" (noise)", noise), ("", arms)):
+        for name, runs in (of.scores if of and not of.of_noise else {}).items():
+            found = [(run.value, name + of_noise) for run in runs if not run.crashed]
+            shown += found if found and min(found)[0] > 0 else []
+    (low, least), (high, most) = min(shown, default=(1.0, "")), max(shown, default=(1.0, ""))
+    if high <= MOST_TIMES * low:
         return ""
-    text += ": write all in one unit, such as %, and take out what is no score"
-    return f"{text}; or are they in one unit?"
+    text = f"scores go from {low:g} ({least}) to {high:g} ({most}): write all in one unit, such as"
+    return f"{text} %, and take out what is no score; or are they in one unit?"

@@ -19,16 +19,17 @@ from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
 from embinit.scores.asking import Ask
-from embinit.scores.names import arm_and_seed, called, is_seed, lower_is_better, unnumbered
-from embinit.scores.rows import Table, listed, one_of, table_of, table_of_entries
+from embinit.scores.names import arm_and_seed, called, is_seed, unlikely, unnumbered
+from embinit.scores.rows import Table, flat, listed, one_of, table_of, table_of_entries
 from embinit.scores.shapes import is_number
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
 KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jsonl", "*.csv")
+OBJECTS = ("all_results.json", "metrics.json", "results.json")
 """The logs that are looked for, in this order; a run's later kinds are left alone."""
 
-SETTINGS = ("hparams.yaml", "args.yaml")
-"""Files of settings that Lightning and Ultralytics write."""
+SETTINGS = ("hparams.yaml", "args.yaml", ".hydra/config.yaml")
+"""Files of settings that Lightning, Ultralytics and Hydra write."""
 
 SETTING = "hparams."
 """How the names of their columns begin."""
@@ -46,7 +47,7 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         there = listed([path.name for path in sorted(root.iterdir())] or ["nothing"], 5)
         raise InputError(
             f"{root} has no log of a run, but {there}; name the folder above the runs, each with "
-            f"{TRAINER}, {LIGHTNING}, {TENSORBOARD}, or a table of its steps (CSV, JSON lines)"
+            f"{TRAINER}, {LIGHTNING}, {TENSORBOARD}, metrics.json, or steps as CSV or JSON lines"
         )
     named = {
         run: arm_and_seed(
@@ -54,7 +55,11 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         )
         for run in [*logs, *empty]
     }
-    of_arms, made = {named[run][0] for run in logs}, {run: _settings(run) for run in logs}
+    made = {run: _settings(run) for run in logs}
+    combined = {tuple((k, v) for k, v in of.items() if not is_seed(k)) for of in made.values()}
+    if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
+        named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
+    of_arms = {named[run][0] for run in logs}
     arms = {*map(unnumbered, of_arms)}
     others = [run for run in empty if unnumbered(named[run][0]) not in arms]
     varied = []  # settings in which runs of an arm differ
@@ -92,9 +97,7 @@ def _metric(table: Table, metric: str | None) -> str:
     ]
     if len(logged) == 1:
         return logged[0]
-    likely = sorted(
-        logged, key=lambda n: ("train" in n, lower_is_better(n) is None, "val" not in n.lower())
-    )
+    likely = sorted(logged, key=lambda n: (*unlikely(n), "val" not in n.lower()))
     choices = [{"metric": name} for name in likely[:3]]
     raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)
 
@@ -104,10 +107,11 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     entries: list[Entry] = []
     for path in files:
         table = table_of(path)
-        arm = path.parent.relative_to(root).as_posix().strip(".")
+        arm, seed = arm_and_seed(path.parent.relative_to(root).as_posix().strip("."))
         for row, place in enumerate(table.places):
             cells = {name: texts[row] for name, texts in table.columns.items()}
-            entries.append((place, cells | ({"model": arm} if arm else {})))
+            run = {"model": arm, "seed": seed}
+            entries.append((place, cells | {name: text for name, text in run.items() if text}))
     return table_of_entries(str(root), entries)
 
 
@@ -142,7 +146,7 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    for kind in KINDS:
+    for kind in (*KINDS, *OBJECTS):
         taken = {*found}
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
@@ -169,9 +173,8 @@ def _steps(logs: Sequence[Path]) -> list[Entry]:
     """The steps of a run's logs in order, each with what was last logged there."""
     steps: dict[str, Entry] = {}
     for log in logs:
-        tensorboard = log.match(TENSORBOARD)
-        reader = (
-            _of_tensorboard if tensorboard else _of_trainer if log.name == TRAINER else _of_table
+        reader = {".csv": _of_table, ".jsonl": _of_table, ".json": _of_object}.get(
+            log.suffix, _of_tensorboard
         )
         for place, entry in reader(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
@@ -190,9 +193,12 @@ def _of_table(log: Path) -> Iterator[Entry]:
     """
     table, total = table_of(log), 0.0
     step, *_ = [*called(table.columns, "step"), ""]
+    measure, *_ = [*called(table.columns, "of rows"), ""]
     monitor = {*table.columns} == {"r", "l", "t"}
     for at, (place, *row) in enumerate(zip(table.places, *table.columns.values(), strict=True)):
         cells = dict(zip(table.columns, row, strict=True))
+        if measure:  # such as the split: a step has a row for each
+            cells = {n if n == step else f"{cells[measure]}/{n}": text for n, text in cells.items()}
         if monitor:
             total += float(cells["l"])
             yield place, {"step": total, "reward": cells["r"]}
@@ -200,9 +206,11 @@ def _of_table(log: Path) -> Iterator[Entry]:
             yield place, {**cells, "step": cells[step] if step else at}
 
 
-def _of_trainer(log: Path) -> Iterator[Entry]:
-    with reading(log, "let Trainer write it again"):
-        for entry in json.loads(regular(log).read_bytes())["log_history"]:
+def _of_object(log: Path) -> Iterator[Entry]:
+    """The steps of Trainer's state, or the numbers that another tool wrote at the end."""
+    with reading(log, "let the tool write it again"):
+        found = json.loads(regular(log).read_bytes())
+        for entry in found["log_history"] if log.name == TRAINER else [flat(found)]:
             yield str(log), {name: json.dumps(value) for name, value in entry.items()}
 
 

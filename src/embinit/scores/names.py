@@ -12,6 +12,7 @@ HIGHER = {
 LOWER = {
     *("loss", "ppl", "perplexity", "bpb", "bpc", "nll", "crossentropy", "wer", "cer", "eer"),
     *("mse", "rmse", "mae", "mape", "fid", "ece", "error", "err", "logloss"),
+    *("errorrate", "bitsperbyte"),
 }
 """Scores whose better side is known, by their whole names: loss_reduction is neither."""
 
@@ -23,14 +24,14 @@ ROLES = {
     "run": "run runid trial trialid checkpoint ckpt uid id jobid",
     "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
     "trainingiteration update samples frames tokens",
-    "sd": "sd std stdev stddev variance var",
+    "sd": "sd std stdev stddev",
     "count": "n nruns runs nseeds seeds count",
     "error": "sem se stderr standarderror ci ci95",
     "of rows": "metric metricname measure split subset phase task",
 }
 """What columns of each role are called, without what lies before the last point or slash."""
 
-_SEED = re.compile("(?<!n)seed(?!s)|randomstate|rng$")
+_SEED = re.compile("(?<!^n)seed(?!s)|randomstate|rng$")
 _BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
 _NO_NAME = re.compile(
@@ -83,6 +84,11 @@ def lower_is_better(metric: str) -> bool | None:
         if whole in HIGHER | LOWER:
             return whole in LOWER
     return None
+
+
+def unlikely(name: str) -> tuple[bool, bool]:
+    """Sorts names by what is likely meant: no training, and a score whose better side is known."""
+    return "train" in name.lower(), lower_is_better(name) is None
 
 
 def baselines(arms: Iterable[str]) -> list[str]:

@@ -102,10 +102,16 @@ def _alone(arm: Judged, plan: Plan) -> str:
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
         each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
-        text = f"undecided: {arm.more} more of {each} to the next analysis"
+        looks = [look.seeds for look in arm.looks]
+        if plan.gate and n >= looks[-1]:
+            new = f"about {n + (arm.more or 0)} new runs of {each} would be needed"
+            return f"undecided at the last analysis: {new}{why}"
+        which = f"the first analysis, at {looks[0]}" if n < looks[0] else "the next analysis"
+        text = f"undecided: {arm.more} more of {each} to {which}"
         large = "if the difference is as large as measured"
         if needed and needed - n > (arm.more or 0):
-            return f"{text}; about {needed - n} for a decision {large}{why}"
+            by = f", by --most {needed}" if n < looks[0] and needed > looks[-1] else ""
+            return f"{text}; about {needed - n} for a decision {large}{by}{why}"
         return text + (f", which may decide {large}" if needed else "") + why
     if word == "keep":
         return f"keep {name}: {by}"

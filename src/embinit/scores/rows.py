@@ -80,7 +80,7 @@ def from_words(words: Sequence[str], metric: str | None) -> Table:
         arm, _, text = word.partition("=")
         if not arm or arm == word:
             mend = "give arms, as in new=3.27,3.28, or one file or folder that is here"
-            raise InputError(f"{word[:60]!r} is no arm; {mend}")
+            raise InputError(f"{word[:60]!r} is neither an arm nor a file; {mend}")
         for n, cell in enumerate(text.split(","), start=1):
             entries.append((f"{arm}, number {n}", {"arm": arm, metric or VALUE: cell}))
     return table_of_entries("the command line", entries)
@@ -221,11 +221,11 @@ def _object(entries: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
+def flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """An object's entries, those of objects inside by both names."""
     entries: list[tuple[str, Any]] = []
     for name, entry in value.items():
-        inside = _flat(entry) if isinstance(entry, dict) else {}
+        inside = flat(entry) if isinstance(entry, dict) else {}
         entries += [(f"{name}.{n}", v) for n, v in inside.items()] or [(name, entry)]
     return _object(entries)
 
@@ -254,10 +254,15 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
             return [{"seed": name} | run for name, run in pairs]
         by_name = {name: _runs(entry, True) for name, entry in value.items()}
         if len({frozenset(runs[0]) if runs else None for runs in by_name.values()}) == 1:
-            return [{"arm": arm} | run for arm, runs in by_name.items() for run in runs]
+            key = "metric" if all(lower_is_better(n) is not None for n in by_name) else "arm"
+            return [
+                {key: name} | {_lower(n, key, value[name]): v for n, v in run.items()}
+                for name, runs in by_name.items()
+                for run in runs
+            ]
     if value and all(map(_SEED.fullmatch, value)) and not inner:
         return [{"seed": name, VALUE: score} for name, score in value.items()]
-    value = _flat(value)
+    value = flat(value)
     lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
     of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
     shared = {name: entry for name, entry in value.items() if name not in lists}
@@ -269,6 +274,12 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
         return [{"arm": arm, VALUE: cell} for arm, cells in lists.items() for cell in cells]
     rows = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
     return [shared | dict(zip(lists, row, strict=False)) for row in rows]
+
+
+def _lower(name: str, key: str, own: Mapping[str, Any]) -> str:
+    """The name of a level that is inside another one: ``arm_2`` of ``arm``, unless it is theirs."""
+    found = None if key in own else re.fullmatch(rf"{key}(?:_(\d))?", name)
+    return f"{key}_{int(found[1] or 1) + 1}" if found else name
 
 
 def _of_harness(value: Mapping[str, Any]) -> list[dict[str, Any]]:

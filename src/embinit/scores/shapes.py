@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,14 +10,14 @@ from dataclasses import dataclass
 from embinit.errors import InputError
 from embinit.scores.arms import number_in
 from embinit.scores.asking import Ask
-from embinit.scores.names import called, is_seed, lower_is_better
-from embinit.scores.rows import VALUE, Table, table_of_entries
+from embinit.scores.names import HIGHER, LOWER, called, is_seed, lower_is_better
+from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
 A_RUN = re.compile(r"(?:(seed)|run|rep|replicate|trial|r|s)?[-_ ]?(\d+)", re.IGNORECASE)
 SPREAD = re.compile(
-    r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\(([\d.]+)\)"
+    r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
-"""A cell of a mean and its standard deviation, maybe with a number of runs."""
+"""A cell of a mean and its standard deviation, maybe with a number of runs; not 0.801(4)."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,8 @@ def long(table: Table, given: Reading) -> Table:
     table = _spreads(table, given.n)
     numbers = [name for name, texts in table.columns.items() if is_number(texts)]
     others = [name for name in table.columns if name not in numbers]
-    kept = [name for name in numbers if is_seed(name) or called([name], "run")]
+    steps = called(numbers, "step")
+    kept = [n for n in table.columns if is_seed(n) or (n in numbers and called([n], "run"))] + steps
     values = [name for name in numbers if name not in kept]
     of_runs = [name for name in numbers if A_RUN.fullmatch(name)]
     if len(of_runs) > 1 and given.columns is None and others:
@@ -65,10 +65,14 @@ def long(table: Table, given: Reading) -> Table:
         return _melted(table, others, of_runs, "run")
     if given.columns == "runs":
         return _melted(table, others, values, "run")
-    summary = called(values, "sd") or called(values, "count") or called(values, "step")
+    summary = called(values, "sd") or called(values, "count") or steps
     known = [name for name in values if lower_is_better(name) is not None]
-    lone = not (others or summary or known or given.metric or given.by) and len(values) > 1
+    named = {*others} - {*kept} or known or given.metric or given.by
+    lone = not (named or summary) and len(values) > 1
     if given.columns == "arms" or (lone and any(map(is_seed, kept))):
+        ends = sorted({n.split("_")[-1] for n in values} & (HIGHER | LOWER))
+        if len(ends) > 1:
+            raise InputError(f"{table.name} has columns of {listed(ends)}; leave those of one")
         return _melted(table, [*others, *kept], values, "arm")
     return table
 
@@ -118,10 +122,3 @@ def _spreads(table: Table, n: int | None) -> Table:
     if n is not None and not counts:
         raise InputError(f"{table.name} has no mean ± sd: leave out --n")
     return table._replace(columns={**columns, **counts})
-
-
-def variance_root(name: str, value: float) -> float:
-    """A standard deviation, of a column that may have variances."""
-    if not name.lower().endswith(("variance", "var")):
-        return value
-    return math.sqrt(value) if value >= 0 else math.nan

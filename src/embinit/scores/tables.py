@@ -24,9 +24,10 @@ from embinit.scores.names import (
     is_spread,
     lower_is_better,
     plain,
+    unlikely,
 )
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
-from embinit.scores.shapes import Reading, is_number, long, variance_root
+from embinit.scores.shapes import Reading, is_number, long
 from embinit.stats.power import MOST_SEEDS
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
@@ -54,12 +55,13 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
     points = {} if summary else _points(rows, given)
     mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
     if points and mixed and not (given.by or given.unpaired):
-        _ask_of_labels(rows, mixed, bool(rows.seed))
+        _ask_of_labels(rows, mixed, given.where)
     if points:
         named = _of_points(rows, points, 1 if given.last is None else given.last)
-        notes.append(
-            f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged"
-        )
+        if len(points) < len(rows.arms):
+            notes.append(
+                f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged"
+            )
     elif given.last is not None:
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
@@ -114,20 +116,27 @@ class _Rows(NamedTuple):
 
 
 def _where(table: Table, where: str | None) -> Table:
-    """The rows whose column has a value, as in ``split=test``."""
-    if where is None:
-        return table
-    name, _, value = where.partition("=")
-    name = one_of(table, "where", name)
-    kept = [at for at, text in enumerate(table.columns[name]) if text == value]
-    if not kept:
-        values = [*dict.fromkeys(table.columns[name])]
-        raise Ask(
-            f"{table.name}: no row has {value!r} in {name}; there are {listed(values)}",
-            [{"where": f"{name}={text}"} for text in values],
-        )
-    columns = {n: [texts[at] for at in kept] for n, texts in table.columns.items() if n != name}
-    return table._replace(columns=columns, places=[table.places[at] for at in kept])
+    """The rows whose columns have values, as in ``split=test,metric=acc``."""
+    before = None
+    for part in re.split(",(?=[^,=]+=)", where or "") if where is not None else ():
+        name, _, value = part.partition("=")
+        name = one_of(table, "where", name)
+        kept = [at for at, text in enumerate(table.columns[name]) if text == value]
+        if not kept:
+            values = [*dict.fromkeys(table.columns[name])]
+            text = f"{table.name}: no row has {value!r} in {name}; there are {listed(values)}"
+            raise Ask(text, _wheres(table, [name], before))
+        columns = {n: [texts[at] for at in kept] for n, texts in table.columns.items() if n != name}
+        table = table._replace(columns=columns, places=[table.places[at] for at in kept])
+        before = ",".join(filter(None, (before, part)))
+    return table
+
+
+def _wheres(table: Table, names: Sequence[str], before: str | None) -> list[Choice]:
+    """The first two values of some columns, those of training last, after those chosen before."""
+    first = f"{before}," if before else ""
+    values = {n: sorted(dict.fromkeys(table.columns[n]), key=unlikely) for n in names}
+    return [{"where": f"{first}{n}={value}"} for n in names for value in values[n][:2]]
 
 
 def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
@@ -144,6 +153,7 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     left = [name for name in table.columns if name not in named]
     if not seeds:
         seeds = [*filter(is_seed, left)]
+        _require_one_pair(table, seeds)
     by = _all_but(left, seeds, given.by, table) if (given.by or "")[:1] == "!" else columns("by")
     left = [name for name in left if name not in (*seeds, *by)]
     varied = [name for name in left if len({*table.columns[name]}) > 1]
@@ -166,14 +176,28 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     return _Rows(table, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
 
 
+def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
+    """A question where each seed of one column has several of another: which numbers runs?"""
+    seeds = sorted(seeds, key=lambda name: len({*table.columns[name]}))
+    if seeds and len({*table.texts(seeds)}) > len({*table.columns[seeds[-1]]}):
+        few, many = seeds[0], seeds[-1]
+        choices = [{"seed": few, "cells": many}, {"seed": many, "cells": few}]
+        text = f"{table.name}: which of {listed(seeds)} numbers runs, each trained anew?"
+        raise Ask(text, [*choices[: 2 * (len(seeds) == 2)], {"seed": ",".join(seeds)}], table)
+
+
 def _all_but(names: Sequence[str], seeds: Sequence[str], by: str | None, table: Table) -> list[str]:
     """The settings but those of ``!seed,…``, which vary; labels where no column is a setting."""
     without = [one_of(table, "by", name.strip(" !")) for name in (by or "").split(",")]
     rest = [n for n in names if n not in (*without, *seeds) and len({*table.columns[n]}) > 1]
     rest = [n for n in rest if not called([n], "run") + called([n], "step") + called([n], "status")]
+    rest = [n for n in rest if len({*table.columns[n]}) < len(table.places)]  # names of runs differ
     found = [*filter(is_setting, rest)] or [n for n in rest if not is_number(table.columns[n])]
     if not found:
-        raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+        if not rest:
+            raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+        text = f"{table.name}: which columns but {listed(without)} are settings?"
+        raise Ask(text, [{"by": name} for name in rest], table)
     return found
 
 
@@ -199,9 +223,19 @@ def _score_and_arms(
     if not labels and not by and not of_noise:
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
         words = [n for n in others if n != VALUE and not is_number(texts[n])]
-        labels = labels or [n for n in words if not called([n], "of rows")] or words
+        labels = labels or [n for n in words if not called([n], "of rows")]
+        some = words and len({*texts[words[0]]}) > 1 and len(numbers) > 1
+        if some and not (labels or given.columns):
+            ways = _wheres(table, words[:1], given.where)
+            choices: list[Choice] = [{**way, "columns": "arms"} for way in ways]
+            raise Ask(f"{table.name}: which {words[0]} of arms is judged?", choices, table)
+        labels = labels or words
     if metric:
         kept = [*metric]
+    elif by or len(labels) == 1:
+        arms = table.texts(by or labels)
+        known = [n for n in kept if lower_is_better(n) is not None]
+        kept = [n for n in kept if n in known or not same_in_each(texts[n], arms, False)] or kept
     alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
     sure = by or alone or (len(labels) == 1 and not _dates(texts[labels[0]]))
     if len(kept) == 1 and sure:
@@ -215,8 +249,8 @@ def _score_and_arms(
         raise Ask(f"{table.name} has no column of numbers", (), table)
 
     def likely(name: str) -> tuple[bool, ...]:
-        binary = {*texts[name]} <= {"0", "1"}
-        return "train" in name.lower(), lower_is_better(name) is None, not binary
+        found = {*texts[name]}
+        return *unlikely(name), not found <= {"0", "1"}, 2 * len(found) <= len(table.places)
 
     def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
@@ -226,12 +260,8 @@ def _score_and_arms(
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
     words = words or [n for n in several if is_number(texts[n]) and not few(n)[0]]
-    choices: list[Choice] = [
-        {"metric": score, "by": ",".join(by) or arm}
-        for score in scores[:3]
-        for arm in (sorted(words, key=few)[:3] if not by else [""])
-        if arm != score
-    ]
+    words = [",".join(by)] if by else sorted(words, key=few)
+    choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
     told = by or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
@@ -302,35 +332,25 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     filled = [row for row, text in enumerate(table.columns[name]) if text]
     places = [table.places[row] for row in filled]
 
-    def numbers(column: str) -> dict[int, float]:
-        texts = [table.columns[column][row] for row in filled]
-        of = (
-            _steps(texts, places, column)
-            if column == rows.step
-            else cells(texts, places, column)[0]
-        )
-        return dict(zip(filled, of, strict=True))
-
-    steps, values = numbers(rows.step), numbers(name)
+    logged, scores = ([table.columns[n][row] for row in filled] for n in (rows.step, name))
+    steps = dict(zip(filled, _steps(logged, places, rows.step), strict=True))
+    values = dict(zip(filled, cells(scores, places, name)[0], strict=True))
     most: dict[str, float] = defaultdict(float)
     for row, step in steps.items():
         most[rows.arms[row]] = max(most[rows.arms[row]], step)
     named = []
-    for (arm, seed, run), logged in groups.items():
-        at = [row for row in logged if row in values]
+    for (arm, seed, run), of in groups.items():
+        at = [row for row in of if row in values]
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
         if 1 < len(parts) < len(at) and (seed or run or again):
             free = [n for n in rows.free if rows.varies(n)]
-            choices = [{"id": n} for n in free]
-            text = (
-                f"{table.places[parts[1][0]]}: {rows.step} starts again: which column names runs?"
-            )
-            raise Ask(text, choices, table)
+            text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
+            raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
         for points in parts or [[]]:
-            place = table.places[(points or logged)[0]]
+            place = table.places[(points or of)[0]]
             odd = [values[row] for row in points if not math.isfinite(values[row])]
-            why = next(filter(None, (failures[row] for row in logged)), "")
+            why = next(filter(None, (failures[row] for row in of)), "")
             if not why and (odd or not points):
                 why = f"{name} is {odd[0]}" if odd else f"it has no {name}"
             elif points and not 0 < last <= len(points):
@@ -383,24 +403,25 @@ def _ask_of_rows(
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups, given)
     free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
-    labels = [
+    labels = [n for n in texts if n == rows.run and not rows.seed and _rises(rows, n, False)] + [
         n for n in free
         if is_setting(n) or ((not is_number(texts[n]) or _counts(texts[n]))
             and (len({*texts[n]}) < len(table.places) or _rises(rows, n)))
+        or (same_in_each(texts[n], rows.arms) and lower_is_better(n) is None)
     ]  # fmt: skip
     # What a seed names once is a run, whatever else is known of it, but for a setting.
     named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
     if labels and not (given.seed or unpaired or given.id or named):
-        _ask_of_labels(rows, labels, bool(rows.seed))
+        _ask_of_labels(rows, labels, given.where)
     if labels and unpaired:
         notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
 
 
-def _rises(rows: _Rows, name: str) -> bool:
+def _rises(rows: _Rows, name: str, by_one: bool = True) -> bool:
     """Whether the numbers in a column rise as those of steps do; those of a name, if again."""
     texts = rows.table.columns[name]
     names = len({*texts}) == len(texts) and not is_number(texts)
-    return not names and rises(_steps(texts, rows.table.places, name), rows.arms)
+    return not names and rises(_steps(texts, rows.table.places, name), rows.arms, by_one)
 
 
 def _counts(texts: Sequence[str]) -> bool:
@@ -410,22 +431,25 @@ def _counts(texts: Sequence[str]) -> bool:
 
 def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> None:
     """Asks what rows of one run, or of one seed of an arm, are."""
-    table = rows.table
+    table, texts = rows.table, rows.table.columns
     key, of = next((key, of) for key, of in groups.items() if len(of) > 1)
     column, value = (rows.run, key[2]) if rows.run else (rows.seed, key[1])
     text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
-    free = [n for n in rows.free if rows.varies(n) and n not in called(rows.free, "status")]
-    free = [n for n in free if not is_number(table.columns[n]) or _counts(table.columns[n])]
+    free = [
+        n for n in rows.free if rows.varies(n) and not called([n], "status")
+        if not is_number(texts[n]) or _counts(texts[n]) or len({*texts[n]}) == len(of)
+    ]  # fmt: skip
     by, several = ",".join(rows.by), len({*rows.arms}) > 1
-    items = {*table.columns[rows.score]} <= {"0", "1"}
-    choices: list[Choice] = [{"step": n} for n in free if _rises(rows, n) and not items]
+    steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
+    choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
+    measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
+    choices += _wheres(table, measures, given.where)
     for n in free if rows.seed else []:
         choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
         choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
+    choices += [{"step": n} for n in steps]
     if len({*rows.seeds}) == 1 and not rows.run and several:
-        choices.append(
-            {"unpaired": True, "seed": None}
-        )  # all have one seed, as where nobody set it
+        choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
         if given.unpaired:
             return
     choices.append({"id": column})
@@ -433,12 +457,12 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
     raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
 
 
-def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
+def _ask_of_labels(rows: _Rows, labels: Sequence[str], where: str | None) -> None:
     """Asks what columns are in which rows of one arm differ, though no role has them."""
     texts, by = rows.table.columns, ",".join(rows.by)
     dates = [n for n in labels if _dates(texts[n])]
     same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
-    steps = [n for n in labels if n not in same and (n in dates or _rises(rows, n))]
+    steps = [n for n in labels if n in dates or _rises(rows, n, n not in same)]
     few = [n for n in labels if len({*texts[n]}) <= 4]
     of_rows = called(labels, "of rows")
     settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
@@ -450,9 +474,9 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], seeded: bool) -> None:
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
         choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
-        choices += [{"cells": n} for n in few if seeded]
-        choices += [{"where": f"{n}={v}"} for n in few for v in [*dict.fromkeys(texts[n])][:2]]
-        choices += [{"step": n} for n in same if _rises(rows, n)]
+        choices += [{"cells": n} for n in few if rows.seed]
+        choices += _wheres(rows.table, few, where)
+        choices += [{"step": n} for n in same if n not in steps and _rises(rows, n)]
     if not of_rows:
         choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
     text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
@@ -511,9 +535,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     columns = [
         cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])
     ]
-    for place, arm, mean, spread_of, runs in zip(table.places, rows.arms, *columns, strict=True):
+    for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
-        deviation = variance_root(sd[0], spread_of)
         again = arm in made and (n > 1 or len({run.place for run in made[arm]}) < len(made[arm]))
         if not n or math.isnan(mean) or (n > 1 and not deviation >= 0) or again:
             mend = f"give one row an arm, with mean, sd, and n from 1 to {MOST_SEEDS}"

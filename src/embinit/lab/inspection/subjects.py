@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -52,6 +53,11 @@ def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject
     """The subject that a user names; InputError if it can't be read, or has no table."""
     if isinstance(thing, Tensor):
         return _of_tensors("tensor", {"table": MemoryTensor("table", thing)}, Layout("table"))
+    if Path(thing).suffix == ".npy":
+        with reading(path := regular(Path(thing))):
+            values = torch.from_numpy(np.load(path, allow_pickle=False))
+        tensors = {path.name: MemoryTensor(path.name, values)}
+        return _of_tensors(str(thing), tensors, Layout(path.name))
     if _is_vectors(Path(thing)):
         return _of_vectors(Path(thing))
     if Path(thing).is_file():
@@ -81,6 +87,7 @@ class _Every:
 def _of_vectors(path: Path) -> Subject:
     source = open_source(path.name, path)
     assert isinstance(source, WordVectors)
+    source = replace(source, finite=False)  # what isn't is a finding
     words, blocks, block = [], list[Tensor](), list[Tensor]()
     for word, values in source._read(_Every()):
         assert values is not None

@@ -49,6 +49,7 @@ class WordVectors(abc.ABC):
     languages: frozenset[str] = frozenset({"en"})
     tokenizer: str = "spacy"
     least: int = 0  # the fewest words that the whole file has
+    finite: bool = True  # whether a NaN or an infinity is an error
 
     @property
     @abc.abstractmethod
@@ -104,7 +105,7 @@ class WordVectors(abc.ABC):
             raise self._broken(place, reason) from None
 
     def _require_finite(self, row: Any, raw: bytes, place: object, mend: str) -> None:
-        if not np.isfinite(row).all():
+        if self.finite and not np.isfinite(row).all():
             word = self._text(raw, place)[:60]
             raise self._broken(place, f"word {word!r} has a NaN or an infinity; {mend}")
 
