@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 
+UNSEEN = frozenset({
+    "TZ", "PYTHONHASHSEED", "NPY_DISABLE_CPU_FEATURES", "MKL_CBWR", "CUBLAS_WORKSPACE_CONFIG",
+})  # fmt: skip
+"""Variables that Python itself and compiled code of libraries read, unseen."""
+
 NATIVE = frozenset({
     "pyarrow", "polars", "lxml", "cv2", "fasttext", "duckdb", "lmdb", "rasterio", "netCDF4",
-    "fastparquet", "xgboost", "lightgbm", "tokenizers", "decord",
+    "fastparquet", "xgboost", "lightgbm", "sentencepiece", "tokenizers", "decord",
     "tensorstore", "torchaudio", "soundfile", "osgeo", "fiona", "zarr", "kaldiio",
     "posix", "cffi",
 })  # fmt: skip
 """Libraries that open files by themselves, unseen, where the project imports them."""
 
 READERS = frozenset({
-    "h5py", "netCDF4", "tables", "tensorflow", "faiss", "sentencepiece", "onnxruntime", "mujoco",
+    "h5py", "netCDF4", "tables", "tensorflow", "faiss", "onnxruntime", "mujoco",
     "pybullet", "catboost", "kenlm", "annoy", "hnswlib", "llama_cpp", "ctranslate2", "psycopg2",
-    "psycopg", "pycurl", "apsw", "pyodbc", "_dbm", "_gdbm", "pkg_resources",
+    "psycopg", "pycurl", "apsw", "pyodbc", "_dbm", "_gdbm",
     "pyarrow.parquet", "pyarrow.dataset", "pyarrow.csv", "pyarrow.feather", "pyarrow.orc",
     "pyarrow.json",
 })  # fmt: skip

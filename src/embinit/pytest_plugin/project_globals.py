@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import ast
-import collections
-import contextvars
+import contextlib
 import enum
-import functools
 import os
 import sys
 import types
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from embinit.code import is_own_file, is_shipped
 from embinit.digests import digest_of
+from embinit.libraries import UNSEEN
 from embinit.runs.functions import INPUTS, training_named
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
@@ -32,30 +32,59 @@ EARLY = frozenset({
     "pytest_collect_directory", "pytest_pycollect_makemodule", "pytest_make_parametrize_id",
 })  # fmt: skip
 """Hooks that are called before the snapshot of globals is taken."""
-PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem", "patch", "object", "dict"})
+PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem", "patch"})
 """Functions and methods that set what their first argument is or names."""
-CHANGES = frozenset({
-    "append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "clear", "set",
+CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "pop", "remove"})
+"""Methods that change an object of the project."""
+UNSET = UNSEEN - {"TZ"} | {"PYTEST_CURRENT_TEST"}
+"""Variables that are set without an effect: those that count when a process starts, which who fixes
+all seeds sets, and pytest's for each test, which torch asks for when it is loaded.
+"""
+ATOMS = (bool, int, float, complex, str, bytes, bytearray, range, type(None), type(...))
+VALUES = frozenset({
+    *(f"pathlib{part}.{kind}Path" for part in ("", "._local") for kind in ("Posix", "Windows", "")),
+    *(f"datetime.{kind}" for kind in ("date", "time", "datetime", "timedelta")),
+    "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "re.Pattern", "torch.dtype",
+    "torch.device",
 })  # fmt: skip
-"""Methods that change an object."""
-VALUES = ("pathlib", "decimal", "fractions", "datetime", "uuid", "re")
-"""Modules whose objects are values: what they are, their words tell."""
-ATOMS = (bool, int, float, complex, str, bytes, type(None), type(...))
+"""Types whose objects never change, and are told by their words."""
+CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset)
 PLAIN_OBJECTS = (types.SimpleNamespace, argparse.Namespace)
+PLAIN_BASES = frozenset({"builtins", "abc", "typing", "types", "argparse", "collections"})
+"""Modules whose classes add no attributes of their own to a subclass's objects."""
+DEPTH = 5
+"""How far within a global a change is looked for."""
 MOST_MEMBERS = 10_000
-"""How many members a container may have to be compared by value."""
+"""How many members within a global are compared."""
+MOST_BYTES = 2**26
+"""How large an array may be to be compared."""
+
+
+class Described(NamedTuple):
+    """A value as far as it can be told for sure: its type, its words, and what it has within.
+
+    Without either it is known by its type alone, as what libraries make is.
+    """
+
+    kind: str
+    words: str = ""
+    within: Mapping[str, Described] | None = None
+
+    def __str__(self) -> str:
+        """What it is, as far as that fits in a line."""
+        text = self.words or (self.kind if " " in self.kind else f"a {self.kind}")
+        return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 @dataclass(frozen=True)
 class Globals:
     """The globals of the project's modules, before any test.
 
-    ``values`` has each in words, by module; ``assigned`` what a plugin sets in which module.
+    ``values`` describes them by module; ``assigned`` what a plugin sets in which module.
     """
 
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    values: Mapping[str, Described] = field(default_factory=dict)
     assigned: Mapping[str, str] = field(default_factory=dict)
-    directory: str = field(default_factory=os.getcwd)
 
 
 def all_globals(plugins: Iterable[Any] = ()) -> Globals:
@@ -84,22 +113,18 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
         where = f"where {name} was run; {MEND}"
         for module in inputs["names"].keys() & before.assigned.keys():
             return f"{before.assigned[module]}, and not {where}"
-        if inputs.get("directory") and os.getcwd() != before.directory:
-            return f"the working directory is another in pytest's process than {where}"
         for variable, digest in inputs["variables"].items():
-            # pytest names each test in a variable, which torch asks for when it is loaded.
-            if variable != "PYTEST_CURRENT_TEST" and seal(os.environ.get(variable)) != digest:
+            if variable not in UNSET and seal(os.environ.get(variable)) != digest:
                 return f"the variable {variable} is another in pytest's process than {where}"
         for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
             seen.add(module)
             here, there = _globals(sys.modules[module]), before.values[module]
-            for entry in sorted(here.keys() | there.keys()):
-                if here.get(entry) != there.get(entry):
-                    file = Path(str(sys.modules[module].__file__)).name
-                    return (
-                        f"{entry} of {file} is {_shown(here.get(entry))} in pytest's process (a "
-                        f"fixture or a test changed it), and {_shown(there.get(entry))} {where}"
-                    )
+            for place, now, then in changed("", there, here):
+                file = Path(str(sys.modules[module].__file__)).name
+                return (
+                    f"{place} of {file} is {now or 'missing'} in pytest's process (a fixture or a "
+                    f"test changed it), and {then or 'missing'} {where}"
+                )
     return None
 
 
@@ -109,31 +134,32 @@ def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
     It is read from the text: what it sets when it is imported, and what its early hooks set, with
     the functions that these call. A constant that is as its module has it is left out.
     """
-    tree = ast.parse(Path(file).read_bytes())
+    tree = _parsed(file)
     functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
     places: list[tuple[str, ast.AST]] = [("it is imported", part) for part in _executed(tree)]
     for name in EARLY & functions.keys():
         places += [(f"{name} is called", part) for part in ast.walk(functions[name])]
-    imported: dict[str, types.ModuleType | None] = {}  # where a name comes from
+    modules = {n: m for n, m in vars(plugin).items() if isinstance(m, types.ModuleType)}
+    owners: dict[str, types.ModuleType | None] = {}  # where a name comes from
     for _, part in places:  # which grows
         called = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
         if called in functions and called not in EARLY:
             inner = ast.walk(functions.pop(called))
             places += [(f"{called} is called", one) for one in inner]
         if isinstance(part, ast.ImportFrom):
-            imported |= {n.asname or n.name: sys.modules.get(str(part.module)) for n in part.names}
-    modules = dict(vars(plugin))
-    for _, part in places:
+            owners |= {n.asname or n.name: sys.modules.get(str(part.module)) for n in part.names}
         for alias in part.names if isinstance(part, ast.Import) else ():
-            modules[alias.asname or alias.name] = sys.modules.get(alias.name)
-    modules = imported | {n: m for n, m in modules.items() if isinstance(m, types.ModuleType)}
+            if module := sys.modules.get(alias.name):
+                modules[alias.asname or alias.name] = module
     for when, part in places:
-        target = _target(part, modules)
+        target = _target(part)
         root = _root(target)
-        module = modules.get(root.id) if isinstance(root, ast.Name) else None
+        module = (owners | modules).get(root.id) if isinstance(root, ast.Name) else None
         if isinstance(target, ast.Constant):  # such as patch("lib.K", 2)
             module = sys.modules.get(str(target.value).rpartition(".")[0])
         if module is None or (root is part and isinstance(part, ast.Name)):
+            continue
+        if isinstance(part, ast.Call) and not is_own_file(_file(vars(module))):
             continue
         direct = isinstance(part, ast.Attribute) and part.value is root
         if not (direct and _is_unchanged(module, getattr(part, "attr", ""))):
@@ -142,183 +168,280 @@ def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
 
 def _root(part: ast.AST | None) -> ast.AST | None:
     """What an expression begins with: ``lib`` of ``lib.A.k``, ``lib["k"]`` and ``vars(lib)``."""
-    while isinstance(part, ast.Attribute | ast.Subscript) or (
-        isinstance(part, ast.Call) and part.args
-    ):
-        part = part.args[0] if isinstance(part, ast.Call) else part.value
-    return part
+    while True:
+        if isinstance(part, ast.Attribute | ast.Subscript):
+            part = part.value
+        elif isinstance(part, ast.Call) and ast.unparse(part.func) in ("vars", "getattr"):
+            part = part.args[0] if part.args else None
+        else:
+            return part
 
 
-def _target(part: ast.AST, modules: Mapping[str, types.ModuleType | None]) -> ast.AST | None:
-    """What a part sets: by an assignment, a patch, or a call that changes a project's module."""
+def _target(part: ast.AST) -> ast.AST | None:
+    """What a part sets: by an assignment, a patch, or a call of a method that changes an object."""
     if isinstance(getattr(part, "ctx", None), ast.Store):
         return part
     if not isinstance(part, ast.Call):
         return None
-    function = part.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in PATCHES and part.args:
-        return part.args[0]
-    root = _root(function)
-    module = modules.get(root.id) if isinstance(root, ast.Name) else None
-    if not is_own_file(getattr(module, "__file__", None) or "<"):
-        return None
-    changes = name in CHANGES and isinstance(function, ast.Attribute)
-    return function if changes or _sets_globals(module, name) else None
-
-
-def _sets_globals(module: Any, name: str) -> bool:
-    """Whether a function of a module sets the module's globals, or what they have."""
-    tree = ast.parse(Path(module.__file__).read_bytes())
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef) and function.name == name:
-            parts = [*ast.walk(function)]
-            stored = [part for part in parts if isinstance(getattr(part, "ctx", None), ast.Store)]
-            local = {part.id for part in stored if isinstance(part, ast.Name)}
-            roots = {getattr(_root(part), "id", None) for part in stored} - local
-            return bool(roots & vars(module).keys()) or any(
-                isinstance(part, ast.Global) for part in parts
-            )
-    return False
+    name = ast.unparse(part.func)
+    if name.rpartition(".")[2] in PATCHES or name.endswith(("patch.object", "patch.dict")):
+        return part.args[0] if part.args else None
+    method = part.func if isinstance(part.func, ast.Attribute) else None
+    return method.value if method is not None and method.attr in CHANGES else None
 
 
 def _is_unchanged(module: types.ModuleType, name: str) -> bool:
     """Whether a global is the constant that its module assigns to it."""
     try:
-        tree = ast.parse(Path(str(module.__file__)).read_bytes())
         given = [
             ast.literal_eval(part.value)
-            for part in tree.body
+            for part in _parsed(_file(vars(module))).body
             if isinstance(part, ast.Assign) and name in map(ast.unparse, part.targets)
         ]
-    except (OSError, ValueError, SyntaxError):
+    except ValueError:
         return False
     return bool(given) and repr(given[-1]) == repr(getattr(module, name, None))
+
+
+def _parsed(file: str) -> ast.Module:
+    """A file's code; none where it can't be read, as of compiled code."""
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
     """The parts of a module but for those in functions."""
     for part in ast.iter_child_nodes(tree):
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from (inner for one in part.decorator_list for inner in ast.walk(one))
-        else:
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield part
             yield from _executed(part)
 
 
-def _shown(value: str | None) -> str:
-    if value is None:
-        return "missing"
-    return value if len(value) <= SHOWN else f"{value[: SHOWN - 1]}…"
+def _file(module: Mapping[str, Any]) -> str:
+    """The file of what a module has, by its names: to ask a lazy module would load it."""
+    file = module.get("__file__")
+    return file if isinstance(file, str) else "<"
 
 
-def _globals(module: types.ModuleType) -> dict[str, str]:
-    """What each global name of a module has, in words.
+def _is_own(kind: type) -> bool:
+    """Whether a class is the project's."""
+    return is_own_file(_file(getattr(sys.modules.get(kind.__module__), "__dict__", {})))
 
-    Plain values and arrays count by value, functions by where they are written, the project's
-    classes and objects by their plain attributes, other objects by their type. Modules have names
-    of their own, and tests train nothing. Of libraries' modules count the functions that the
-    project or a mock has replaced.
+
+def _globals(module: types.ModuleType) -> Described:
+    """What each global name of a module has.
+
+    Modules have names of their own, and tests train nothing. Of libraries' modules count the
+    functions that the project or a mock has replaced.
     """
-    return dict(_replaced(module)) | {
-        name: _described(value)
+    own = {
+        name: described(value)
         for name, value in list(vars(module).items())
         if not name.startswith(("@", "__"))
-        and not isinstance(value, types.ModuleType)
+        and not issubclass(type(value), types.ModuleType)
         and not (
             name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
         )
     }
+    return Described("a module", within=dict(_replaced(module)) | own)
 
 
-def _replaced(module: types.ModuleType) -> Iterator[tuple[str, str]]:
+def _replaced(module: types.ModuleType) -> Iterator[tuple[str, Described]]:
     for alias, library in _libraries(module):
-        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library, library.__name__)]
-        for place, part in [(alias, library), *inner]:
-            for name, value in list(vars(part).items()):
-                if type(value).__module__ == "unittest.mock":
-                    yield f"{place}.{name}", "a mock"
-                # Not by isinstance(), which asks the value, and some libraries warn when asked.
-                elif type(value) is types.FunctionType and is_own_file(value.__code__.co_filename):
-                    yield f"{place}.{name}", _function(value)
+        package = str(library.get("__name__"))
+        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library, f"{package}.")]
+        for place, names in [(alias, library), *inner]:
+            for name, value in list(names.items()):
+                if _is_replacement(value):
+                    yield f"{place}.{name}", Described("a replacement", _words(value))
 
 
-def _libraries(module: types.ModuleType, package: str = "") -> list[tuple[str, types.ModuleType]]:
+def _libraries(names: Any, package: str = "") -> list[tuple[str, dict[str, Any]]]:
     """The libraries' modules that are names of a module, those of one package alone where given."""
+    known = names if isinstance(names, dict) else vars(names)
+    found = [
+        (name, types.ModuleType.__getattribute__(value, "__dict__"))
+        for name, value in list(known.items())
+        # Not by isinstance(), which asks the value, and some libraries warn when asked.
+        if issubclass(type(value), types.ModuleType) and not name.startswith(("@", "__"))
+    ]
     return [
-        (name, value)
-        for name, value in list(vars(module).items())
-        if issubclass(type(value), types.ModuleType)
-        and not name.startswith(("@", "__"))  # pytest's own
-        and value.__name__.startswith(package and f"{package}.")
-        and not is_own_file(getattr(value, "__file__", None) or "<")
+        (name, inner)
+        for name, inner in found
+        if str(inner.get("__name__")).startswith(package) and not is_own_file(_file(inner))
     ]
 
 
-def _described(value: Any, most: int = MOST_MEMBERS) -> str:
-    """A value in words; of what it has within, as far as that has no more than ``most`` members."""
+def _is_replacement(value: Any) -> bool:
+    """Whether what a library has is a mock or the project's function."""
     kind = type(value)
-    shown = f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")
-
-    def within(*parts: Any) -> str:
-        return ", ".join(_described(part, most // 10) for part in parts)
-
-    def named(parts: Mapping[Any, Any]) -> str:
-        return ", ".join(f"{within(name)}: {within(part)}" for name, part in parts.items())
-
-    if kind in (*ATOMS, range, bytearray) or kind.__module__ in VALUES or _is_choice(value):
-        return repr(value)
-    if not most:
-        return shown
-    if kind in (staticmethod, classmethod, property):
-        return f"{shown} {within(getattr(value, '__func__', None) or value.fget)}"
-    if isinstance(value, type):
-        return f"class {value.__module__}.{value.__qualname__} {named(_members(value))}"
-    if kind is types.FunctionType and not is_own_file(value.__code__.co_filename):
-        return _function(value)
-    if kind is types.FunctionType:
-        own = {name: part for name, part in vars(value).items() if name != "pytestmark"}
-        given = [within(*value.__defaults__ or ()), named(own | (value.__kwdefaults__ or {}))]
-        return " ".join([_function(value), *filter(None, given)])
-    if kind.__module__ == "numpy" and hasattr(kind, "tobytes") and not value.dtype.hasobject:
-        return f"{shown} {digest_of(value.tobytes())}"
-    if isinstance(value, functools.partial):
-        return f"{shown} {within(value.func, value.args, value.keywords)}"
-    if isinstance(value, contextvars.ContextVar):
-        return f"{shown} {within(value.get(None))}"
-    if isinstance(value, list | tuple | set | frozenset | dict | collections.deque):
-        if len(value) > most:
-            return shown
-        if isinstance(value, set | frozenset):
-            return f"{shown}({', '.join(sorted(within(part) for part in value))})"
-        return f"{shown}({named(value) if isinstance(value, dict) else within(*value)})"
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    if kind in PLAIN_OBJECTS or (isinstance(file, str) and is_own_file(file)):
-        slots = {name: getattr(value, name, None) for name in getattr(kind, "__slots__", ())}
-        return f"{shown} {named(slots | getattr(value, '__dict__', {}))}"
-    return shown
-
-
-def _is_choice(value: Any) -> bool:
-    """Whether a value is one of a fixed set: a member of an enumeration, or torch's float32."""
-    return isinstance(value, enum.Enum) or (type(value).__module__, type(value).__name__) == (
-        "torch",
-        "dtype",
+    return kind.__module__ == "unittest.mock" or (
+        kind is types.FunctionType and is_own_file(value.__code__.co_filename)
     )
 
 
-def _members(kind: type) -> dict[str, Any]:
-    """What a class has, but for what Python puts there; of a library's what is no cache."""
-    own = is_own_file(str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "<"))
-    return {
-        name: part
-        for name, part in sorted(vars(kind).items())
-        if isinstance(part, types.FunctionType)
-        or (isinstance(part, ATOMS) and not name.startswith(("__", "_abc_")))
-        or (own and not name.startswith(("__", "_abc_")) and not name.endswith("_"))
-    }
+def changed(
+    place: str, there: Described, here: Described
+) -> Iterator[tuple[str, Described | None, Described | None]]:
+    """Where two descriptions surely differ, with what is here and there.
+
+    What began empty may since have been filled by who uses it, and is no change: an empty list, a
+    new attribute of an object, None where something other than a plain value follows. So is what
+    appears in a cache, by its private name.
+    """
+    private = place.startswith("_")
+    if there.kind != here.kind:
+        if there.words != "None" or (here.words and not private):
+            yield place, here, there
+    elif there.words and here.words:
+        if there.words != here.words:
+            yield place, here, there
+    elif (
+        (there.within or " " in there.kind) and there.within is not None and here.within is not None
+    ):
+        for key in sorted({*there.within, *here.within}):
+            then, now = there.within.get(key), here.within.get(key)
+            if then and now:
+                yield from changed(place + key, then, now)
+            elif (one := then or now) and not private and _counts_alone(here.kind, key, one):
+                yield place + key, now, then
 
 
-def _function(value: types.FunctionType) -> str:
-    code = value.__code__
-    return f"{value.__qualname__} ({os.path.abspath(code.co_filename)}:{code.co_firstlineno})"
+def _counts_alone(holder: str, key: str, value: Described) -> bool:
+    """Whether a value that is only there, or only here, is a change."""
+    if holder.startswith("class "):
+        return bool(value.words)
+    grows = holder == "collections.defaultdict" or key.startswith((".", "_"))
+    return bool(value.words) and value.kind != "function" and not grows
+
+
+def described(value: Any, depth: int = DEPTH, left: list[int] | None = None) -> Described:
+    """A value by what never changes by itself; ``left`` is how many members may yet be looked at.
+
+    Nothing of the value is called, so that it can't be slow, raise or do something.
+    """
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    left = [MOST_MEMBERS] if left is None else left
+    try:
+        if issubclass(kind, type):
+            name = f"class {value.__module__}.{value.__qualname__}"
+        words = _words(value)
+        members = None if words or not depth else _members(value, left[0])
+        if members is None:
+            return Described(name, words)
+        left[0] -= len(members)
+        inner = {key: described(part, depth - 1, left) for key, part in members.items()}
+        return Described(name, within=inner)
+    except Exception:  # whatever a metaclass or a descriptor raises
+        return Described(name)
+
+
+def _words(value: Any) -> str:
+    """What a value that never changes by itself is, in words; "" of any other."""
+    kind = type(value)
+    if kind in (str, bytes, bytearray) and len(value) > MOST_MEMBERS:
+        return f"{kind.__name__} {digest_of(value)}"
+    if kind in ATOMS or f"{kind.__module__}.{kind.__qualname__}" in VALUES:
+        return repr(value)
+    if issubclass(kind, enum.Enum):
+        return f"{kind.__qualname__}.{value._name_}"
+    if kind.__module__ == "numpy" and hasattr(kind, "tobytes"):
+        known = not value.dtype.hasobject and value.nbytes <= MOST_BYTES
+        return f"numpy.{kind.__name__} {digest_of(value.tobytes())}" if known else ""
+    if kind.__module__ == "unittest.mock":
+        return "a mock"
+    function = _unwrapped(value)
+    if function is None:
+        return ""
+    code = function.__code__
+    return f"{function.__qualname__} ({os.path.abspath(code.co_filename)}:{code.co_firstlineno})"
+
+
+def _unwrapped(value: Any) -> types.FunctionType | None:
+    """The function of a function or a method, within what libraries wrapped it in; else None."""
+    kind = type(value)
+    if kind in (staticmethod, classmethod):
+        return _unwrapped(value.__func__)
+    if kind is property:
+        return _unwrapped(value.fget)
+    if kind is not types.FunctionType:
+        return None
+    inner = None if is_own_file(value.__code__.co_filename) else vars(value).get("__wrapped__")
+    return _unwrapped(inner) or value
+
+
+def _members(value: Any, most: int) -> dict[str, Any] | None:
+    """What a container, a class or an object of the project has within; None of any other.
+
+    Libraries' objects and what begins with an underscore may change by being used.
+    """
+    kind = type(value)
+    if issubclass(kind, type):
+        return _of_class(value)
+    if kind in CONTAINERS or (issubclass(kind, CONTAINERS) and _is_own(kind)):
+        base = next(base for base in CONTAINERS if issubclass(kind, base))
+        if base.__len__(value) > most:
+            return None
+        if issubclass(base, dict):
+            entries = [(_label(key), part) for key, part in dict.items(value)]
+        elif issubclass(base, set | frozenset):
+            entries = [(_label(part), part) for part in base.__iter__(value)]
+        else:
+            entries = [(str(i), part) for i, part in enumerate(base.__iter__(value))]
+        return {f"[{key}]": part for key, part in entries} if all(k for k, _ in entries) else None
+    if kind not in PLAIN_OBJECTS and not _is_own(kind):
+        return None
+    bases = [base for base in kind.__mro__ if base.__module__ not in PLAIN_BASES]
+    own = [base for base in bases if _is_own(base)]
+    declared = {name for base in own for name in vars(base).get("__annotations__", ())}
+    # A library keeps what it needs in the objects of its subclasses.
+    plain = len(own) == len(bases)
+
+    def counts(name: str, part: Any) -> bool:
+        """Whether an attribute is a setting, and not filled or trained when it is used."""
+        filled = part is None or type(part).__module__ == "numpy"
+        return name in declared or kind in PLAIN_OBJECTS or (plain and not filled)
+
+    found = _attributes(value).items()
+    return {f".{n}": part for n, part in found if _is_public(n) and counts(n, part)}
+
+
+def _label(key: Any) -> str:
+    """The words of a dictionary's key or a set's member, or "" where it has none."""
+    if type(key) is not tuple:
+        return _words(key)
+    parts = [_words(part) for part in key]
+    return f"({', '.join(parts)})" if all(parts) else ""
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """An object's attributes, without any code of its own."""
+    found: dict[str, Any] = {}
+    for base in type(value).__mro__:
+        for name, slot in vars(base).items():
+            if type(slot) is types.MemberDescriptorType:
+                with contextlib.suppress(AttributeError):
+                    found[name] = slot.__get__(value)
+    with contextlib.suppress(AttributeError):
+        found |= object.__getattribute__(value, "__dict__")
+    return found
+
+
+def _of_class(kind: type) -> dict[str, Any]:
+    """A class's methods and attributes; of a library's, what the project or a mock has replaced."""
+    own, found = _is_own(kind), {}
+    for name, part in vars(kind).items():
+        function = _unwrapped(part)
+        replaced = type(part).__module__ == "unittest.mock" or (
+            function is not None and is_own_file(function.__code__.co_filename)
+        )
+        if replaced or (own and function is None and _is_public(name)):
+            found[f".{name}"] = part
+    return found
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") and not name.endswith("_")

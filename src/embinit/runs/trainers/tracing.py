@@ -16,7 +16,7 @@ from typing import Any
 
 from embinit.code import digest_of_source, imports_in, is_own_file, parts_of
 from embinit.digests import digest_of
-from embinit.libraries import COMPILED, DOCUMENTED, NATIVE, READERS, STARTERS
+from embinit.libraries import COMPILED, DOCUMENTED, NATIVE, READERS, STARTERS, UNSEEN
 from embinit.runs.trainers.inputs import (
     NO_FILE,
     digest_of_file,
@@ -43,12 +43,6 @@ ENVIRONMENT = frozenset({
 
 LOCALE = frozenset({"LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_NUMERIC", "LC_TIME"})
 """Variables that C reads where a locale is set."""
-
-UNSEEN = frozenset({
-    "TZ", "PYTHONHASHSEED", "PYTHONWARNINGS", "PYTHONDEVMODE", "PYTHONIOENCODING", "PYTHONUTF8",
-    "PYTHONINTMAXSTRDIGITS", "NPY_DISABLE_CPU_FEATURES", "MKL_CBWR", "CUBLAS_WORKSPACE_CONFIG",
-})  # fmt: skip
-"""Variables that Python itself and compiled code of libraries read, unseen."""
 
 CUSTOM = frozenset({"sitecustomize", "usercustomize"})
 """Modules that Python loads when it starts."""
