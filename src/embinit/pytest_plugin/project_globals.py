@@ -40,6 +40,8 @@ UNSET = UNSEEN - {"TZ"} | {"PYTEST_CURRENT_TEST"}
 """Variables that are set without an effect: those that count when a process starts, which who fixes
 all seeds sets, and pytest's for each test, which torch asks for when it is loaded.
 """
+BY_LIBRARIES = ("TORCHINDUCTOR_", "TRITON_", "KMP_", "TF_CPP_")
+"""What the variables begin with that libraries set when they are first used."""
 ATOMS = (bool, int, float, complex, str, bytes, bytearray, range, type(None), type(...))
 VALUES = frozenset({
     *(f"pathlib{part}.{kind}Path" for part in ("", "._local") for kind in ("Posix", "Windows", "")),
@@ -114,7 +116,9 @@ def difference(results: Iterable[RunResult], before: Globals) -> str | None:
         for module in inputs["names"].keys() & before.assigned.keys():
             return f"{before.assigned[module]}, and not {where}"
         for variable, digest in inputs["variables"].items():
-            if variable not in UNSET and seal(os.environ.get(variable)) != digest:
+            if variable in UNSET or variable.startswith(BY_LIBRARIES):
+                continue
+            if seal(os.environ.get(variable)) != digest:
                 return f"the variable {variable} is another in pytest's process than {where}"
         for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
             seen.add(module)
@@ -298,11 +302,10 @@ def changed(
     elif there.words and here.words:
         if there.words != here.words:
             yield place, here, there
-    elif (
-        (there.within or " " in there.kind) and there.within is not None and here.within is not None
-    ):
-        for key in sorted({*there.within, *here.within}):
-            then, now = there.within.get(key), here.within.get(key)
+    elif here.within is not None and (there.within or " " in there.kind):
+        known = there.within or {}
+        for key in sorted({*known, *here.within}):
+            then, now = known.get(key), here.within.get(key)
             if then and now:
                 yield from changed(place + key, then, now)
             elif (one := then or now) and not private and _counts_alone(here.kind, key, one):
