@@ -6,6 +6,7 @@ import argparse
 import ast
 import contextlib
 import enum
+import functools
 import os
 import sys
 import types
@@ -395,6 +396,8 @@ def _members(value: Any, most: int) -> dict[str, Any] | None:
         else:
             entries = [(str(i), part) for i, part in enumerate(base.__iter__(value))]
         return {f"[{key}]": part for key, part in entries} if all(k for k, _ in entries) else None
+    if kind is functools.partial:
+        return {".func": value.func, ".args": value.args, ".keywords": value.keywords}
     if kind not in PLAIN_OBJECTS and not _is_own(kind):
         return None
     bases = [base for base in kind.__mro__ if base.__module__ not in PLAIN_BASES]
