@@ -241,6 +241,9 @@ CASES = [
     ("differences that don't vary", "r.csv", "\n".join(
      ["arm,seed,reward", *(f"{a},{s},{v}" for a, s, v in SHIFTS)]), [], REFUSED,
      "embinit judge r.csv --one-unit"),
+    ("differences that don't vary, of arms that do", "r.csv", "arm,seed,acc\n" + "".join(
+     f"{a},{s},{v + d}\n" for a, d in (("base", 0), ("new", 2)) for s, v in enumerate(LOW)),
+     ["--higher", "--most", "6"], KEEP, "Welch's t-test, since paired differences don't vary"),
     ("means of seeds", "r.csv", rows("arm,seed,mean,std,n", "{arm},{seed},{score},.5,100", HIGH,
      SAME), ["--lower"], DISCARD, "12 runs: base 6, new 6"),
     # Runs that failed, by other columns.

@@ -77,7 +77,7 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
         of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
         lines += [
-            clean(f"{title}: {in_words(cells[0])}{_without(cells[0], document)}")
+            clean(f"{title}: {_in_part(cells[0], document)}{in_words(cells[0])}")
             for title, cells in table.rows
         ]
     wrong = document.summary.controls.not_as_expected
@@ -87,14 +87,14 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
     return [line.rstrip() for line in lines]
 
 
-def _without(finding: FindingSummary | None, document: Document) -> str:
+def _in_part(finding: FindingSummary | None, document: Document) -> str:
     """The claims of a finding that the session does not have: with them it may be another one."""
     if finding is None:
         return ""
     named = {one.says: one.claims for paper in document.session.papers for one in paper.findings}
     there = {name.partition("[")[0] for name in finding.claims}
     lacking = [name for name in named.get(finding.says, ()) if name not in there]
-    return f", without {', '.join(lacking)}" if lacking and there else ""
+    return f"in part, without {', '.join(lacking)}: " if lacking and there else ""
 
 
 def clean(text: object) -> str:

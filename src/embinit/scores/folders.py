@@ -55,7 +55,7 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         )
         for run in [*logs, *empty]
     }
-    made = {run: _settings(run) for run in logs}
+    made = {run: _settings(run, root) for run in logs}
     combined = {tuple((k, v) for k, v in of.items() if not is_seed(k)) for of in made.values()}
     if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
         named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
@@ -115,11 +115,12 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     return table_of_entries(str(root), entries)
 
 
-def _settings(run: Path) -> dict[str, str]:
-    """The settings next to a run's log, those of blocks inside by both names."""
+def _settings(run: Path, root: Path) -> dict[str, str]:
+    """The settings next to a run's log or above it, those of blocks inside by both names."""
     found: dict[str, str] = {}
     above: list[tuple[int, str]] = []
-    for path in filter(Path.is_file, (run / name for name in SETTINGS)):
+    places = [place for place in (*reversed(run.parents), run) if place.is_relative_to(root)]
+    for path in filter(Path.is_file, (place / name for place in places for name in SETTINGS)):
         with reading(path):
             lines = regular(path).read_text("utf-8").splitlines()
         for line in lines:

@@ -20,7 +20,7 @@ from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
 from embinit.lab.inspection.layout import Layout, layout
 from embinit.lab.inspection.tokens import TokenList, token_list
 
-TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 
 
 @dataclass(frozen=True)
