@@ -624,6 +624,7 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
 
 @NIGHTLY
 def test_what_trainer_wrote_is_read(tmp_path, capsys):
+    pytest.importorskip("accelerate")
     import torch
     from transformers import Trainer, TrainingArguments
 

@@ -109,10 +109,8 @@ def _alone(arm: Judged, plan: Plan) -> str:
         if len(lacking) == 2 and len({*arm.lacking.values()}) == 1:
             lacking = [f"{arm.more} more of each"]
         which = f"the first analysis, at {looks[0]}" if n < looks[0] else "the next analysis"
-        text, large = (
-            f"undecided: {listed(lacking)} to {which}",
-            "a difference as large as measured",
-        )
+        text = f"undecided: {listed(lacking)} to {which}"
+        large = "a difference as large as measured"
         if needed and needed > n + (arm.more or 0):
             text += f"; {large} takes about {needed} of each"
         elif needed:
