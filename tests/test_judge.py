@@ -72,8 +72,8 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     assert status == Status.RUN_AGAIN
     assert out.splitlines()[:2] == [
         "6 runs: base 3, new 3; lower is better",
-        "undecided: 3 more of each to the first analysis, at 6, which may decide a difference as "
-        "large as measured (--most 3 if there will be no more)",
+        "undecided: 3 more of each to the first analysis, at 6, which may decide such a difference "
+        "(or --most 3, if these are all)",
     ]
     assert "margin 0.002" in out
     # With all runs that there are, the only analysis has the whole level.

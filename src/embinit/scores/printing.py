@@ -110,12 +110,12 @@ def _alone(arm: Judged, plan: Plan) -> str:
             lacking = [f"{arm.more} more of each"]
         which = f"the first analysis, at {looks[0]}" if n < looks[0] else "the next analysis"
         text = f"undecided: {listed(lacking)} to {which}"
-        large = "a difference as large as measured"
+        large = "such a difference"
         if needed and needed > n + (arm.more or 0):
             text += f"; {large} takes about {needed} of each"
         elif needed:
             text += f", which may decide {large}"
-        only = f" (--most {n} if there will be no more)" if FEWEST <= n < looks[0] else ""
+        only = f" (or --most {n}, if these are all)" if FEWEST <= n < looks[0] else ""
         return text + only + why
     if word == "keep":
         return f"keep {name}: {by}"
