@@ -575,6 +575,22 @@ def test_settings_above_a_runs_log_are_its_own(tmp_path, capsys):
         assert (status, "keep new" in out) == (Status.OK, True), out
 
 
+def test_settings_beside_a_runs_scores_are_its_own(tmp_path, capsys):
+    """A script dates its folders and writes what it was given next to what came out."""
+    for n in range(12):
+        folder = tmp_path / f"2026-01-{n + 1:02}_10-00-00"
+        folder.mkdir()
+        told = {"method": ("base", "new")[n // 6], "lr": (1, 3)[n // 6], "seed": n % 6}
+        scores = {"acc": 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999, "epoch": 3}
+        if n % 2:
+            (folder / "results.json").write_text(json.dumps(told | scores))
+        else:
+            (folder / "config.json").write_text(json.dumps(told))
+            (folder / "results.json").write_text(json.dumps(told | scores))
+    status, out = judged(capsys, tmp_path, "--metric", "acc", "--by", "method")
+    assert (status, "paired t-test" in out) == (Status.OK, True), out
+
+
 def curves(seed: int) -> dict[str, list[float]]:
     rng = np.random.default_rng(seed)
     return {

@@ -107,6 +107,8 @@ def test_the_closing_lines_name_the_claims_that_a_session_left_out():
         [finding] = document.summary.findings
         line = f"{TITLE}: {beginning}{in_words(finding)}"
         assert line in verdict_lines(document, None, False)
+        page = " ".join(check(render(document, {})).text.split())
+        assert ("in part, without kim2024/finding-1/b" in page) == bool(beginning)
         assert finding.middle == claims[-1]["id"]
 
 
