@@ -72,8 +72,8 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     assert status == Status.RUN_AGAIN
     assert out.splitlines()[:2] == [
         "6 runs: base 3, new 3; lower is better",
-        "undecided: 3 more of each to the first analysis, at 6, which may decide if the difference "
-        "is as large as measured",
+        "undecided: 3 more of each to the first analysis, at 6, which may decide such a difference "
+        "(or --most 3, if these are all)",
     ]
     assert "margin 0.002" in out
     # With all runs that there are, the only analysis has the whole level.
@@ -87,7 +87,9 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     [
         ((WORSE, BETTER, "--lower"), Status.OK, "keep new: lower by 2.0"),
         ((WORSE, BETTER, "--higher"), Status.NOT_OK, "discard new: lower by 2.0"),
-        (("base=1,2", "new=2,3,4,5", "--higher"), Status.RUN_AGAIN, "4 more of base"),
+        (("base=1,2", "new=2,3,4,5", "--higher"), Status.RUN_AGAIN,
+         "4 more of base and 2 more of new"),
+        (("base=1,1,1", "new=2,2,2", "--higher", "--most", "3"), 8, "undecided (the scores of new"),
         (("base=1", "new=2", "--higher"), Status.RUN_AGAIN, "shows nothing of the noise"),
         (("base=1", "a=2", "b=3", "c=4", "d=5", "e=6", "--higher"), 8,
          "5 more of base, a, b, c, d and 1 more"),
@@ -558,6 +560,37 @@ def test_numbers_that_a_run_leaves_at_its_end_are_read(tmp_path, capsys, made, m
     assert text in found[1], found
 
 
+def test_settings_above_a_runs_log_are_its_own(tmp_path, capsys):
+    """Hydra numbers its jobs, and Lightning logs in a folder of each."""
+    for n in range(12):
+        job = tmp_path / f"multirun/2026-01-01/10-00-00/{n}"
+        log = job / "lightning_logs/version_0/metrics.csv"
+        for folder in (job / ".hydra", log.parent):
+            folder.mkdir(parents=True)
+        arm, seed = ("base", "new")[n // 6], n % 6
+        (job / ".hydra/config.yaml").write_text(f"method: {arm}\nseed: {seed}\n")
+        log.write_text(f"epoch,val_acc\n0,0.5\n1,{0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999}\n")
+    for folder in ("multirun", "multirun/2026-01-01/10-00-00"):
+        status, out = judged(capsys, tmp_path / folder)
+        assert (status, "keep new" in out) == (Status.OK, True), out
+
+
+def test_settings_beside_a_runs_scores_are_its_own(tmp_path, capsys):
+    """A script dates its folders and writes what it was given next to what came out."""
+    for n in range(12):
+        folder = tmp_path / f"2026-01-{n + 1:02}_10-00-00"
+        folder.mkdir()
+        told = {"method": ("base", "new")[n // 6], "lr": (1, 3)[n // 6], "seed": n % 6}
+        scores = {"acc": 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999, "epoch": 3}
+        if n % 2:
+            (folder / "results.json").write_text(json.dumps(told | scores))
+        else:
+            (folder / "config.json").write_text(json.dumps(told))
+            (folder / "results.json").write_text(json.dumps(told | scores))
+    status, out = judged(capsys, tmp_path, "--metric", "acc", "--by", "method")
+    assert (status, "paired t-test" in out) == (Status.OK, True), out
+
+
 def curves(seed: int) -> dict[str, list[float]]:
     rng = np.random.default_rng(seed)
     return {
@@ -607,6 +640,7 @@ def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
 
 @NIGHTLY
 def test_what_trainer_wrote_is_read(tmp_path, capsys):
+    pytest.importorskip("accelerate")
     import torch
     from transformers import Trainer, TrainingArguments
 

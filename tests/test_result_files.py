@@ -172,6 +172,15 @@ CASES = [
     ("no row where", "r.csv", rows("arm,split,loss", "{arm},test,{score}"),
      ["--where", "split=tets"], REFUSED, "embinit judge r.csv --where split=test\n"),
     ("all settings but", "r.csv", two(), ["--by", "!arm"], REFUSED, "no setting that varies but"),
+    *((f"a setting that nobody named, {steps}", "r.csv", f"arm,lr,seed,acc,{steps}\n" + "".join(
+     f"{a},{lr},{s},{v * lr + e},{e},r{a}{lr}{s}\n" if steps == "epoch,run" else
+     f"{a},{lr},{s},{v * lr + e},3\n" for lr in (1, 3) for a, s, v in RUNS
+     for e in ((1, 2, 3) if steps == "epoch,run" else (3,))), ["--most", "3"], REFUSED,
+     "embinit judge r.csv --by arm,lr --baseline 'base, 1' --most 3\n")
+     for steps in ("epoch", "epoch,run")),
+    ("numbers are settings, too", "r.csv", "arm,lr,seed,acc\n" + "".join(
+     f"{a},{lr},{s},{v * lr}\n" for lr in (1, 3) for a, s, v in RUNS), ["--by", "!seed"],
+     REFUSED, "embinit judge r.csv --by arm,lr --baseline 'base, 1'\n"),
     ("names of runs are no settings", "r.csv",
      "Name,seed,lr,loss\n" + "".join(f"{a}{s},{s},{len(a) / 10},{v}\n" for a, s, v in RUNS),
      ["--by", "!seed"], REFUSED, "embinit judge r.csv --by lr --baseline 0.3\n"),
@@ -241,6 +250,9 @@ CASES = [
     ("differences that don't vary", "r.csv", "\n".join(
      ["arm,seed,reward", *(f"{a},{s},{v}" for a, s, v in SHIFTS)]), [], REFUSED,
      "embinit judge r.csv --one-unit"),
+    ("differences that don't vary, of arms that do", "r.csv", "arm,seed,acc\n" + "".join(
+     f"{a},{s},{v + d}\n" for a, d in (("base", 0), ("new", 2)) for s, v in enumerate(LOW)),
+     ["--higher", "--most", "6"], KEEP, "Welch's t-test, since paired differences don't vary"),
     ("means of seeds", "r.csv", rows("arm,seed,mean,std,n", "{arm},{seed},{score},.5,100", HIGH,
      SAME), ["--lower"], DISCARD, "12 runs: base 6, new 6"),
     # Runs that failed, by other columns.

@@ -100,11 +100,15 @@ def test_a_setting_counts_once(verdicts, count):
 
 def test_the_closing_lines_name_the_claims_that_a_session_left_out():
     """With them the outcome may be another one; the numbers are of the claim that decided."""
-    for verdicts, ending in ((["SUPPORTED"], ", without kim2024/finding-1/b"), (VERDICTS[:2], "")):
+    part = "in part, without kim2024/finding-1/b: "
+    for verdicts, beginning in ((["SUPPORTED"], part), (VERDICTS[:2], "")):
         claims = [claim | {"experiment": "one"} for claim in claims_of([*verdicts])]
         document = session(claims)
         [finding] = document.summary.findings
-        assert f"{TITLE}: {in_words(finding)}{ending}" in verdict_lines(document, None, False)
+        line = f"{TITLE}: {beginning}{in_words(finding)}"
+        assert line in verdict_lines(document, None, False)
+        page = " ".join(check(render(document, {})).text.split())
+        assert ("in part, without kim2024/finding-1/b" in page) == bool(beginning)
         assert finding.middle == claims[-1]["id"]
 
 

@@ -203,7 +203,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         return Status.NOT_OK, lines
     if (all if plan.gate else any)(verdict is Verdict.SUPPORTED for verdict in verdicts):
         return Status.OK, lines
-    again = plan.gate or any(arm.more is not None for arm in judged)
+    again = plan.gate or any(arm.more is not None or arm.undecidable for arm in judged)
     return Status.RUN_AGAIN if again else Status.NOT_OK, lines
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.records import Blessed, ClaimRecord
-from embinit.errors import InputError, OutputError, printable
+from embinit.errors import InputError, OutputError, counted, printable
 from embinit.files.typed import as_json
 from embinit.files.writing import write_atomically
 from embinit.report.baseline import ChangeKind, compare
@@ -51,7 +51,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
             gone = [claim.id for claim in old.claims if claim.id not in have]
             if gone and not anyway:
                 raise InputError(
-                    f"not blessed: {len(gone)} claims of {to} are not in {report}, such as "
+                    f"not blessed: {report} lacks {counted(len(gone), 'claim')} of {to}, such as "
                     f"{gone[0]}; run them all, keep them by --keep, or bless --anyway"
                 )
             lost = ChangeKind.LOST

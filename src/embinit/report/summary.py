@@ -138,6 +138,13 @@ def in_words(finding: FindingSummary | None) -> str:
     return ", ".join(filter(None, [finding.outcome, counts]))
 
 
+def left_out(finding: FindingSummary, papers: Iterable[PaperRecord]) -> list[str]:
+    """The claims of a finding that the session does not have: with them it may be another one."""
+    named = {one.says: one.claims for paper in papers for one in paper.findings}
+    there = {name.partition("[")[0] for name in finding.claims}
+    return [name for name in named.get(finding.says, ()) if there and name not in there]
+
+
 def totals(summary: Summary) -> list[str]:
     """The counts of claims, controls and audits in words."""
     texts = [", ".join(f"{number} {name}" for name, number in summary.verdicts.items())]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from embinit.claims.records import ClaimRecord
 from embinit.report.document import Document, FindingSummary
 from embinit.report.numbers import MINUS
-from embinit.report.summary import in_words, tables, totals
+from embinit.report.summary import in_words, left_out, tables, totals
 from embinit.report.verdicts import (
     by_family,
     difference,
@@ -77,7 +77,7 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
         of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
         lines += [
-            clean(f"{title}: {in_words(cells[0])}{_without(cells[0], document)}")
+            clean(f"{title}: {_in_part(cells[0], document)}{in_words(cells[0])}")
             for title, cells in table.rows
         ]
     wrong = document.summary.controls.not_as_expected
@@ -87,14 +87,10 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
     return [line.rstrip() for line in lines]
 
 
-def _without(finding: FindingSummary | None, document: Document) -> str:
-    """The claims of a finding that the session does not have: with them it may be another one."""
-    if finding is None:
-        return ""
-    named = {one.says: one.claims for paper in document.session.papers for one in paper.findings}
-    there = {name.partition("[")[0] for name in finding.claims}
-    lacking = [name for name in named.get(finding.says, ()) if name not in there]
-    return f", without {', '.join(lacking)}" if lacking and there else ""
+def _in_part(finding: FindingSummary | None, document: Document) -> str:
+    """That a finding's outcome is that of some of its claims; "" where it is not."""
+    lacking = left_out(finding, document.session.papers) if finding else []
+    return f"in part, without {', '.join(lacking)}: " if lacking else ""
 
 
 def clean(text: object) -> str:

@@ -94,7 +94,10 @@ class Arms:
         for arm, runs in self.scores.items():
             lost = [run for run in runs if run.crashed or not (run.value or run.of or not zero)]
             kept[arm] = runs
-            if not lost or all(crashed == "keep" and math.isfinite(run.value) for run in lost):
+            if lost and all(crashed == "keep" and math.isfinite(run.value) for run in lost):
+                notes.append(f"{counted(len(lost), 'crashed run')} of {arm} kept ({lost[0].place})")
+                continue
+            if not lost:
                 continue
             why = f"{lost[0].place}: {lost[0].crashed or zero}"
             if len(lost) == len(runs) and arm != base:

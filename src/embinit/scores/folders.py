@@ -19,7 +19,15 @@ from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
 from embinit.scores.asking import Ask
-from embinit.scores.names import arm_and_seed, called, is_seed, unlikely, unnumbered
+from embinit.scores.names import (
+    arm_and_seed,
+    called,
+    is_seed,
+    is_setting,
+    lower_is_better,
+    unlikely,
+    unnumbered,
+)
 from embinit.scores.rows import Table, flat, listed, one_of, table_of, table_of_entries
 from embinit.scores.shapes import is_number
 
@@ -28,8 +36,11 @@ KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jso
 OBJECTS = ("all_results.json", "metrics.json", "results.json")
 """The logs that are looked for, in this order; a run's later kinds are left alone."""
 
-SETTINGS = ("hparams.yaml", "args.yaml", ".hydra/config.yaml")
-"""Files of settings that Lightning, Ultralytics and Hydra write."""
+SETTINGS = (
+    *("hparams.yaml", "args.yaml", ".hydra/config.yaml"),
+    *("config.json", "args.json", "params.json"),
+)
+"""Files of settings that Lightning, Ultralytics, Hydra and people's own scripts write."""
 
 SETTING = "hparams."
 """How the names of their columns begin."""
@@ -55,7 +66,8 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         )
         for run in [*logs, *empty]
     }
-    made = {run: _settings(run) for run in logs}
+    made = {run: _settings(run, root) for run in logs}
+    _add_settings_in(logs, made, metric)
     combined = {tuple((k, v) for k, v in of.items() if not is_seed(k)) for of in made.values()}
     if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
         named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
@@ -115,11 +127,35 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     return table_of_entries(str(root), entries)
 
 
-def _settings(run: Path) -> dict[str, str]:
-    """The settings next to a run's log, those of blocks inside by both names."""
+def _add_settings_in(
+    logs: Mapping[Path, Sequence[Path]], made: Mapping[Path, dict[str, str]], metric: str | None
+) -> None:
+    """Adds settings that stand beside the scores: texts, seeds, and numbers that few runs share."""
+    ends = {run: of[0] for run, of in logs.items() if of[0].name in OBJECTS}
+    told = {run: dict(entry) for run, log in ends.items() for _, entry in _of_object(log)}
+    for name in dict.fromkeys(itertools.chain(*told.values())):
+        texts = [entry.get(name, "") for entry in told.values()]
+        few = 2 * len({*texts}) <= len(texts) and lower_is_better(name) is None and name != metric
+        if few or is_seed(name) or is_setting(name) or not is_number(texts):
+            for run, entry in told.items():
+                made[run][name] = entry.get(name, "").strip('"')
+
+
+def _settings(run: Path, root: Path) -> dict[str, str]:
+    """The settings next to a run's log or above it, those of blocks inside by both names."""
     found: dict[str, str] = {}
     above: list[tuple[int, str]] = []
-    for path in filter(Path.is_file, (run / name for name in SETTINGS)):
+    places = [place for place in (*reversed(run.parents), run) if place.is_relative_to(root)]
+    for path in filter(Path.is_file, (place / name for place in places for name in SETTINGS)):
+        if path.suffix == ".json":
+            with reading(path):
+                told = flat(json.loads(regular(path).read_bytes()))
+            found |= {
+                name: entry if isinstance(entry, str) else json.dumps(entry)
+                for name, entry in told.items()
+                if not isinstance(entry, list)
+            }
+            continue
         with reading(path):
             lines = regular(path).read_text("utf-8").splitlines()
         for line in lines:

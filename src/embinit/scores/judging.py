@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import Arms
@@ -21,7 +23,7 @@ from embinit.scores.asking import Ask
 from embinit.scores.names import baselines
 from embinit.stats.interim import Analysis, schedule
 from embinit.stats.pooling import BEFORE, Noise
-from embinit.stats.rule import chance_to_support, decide
+from embinit.stats.rule import chance_to_support, constant, decide
 from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
 FIRST, FIRST_KNOWN, LAST = 6, 2, 24
@@ -115,9 +117,9 @@ def level_of(looks: Sequence[Analysis], n: int) -> float:
 class Judged:
     """An arm that was judged against the baseline, by its numbers and the baseline's.
 
-    Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of each of
-    ``short_of`` lead to the next analysis; None where it is decided, or more are no use. ``reason``
-    says why it is undecided or on what it rests, and ``noise`` where the noise is from.
+    Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of the arm that has
+    fewer lead to the next analysis; None where it is decided, or more are no use. ``reason`` says
+    why it is undecided or on what it rests, and ``noise`` where the noise is from.
     """
 
     arm: str
@@ -134,6 +136,11 @@ class Judged:
     printed: bool = False
 
     @property
+    def undecidable(self) -> bool:
+        """Whether its numbers can't decide, whatever they are, as where nothing varies."""
+        return self.outcome is not None and bool(self.outcome.reason) and self.reason != SAME
+
+    @property
     def verdict(self) -> Verdict:
         """The verdict on the statement that it is better, or no worse."""
         return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
@@ -144,12 +151,13 @@ class Judged:
         return statistics.fmean(self.values) - statistics.fmean(self.of_baseline)
 
     @property
-    def short_of(self) -> tuple[str, ...]:
-        """The arms of which more runs are needed: those that have no more than the other."""
+    def lacking(self) -> dict[str, int]:
+        """How many runs of each arm the next analysis lacks."""
         counts = {self.baseline: len(self.of_baseline), self.arm: len(self.values)}
         if self.printed or self.baseline == NOISE:
             del counts[self.baseline]
-        return tuple(name for name, count in counts.items() if count == min(counts.values()))
+        due = min(counts.values()) + (self.more or 0)
+        return {name: due - count for name, count in counts.items() if count < due}
 
 
 def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: bool) -> str:
@@ -202,8 +210,12 @@ def judge(
             judged.append(found)
             continue
         values, against = arms.values(arm, pairs), arms.values(base, pairs)
+        still = bool(pairs) and constant(np.asarray(values), np.asarray(against))
+        if still and len({*values}) > 1:
+            pairs, values, against = (), arms.values(arm), arms.values(base)
         sd, source = known(pairs).sd_of_difference(arm, base)
         rule = "paired t-test" if pairs else f"{'Student' if sd else 'Welch'}'s t-test"
+        rule += ", since paired differences don't vary" if still and not pairs else ""
         if pairs and max(len(arms.scores[arm]), len(arms.scores[base])) > len(pairs):
             rule += " without runs that lack a partner"
         if printed := bool(plan.printed) and plan.printed in (arm, base):
@@ -232,6 +244,8 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
         and len(runs) >= FEWEST_POOLED
         and all(map(arms.by_seed[name].__contains__, seeds))
     }
+    if seeds and len(known) == 1:
+        known = {}  # beside its own mean over arms an arm does not vary
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 

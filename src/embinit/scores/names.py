@@ -72,7 +72,7 @@ def is_seed(name: str) -> bool:
 
 def is_setting(name: str) -> bool:
     """Whether a tracker wrote the column for a setting of its runs."""
-    return bool(re.match(r"(config|params|hparams|param)[./_]", name))
+    return bool(re.match(r"(args|config|params|hparams|param)[./_]", name))
 
 
 def lower_is_better(metric: str) -> bool | None:

@@ -13,7 +13,7 @@ from embinit.errors import InputError, counted, printable
 from embinit.files.writing import without_nan
 from embinit.report.numbers import number, plain, short
 from embinit.scores.arms import Arms
-from embinit.scores.judging import NOISE, SAME, Judged, Plan, level_of
+from embinit.scores.judging import FEWEST, NOISE, SAME, Judged, Plan, level_of
 from embinit.scores.names import baselines
 from embinit.scores.rows import listed
 from embinit.stats.pooling import Noise
@@ -52,7 +52,7 @@ def reading(arms: Arms, of: str | None, lower: bool | None) -> str:
     what = "run" if of is None else of.removesuffix("s")
     of_arms = f"{counted(sum(counts.values()), what)}: {', '.join(each[:MOST_NAMES])}"
     if len(each) > MOST_NAMES:
-        of_arms += f" and {len(each) - MOST_NAMES} arms more"
+        of_arms += f" and {counted(len(each) - MOST_NAMES, 'more arm')}"
     columns = [f"arms from `{arms.by}`"] * (arms.by not in ("", "arm"))
     columns += [f"scores from `{arms.metric}`"] * bool(arms.metric)
     columns += [] if lower is None else [f"{'lower' if lower else 'higher'} is better"]
@@ -69,8 +69,7 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
         word = _word(arm, plan)
         known = plan.gate or word in ("keep", "undecided")
         lists.setdefault(word if known else "discard", []).append(_cut(arm.arm))
-        if arm.more is not None:
-            more |= {name: min(more.get(name, arm.more), arm.more) for name in arm.short_of}
+        more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
     order = ("keep", "not worse", "worse", "discard", "undecided")
     line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     several = [
@@ -83,7 +82,8 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
 def _word(arm: Judged, plan: Plan) -> str:
     """The verdict on an arm."""
     if arm.verdict is Verdict.UNDECIDED:
-        return "undecided" if arm.more is not None or plan.gate else "not shown to be better"
+        open_still = arm.more is not None or plan.gate or arm.undecidable
+        return "undecided" if open_still else "not shown to be better"
     good = "not worse" if plan.gate else "keep"
     words = {Verdict.SUPPORTED: good, Verdict.REFUTED: "worse", Verdict.NO_EFFECT: "no effect"}
     return words[arm.verdict]
@@ -101,18 +101,22 @@ def _alone(arm: Judged, plan: Plan) -> str:
     if word == "undecided":
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
-        each = "each" if len(arm.short_of) > 1 else arm.short_of[0]
         looks = [look.seeds for look in arm.looks]
-        if plan.gate and n >= looks[-1]:
-            new = f"about {n + (arm.more or 0)} new runs of {each} would be needed"
-            return f"undecided at the last analysis: {new}{why}"
+        if n >= looks[-1]:
+            new = f" at the last analysis: about {n + (arm.more or 0)} new runs of each are needed"
+            return f"undecided{new if arm.more else ''}{why}"
+        lacking = [f"{count} more of {_cut(name)}" for name, count in arm.lacking.items()]
+        if len(lacking) == 2 and len({*arm.lacking.values()}) == 1:
+            lacking = [f"{arm.more} more of each"]
         which = f"the first analysis, at {looks[0]}" if n < looks[0] else "the next analysis"
-        text = f"undecided: {arm.more} more of {each} to {which}"
-        large = "if the difference is as large as measured"
-        if needed and needed - n > (arm.more or 0):
-            by = f", by --most {needed}" if n < looks[0] and needed > looks[-1] else ""
-            return f"{text}; about {needed - n} for a decision {large}{by}{why}"
-        return text + (f", which may decide {large}" if needed else "") + why
+        text = f"undecided: {listed(lacking)} to {which}"
+        large = "such a difference"
+        if needed and needed > n + (arm.more or 0):
+            text += f"; {large} takes about {needed} of each"
+        elif needed:
+            text += f", which may decide {large}"
+        only = f" (or --most {n}, if these are all)" if FEWEST <= n < looks[0] else ""
+        return text + only + why
     if word == "keep":
         return f"keep {name}: {by}"
     text = {"worse": "", "no effect": "no effect, "}.get(word, f"{word}, ") + by
@@ -141,7 +145,7 @@ def remarks(
     if not named and base != NOISE and base not in baselines([base]):
         notes.append(f"compared with {base}, the first arm; --baseline names another")
     seeded = any(run.seed for runs in arms.scores.values() for run in runs)
-    if seeded and not any(arm.paired for arm in judged):
+    if seeded and not any("paired" in arm.rule for arm in judged):
         notes.append("seeds pair nothing: few are common to both arms, or --noise is given")
     return notes
 

@@ -68,6 +68,8 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
         named = summary or _of_rows(rows, given, notes)
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
+    elif not given.cells:
+        _require_seeds_once(rows, named)
     arms = arms_of(named, "" if rows.score == VALUE else rows.score, notes)
     if not (summary or points or given.unpaired):
         require_no_steps(arms.scores)
@@ -192,12 +194,15 @@ def _all_but(names: Sequence[str], seeds: Sequence[str], by: str | None, table: 
     rest = [n for n in names if n not in (*without, *seeds) and len({*table.columns[n]}) > 1]
     rest = [n for n in rest if not called([n], "run") + called([n], "step") + called([n], "status")]
     rest = [n for n in rest if len({*table.columns[n]}) < len(table.places)]  # names of runs differ
-    found = [*filter(is_setting, rest)] or [n for n in rest if not is_number(table.columns[n])]
+    if found := [*filter(is_setting, rest)]:
+        return found
+    found = [n for n in rest if not is_number(table.columns[n])]
+    few = [n for n in rest if n not in found and 2 * len({*table.columns[n]}) <= len(table.places)]
+    if few := [n for n in few if lower_is_better(n) is None]:
+        choices = [{"by": ",".join(names)} for names in ([*found, *few], found) if names]
+        raise Ask(f"{table.name}: are {listed(few)} settings?", choices, table)
     if not found:
-        if not rest:
-            raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
-        text = f"{table.name}: which columns but {listed(without)} are settings?"
-        raise Ask(text, [{"by": name} for name in rest], table)
+        raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
     return found
 
 
@@ -300,6 +305,8 @@ def _points(rows: _Rows, given: Reading) -> dict[Any, list[int]]:
     folder = Path(rows.table.name).is_dir()
     if not rows.step or (len(groups) == len(rows.arms) and not folder):
         return {}
+    if len({*rows.table.columns[rows.step]}) == 1 and not (folder or given.step):
+        return {}  # such as the last epoch of each
     if folder or given.step or rows.seed or rows.run:
         return groups
     texts = rows.table.columns[rows.step]
@@ -343,7 +350,7 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
         at = [row for row in of if row in values]
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
-        if 1 < len(parts) < len(at) and (seed or run or again):
+        if 1 < len(parts) < len(at) + bool(seed or run) and (seed or run or again):
             free = [n for n in rows.free if rows.varies(n)]
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
             raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
@@ -455,6 +462,22 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
     choices.append({"id": column})
     mend = "take out copies, or say what the rows are"
     raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
+
+
+def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None:
+    """A question where two runs of an arm have one seed: a setting may have been left out."""
+    first: dict[tuple[str, str], Score] = {}
+    for arm, run in named:
+        before = first.setdefault((arm, run.seed), run)
+        if run.seed and before is not run:
+            texts, by = rows.table.columns, ",".join(rows.by)
+            free = [n for n in rows.free if rows.varies(n) and n != rows.step]
+            free = [n for n in free if 2 * len({*texts[n]}) <= len(texts[n])]
+            choices: list[Choice] = [{"by": f"{by},{n}"} for n in free]
+            text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
+            mend = "are there two settings, or are runs alike?"
+            choices.append({"unpaired": True})
+            raise Ask(f"{text} (before at {before.place}); {mend}", choices, rows.table)
 
 
 def _ask_of_labels(rows: _Rows, labels: Sequence[str], where: str | None) -> None:

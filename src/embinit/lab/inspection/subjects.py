@@ -20,7 +20,7 @@ from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
 from embinit.lab.inspection.layout import Layout, layout
 from embinit.lab.inspection.tokens import TokenList, token_list
 
-TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject
     if Path(thing).suffix == ".npy":
         with reading(path := regular(Path(thing))):
             values = torch.from_numpy(np.load(path, allow_pickle=False))
-        tensors = {path.name: MemoryTensor(path.name, values)}
-        return _of_tensors(str(thing), tensors, Layout(path.name))
+        array = MemoryTensor(path.name, values)
+        return _of_tensors(str(thing), {path.name: array}, Layout(path.name))
     if _is_vectors(Path(thing)):
         return _of_vectors(Path(thing))
     if Path(thing).is_file():
