@@ -202,14 +202,16 @@ def test_a_claim_is_read_whole_without_a_run(arms):
 def test_a_claim_reaches_the_other_experiments_of_its_tier():
     every = experiments("micro", ("glove", "t5"))
     others = {one.source_role: one for one in every if one.role == "translation"}
-    arms = others["glove"]
+    arms, whole = others["glove"], experiments("micro")
+    t5 = replace(others["t5"], seeds=arms.seeds, most_seeds=arms.most_seeds)
     for here in (arms, of_source(arms, "t5"), scaled(arms, "sqrt(D)"), arms.frozen()):
-        assert everywhere(here) == experiments("micro")
+        alike = [replace(one, seeds=here.seeds, most_seeds=here.most_seeds) for one in whole]
+        assert everywhere(here) == alike
     for here in (arms, of_source(arms, "glove"), scaled(arms, "sqrt(D)")):
-        assert of_source(here, "t5")["pretrained"].label == "T5"
-        assert of_source(here, "t5") == others["t5"]
+        assert of_source(here, "t5")["pretrained"].label == "mT5"
+        assert of_source(here, "t5") == t5
     fewer = replace(arms, seeds=2)
-    assert of_source(fewer, "t5") == replace(others["t5"], seeds=2)
+    assert of_source(fewer, "t5") == replace(t5, seeds=2)
     assert {one.seeds for one in everywhere(fewer)} == {2}
     with pytest.raises(InputError, match="no experiment with source 'elmo' on this task"):
         of_source(arms, "elmo")
