@@ -580,13 +580,13 @@ def test_settings_beside_a_runs_scores_are_its_own(tmp_path, capsys):
     for n in range(12):
         folder = tmp_path / f"2026-01-{n + 1:02}_10-00-00"
         folder.mkdir()
-        told = {"method": ("base", "new")[n // 6], "lr": (1, 3)[n // 6], "seed": n % 6}
+        settings = {"method": ("base", "new")[n // 6], "lr": (1, 3)[n // 6], "seed": n % 6}
         scores = {"acc": 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999, "epoch": 3}
         if n % 2:
-            (folder / "results.json").write_text(json.dumps(told | scores))
+            (folder / "results.json").write_text(json.dumps(settings | scores))
         else:
-            (folder / "config.json").write_text(json.dumps(told))
-            (folder / "results.json").write_text(json.dumps(told | scores))
+            (folder / "config.json").write_text(json.dumps(settings))
+            (folder / "results.json").write_text(json.dumps(settings | scores))
     status, out = judged(capsys, tmp_path, "--metric", "acc", "--by", "method")
     assert (status, "paired t-test" in out) == (Status.OK, True), out
 

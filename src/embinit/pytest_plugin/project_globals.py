@@ -50,7 +50,7 @@ VALUES = frozenset({
     "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "re.Pattern", "torch.dtype",
     "torch.device",
 })  # fmt: skip
-"""Types whose objects never change, and are told by their words."""
+"""Types whose objects never change, so that their repr is enough to compare them."""
 CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset)
 PLAIN_OBJECTS = (types.SimpleNamespace, argparse.Namespace)
 PLAIN_BASES = frozenset({"builtins", "abc", "typing", "types", "argparse", "collections"})
@@ -64,7 +64,7 @@ MOST_BYTES = 2**26
 
 
 class Described(NamedTuple):
-    """A value as far as it can be told for sure: its type, its words, and what it has within.
+    """A value as far as it is known for sure: its type, its words, and what it has within.
 
     Without either it is known by its type alone, as what libraries make is.
     """

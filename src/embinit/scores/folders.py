@@ -130,14 +130,14 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
 def _add_settings_in(
     logs: Mapping[Path, Sequence[Path]], made: Mapping[Path, dict[str, str]], metric: str | None
 ) -> None:
-    """Adds settings that stand beside the scores: texts, seeds, and numbers that few runs share."""
+    """Adds settings from the file of the scores: texts, seeds, and numbers that runs share."""
     ends = {run: of[0] for run, of in logs.items() if of[0].name in OBJECTS}
-    told = {run: dict(entry) for run, log in ends.items() for _, entry in _of_object(log)}
-    for name in dict.fromkeys(itertools.chain(*told.values())):
-        texts = [entry.get(name, "") for entry in told.values()]
+    found = {run: dict(entry) for run, log in ends.items() for _, entry in _of_object(log)}
+    for name in dict.fromkeys(itertools.chain(*found.values())):
+        texts = [entry.get(name, "") for entry in found.values()]
         few = 2 * len({*texts}) <= len(texts) and lower_is_better(name) is None and name != metric
         if few or is_seed(name) or is_setting(name) or not is_number(texts):
-            for run, entry in told.items():
+            for run, entry in found.items():
                 made[run][name] = entry.get(name, "").strip('"')
 
 
@@ -149,10 +149,10 @@ def _settings(run: Path, root: Path) -> dict[str, str]:
     for path in filter(Path.is_file, (place / name for place in places for name in SETTINGS)):
         if path.suffix == ".json":
             with reading(path):
-                told = flat(json.loads(regular(path).read_bytes()))
+                entries = flat(json.loads(regular(path).read_bytes()))
             found |= {
                 name: entry if isinstance(entry, str) else json.dumps(entry)
-                for name, entry in told.items()
+                for name, entry in entries.items()
                 if not isinstance(entry, list)
             }
             continue

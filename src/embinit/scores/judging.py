@@ -245,7 +245,7 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
         and all(map(arms.by_seed[name].__contains__, seeds))
     }
     if seeds and len(known) == 1:
-        known = {}  # beside its own mean over arms an arm does not vary
+        known = {}  # less each seed's mean over arms, a single arm does not vary
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 

@@ -101,21 +101,22 @@ def _alone(arm: Judged, plan: Plan) -> str:
     if word == "undecided":
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
-        looks = [look.seeds for look in arm.looks]
-        if n >= looks[-1]:
+        analyses = [analysis.seeds for analysis in arm.looks]
+        if n >= analyses[-1]:
             new = f" at the last analysis: about {n + (arm.more or 0)} new runs of each are needed"
             return f"undecided{new if arm.more else ''}{why}"
         lacking = [f"{count} more of {_cut(name)}" for name, count in arm.lacking.items()]
         if len(lacking) == 2 and len({*arm.lacking.values()}) == 1:
             lacking = [f"{arm.more} more of each"]
-        which = f"the first analysis, at {looks[0]}" if n < looks[0] else "the next analysis"
+        first = analyses[0]
+        which = f"the first analysis, at {first}" if n < first else "the next analysis"
         text = f"undecided: {listed(lacking)} to {which}"
         large = "such a difference"
         if needed and needed > n + (arm.more or 0):
             text += f"; {large} takes about {needed} of each"
         elif needed:
             text += f", which may decide {large}"
-        only = f" (or --most {n}, if these are all)" if FEWEST <= n < looks[0] else ""
+        only = f" (or --most {n}, if these are all)" if FEWEST <= n < first else ""
         return text + only + why
     if word == "keep":
         return f"keep {name}: {by}"

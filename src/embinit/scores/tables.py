@@ -350,7 +350,7 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
         at = [row for row in of if row in values]
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
-        if 1 < len(parts) < len(at) + bool(seed or run) and (seed or run or again):
+        if len(parts) > 1 and (seed or run or (again and len(parts) < len(at))):
             free = [n for n in rows.free if rows.varies(n)]
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
             raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
