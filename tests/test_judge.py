@@ -464,7 +464,7 @@ def test_each_metric_that_a_folder_logged_may_be_meant(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda home: None, "has no log of a run, but nothing; name the folder above the runs"),
+        (lambda home: None, "has no log of a run (it has nothing); name the folder above the runs"),
         (
             lambda home: trainer_log(home / "a", []),
             "has no column 'eval_loss': it has step, arm, seed and uid",

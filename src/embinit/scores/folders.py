@@ -57,8 +57,9 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     if not logs:
         there = listed([path.name for path in sorted(root.iterdir())] or ["nothing"], 5)
         raise InputError(
-            f"{root} has no log of a run, but {there}; name the folder above the runs, each with "
-            f"{TRAINER}, {LIGHTNING}, {TENSORBOARD}, metrics.json, or steps as CSV or JSON lines"
+            f"{root} has no log of a run (it has {there}); name the folder above the runs, each "
+            f"with {TRAINER}, {LIGHTNING}, {TENSORBOARD}, results.json, or steps as CSV or JSON "
+            "lines"
         )
     named = {
         run: arm_and_seed(
