@@ -575,6 +575,24 @@ def test_settings_above_a_runs_log_are_its_own(tmp_path, capsys):
         assert (status, "keep new" in out) == (Status.OK, True), out
 
 
+def test_runs_that_wandb_left_on_the_disk_are_read(tmp_path, capsys):
+    """Settings and the last scores are in files of its own form; a run may lack the latter."""
+    for n in range(12):
+        files = tmp_path / f"wandb/run-20260101_1200{n:02}-x{n}/files"
+        files.mkdir(parents=True)
+        (files.parent / "logs").mkdir()
+        own = f"_wandb:\n    value:\n        start_time: {n}\n"
+        settings = f"method:\n    value: {'ab'[n // 6]}\nseed:\n    value: {n % 6}\n"
+        (files / "config.yaml").write_text(own + settings)
+        scores = {"acc": 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999, "_step": 9, "_runtime": n}
+        (files / "wandb-summary.json").write_text(json.dumps(scores))
+    for folder in (tmp_path, tmp_path / "wandb"):
+        status, out = judged(capsys, folder, "--baseline", "a")
+        assert (status, "paired t-test" in out) == (Status.OK, True), out
+    (files / "wandb-summary.json").unlink()
+    assert "it has no acc: a run that crashed" in judged(capsys, tmp_path, "--baseline", "a")[1]
+
+
 def test_settings_beside_a_runs_scores_are_its_own(tmp_path, capsys):
     """A script dates its folders and writes what it was given next to what came out."""
     for n in range(12):

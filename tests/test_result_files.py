@@ -42,6 +42,17 @@ def steps(head, line, ends, every=10):
     return "\n".join(lines)
 
 
+def chart(run, metric="loss"):
+    """A chart of W&B: three steps, of which the last alone is lower for the new arm."""
+    names = [run.format(arm=arm, seed=seed) for arm, seed, _ in RUNS]
+    ends = [f"{name} - {metric}{end}" for name in names for end in ("", "__MIN", "__MAX")]
+    lines = [",".join(["Step", *ends])]
+    for step, sign in ((0, -1), (10, -1), (20, 1)):
+        cells = (f"{9 + sign * v},{-9 * sign * v},{9 * sign * v}" for *_, v in RUNS)
+        lines.append(",".join([str(step), *cells]))
+    return "\n".join(lines)
+
+
 def jsonl(objects):
     return "\n".join(map(json.dumps, objects))
 
@@ -158,8 +169,14 @@ CASES = [
      "mlflow.csv:14: its Status is 'FAILED'"),
     ("wandb, still running", "wandb.csv", rows("Name,State,arm,loss", "n,finished,{arm},{score}",
      end="n,running,new,0.2\n"), ["--by", "arm"], REFUSED, "its State is 'running'"),
-    ("chart of wandb", "chart.csv", "Step,a - loss,a - loss__MIN,a - loss__MAX\n1,2,2,2\n", [],
-     REFUSED, "chart.csv is a chart of W&B; export its table of runs"),
+    ("chart of wandb", "chart.csv", chart("{arm}-seed{seed}"), [], KEEP, "keep new"),
+    ("chart of wandb, numbered", "chart.csv", chart("{arm}-{seed}"), [], REFUSED,
+     "embinit judge chart.csv --names runs\n"),
+    ("chart of wandb, groups", "chart.csv", chart("method: {arm}{seed}"), [], REFUSED,
+     "give one row a run:\n  arm,seed,score\n  base,0,0.801\n"),
+    ("tasks and their average", "r.csv", rows("arm,seed,mnli,sst2,avg",
+     "{arm},{seed},{score},{score}1,{score}05"), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --by arm --metric avg --higher\n"),
     ("wandb, other columns that vary", "wandb.csv", rows("Name,Created,Runtime,arm,seed,loss",
      "r{seed}{arm},2026-01-0{seed}T10:00:00.000Z,3{seed}{seed},{arm},{seed},{score}"),
      ["--by", "arm", "--metric", "loss"], KEEP, "paired t-test"),

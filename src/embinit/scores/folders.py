@@ -1,4 +1,4 @@
-"""Folders of runs: logs of Trainer, Lightning, TensorBoard, SB3, Ultralytics or one's own.
+"""Folders of runs: logs of Trainer, Lightning, TensorBoard, W&B, SB3, Ultralytics or one's own.
 
 Paths name arms and seeds; settings that a tool wrote next to its log are columns.
 """
@@ -36,11 +36,14 @@ KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jso
 OBJECTS = ("all_results.json", "metrics.json", "results.json")
 """The logs that are looked for, in this order; a run's later kinds are left alone."""
 
+SUMMARY = "wandb-summary.json"
+"""What W&B wrote at a run's end, in a folder that has just the run's files."""
+
 SETTINGS = (
-    *("hparams.yaml", "args.yaml", ".hydra/config.yaml"),
+    *("hparams.yaml", "args.yaml", ".hydra/config.yaml", "files/config.yaml"),
     *("config.json", "args.json", "params.json"),
 )
-"""Files of settings that Lightning, Ultralytics, Hydra and people's own scripts write."""
+"""Files of settings that Lightning, Ultralytics, Hydra, W&B and people's own scripts write."""
 
 SETTING = "hparams."
 """How the names of their columns begin."""
@@ -58,8 +61,8 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         there = listed([path.name for path in sorted(root.iterdir())] or ["nothing"], 5)
         raise InputError(
             f"{root} has no log of a run (it has {there}); name the folder above the runs, each "
-            f"with {TRAINER}, {LIGHTNING}, {TENSORBOARD}, results.json, or steps as CSV or JSON "
-            "lines"
+            f"with {TRAINER}, {LIGHTNING}, {TENSORBOARD}, {SUMMARY}, results.json, or steps as "
+            "CSV or JSON lines"
         )
     named = {
         run: arm_and_seed(
@@ -67,9 +70,9 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
         )
         for run in [*logs, *empty]
     }
-    made = {run: _settings(run, root) for run in logs}
+    made = {run: _settings(run, root) for run in named}
     _add_settings_in(logs, made, metric)
-    combined = {tuple((k, v) for k, v in of.items() if not is_seed(k)) for of in made.values()}
+    combined = {tuple((k, v) for k, v in made[run].items() if not is_seed(k)) for run in logs}
     if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
         named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
     of_arms = {named[run][0] for run in logs}
@@ -83,7 +86,7 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     entries: list[Entry] = []
     for folder in sorted(named.keys() - others):
         arm, seed = named[folder]
-        settings = {key: made.get(folder, {}).get(key, "") for key in varied}
+        settings = {key: made[folder].get(key, "") for key in varied}
         run = {"arm": arm or root.name or "runs"}
         if len(of_arms) == 1 and len(seeds) < len(varied):
             run = {}  # the settings tell arms apart
@@ -166,6 +169,12 @@ def _settings(run: Path, root: Path) -> dict[str, str]:
                 if entry[3]:
                     found[key] = entry[3].strip()
                 above.append((len(entry[1]), entry[2]))
+        if path.parent.name == "files":  # W&B has the value of each, and notes of its own
+            found = {
+                key.replace(".value", "", 1): value
+                for key, value in found.items()
+                if not key.startswith("_wandb.")
+            }
     # Ultralytics names the folder that it saves to.
     return {
         key: value for key, value in found.items() if key not in ("name", "save_dir", "project")
@@ -183,12 +192,13 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    for kind in (*KINDS, *OBJECTS):
+    for kind in (*KINDS, *OBJECTS, SUMMARY):
         taken = {*found}
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
-            if run != root and kind == TRAINER and _checkpoint(run) < math.inf:
+            inside_run = kind == TRAINER and _checkpoint(run) < math.inf
+            if run != root and (inside_run or kind == SUMMARY):
                 run = run.parent
             if kind[:2] == "*." and sum(other.parent == run for other in of_kind) > 1:
                 run = log
@@ -247,6 +257,9 @@ def _of_object(log: Path) -> Iterator[Entry]:
     """The steps of Trainer's state, or the numbers that another tool wrote at the end."""
     with reading(log, "let the tool write it again"):
         found = json.loads(regular(log).read_bytes())
+        if log.name == SUMMARY:  # names with _ are W&B's own
+            step = found.get("_step", 0)
+            found = {"step": step} | {n: v for n, v in found.items() if n[:1] != "_"}
         for entry in found["log_history"] if log.name == TRAINER else [flat(found)]:
             yield str(log), {name: json.dumps(value) for name, value in entry.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.scores.arms import number_in
@@ -48,6 +48,25 @@ def is_number(texts: Sequence[str]) -> bool:
     """Whether a column has numbers, and no other words than those of runs that have none."""
     values = [*map(number_in, {*texts})]
     return None not in values and any(value is not None and value == value for value in values)
+
+
+def of_chart(table: Table, given: Reading) -> tuple[Table, Reading]:
+    """A chart of W&B, which has columns by run, with a row a run and step; else the table."""
+    of_runs = [name for name in table.columns if f"{name}__MIN" in table.columns]
+    if not of_runs:
+        return table, given
+    if any(re.match(r"[\w.]+: ", name) for name in of_runs):
+        raise Ask(f"{table.name} is a chart of W&B's groups, without the scores of their runs", ())
+    step, *_ = table.columns.values()
+    entries = []
+    for name in of_runs:
+        run, _, metric = name.rpartition(" - ")
+        entries += [
+            (f"{place}, {name}", {"Name": run, "step": at, metric: text})
+            for place, at, text in zip(table.places, step, table.columns[name], strict=True)
+            if text and metric != "_step"
+        ]
+    return table_of_entries(table.name, entries), replace(given, step=given.step or "step")
 
 
 def long(table: Table, given: Reading) -> Table:

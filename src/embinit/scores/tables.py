@@ -27,7 +27,7 @@ from embinit.scores.names import (
     unlikely,
 )
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
-from embinit.scores.shapes import Reading, is_number, long
+from embinit.scores.shapes import Reading, is_number, long, of_chart
 from embinit.stats.power import MOST_SEEDS
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
@@ -40,10 +40,9 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d[T ].*")
 
 def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Arms:  # noqa: B008
     """The arms of a table, or the one arm ``of_noise``; a question where it has two readings."""
-    if any(name.endswith("__MIN") for name in table.columns):
-        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
+    table, given = of_chart(table, given)
     table = _where(table, given.where)
     index = ("", "Unnamed: 0")
     kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
