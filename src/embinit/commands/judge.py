@@ -244,12 +244,10 @@ def _is_file(given: Sequence[str]) -> bool:
 
 def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = False) -> Arms:
     """The arms that were named: numbers in words, a table or a folder of runs."""
-    from dataclasses import fields
-
     from embinit.scores import folders, rows, tables
     from embinit.scores.shapes import Reading
 
-    options = {field.name: getattr(parsed, field.name) for field in fields(Reading)}
+    options = {name: of for name, of in vars(parsed).items() if name in Reading.__match_args__}
     path = Path(given[0])
     if not _is_file(given):
         table = rows.from_words(given, parsed.metric)
@@ -267,4 +265,4 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
             options[name] = None
         kept = ("by", "metric", "last") if path.is_dir() else ("by", "metric")
         options = {name: options[name] for name in kept} | {"unpaired": True}
-    return tables.read(table, Reading(**options), of_noise)
+    return tables.read(table, Reading(**options, one_arm=of_noise))

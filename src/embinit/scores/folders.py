@@ -122,12 +122,10 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     """The tasks of files of lm-evaluation-harness, each file a run of the arm of its folder."""
     entries: list[Entry] = []
     for path in files:
-        table = table_of(path)
         arm, seed = arm_and_seed(path.parent.relative_to(root).as_posix().strip("."))
-        for row, place in enumerate(table.places):
-            cells = {name: texts[row] for name, texts in table.columns.items()}
-            run = {"model": arm, "seed": seed}
-            entries.append((place, cells | {name: text for name, text in run.items() if text}))
+        run = {"model": arm} if arm else {}
+        run |= {"seed": seed} if seed else {}
+        entries += [(place, cells | run) for place, cells in table_of(path).entries()]
     return table_of_entries(str(root), entries)
 
 
@@ -242,15 +240,14 @@ def _of_table(log: Path) -> Iterator[Entry]:
     step, *_ = [*called(table.columns, "step"), ""]
     measure, *_ = [*called(table.columns, "of rows"), ""]
     monitor = {*table.columns} == {"r", "l", "t"}
-    for at, (place, *row) in enumerate(zip(table.places, *table.columns.values(), strict=True)):
-        cells = dict(zip(table.columns, row, strict=True))
+    for at, (place, entry) in enumerate(table.entries()):
         if measure:  # such as the split: a step has a row for each
-            cells = {n if n == step else f"{cells[measure]}/{n}": text for n, text in cells.items()}
+            entry = {n if n == step else f"{entry[measure]}/{n}": v for n, v in entry.items()}
         if monitor:
-            total += float(cells["l"])
-            yield place, {"step": total, "reward": cells["r"]}
+            total += float(entry["l"])
+            yield place, {"step": total, "reward": entry["r"]}
         else:
-            yield place, {**cells, "step": cells[step] if step else at}
+            yield place, {**entry, "step": entry[step] if step else at}
 
 
 def _of_object(log: Path) -> Iterator[Entry]:

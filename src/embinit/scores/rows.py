@@ -38,6 +38,12 @@ class Table(NamedTuple):
     places: Sequence[str]
     notes: Sequence[str] = ()
 
+    def entries(self) -> list[tuple[str, dict[str, str]]]:
+        """The place of each row and its cells by column."""
+        rows = zip(*self.columns.values(), strict=True)
+        cells = [dict(zip(self.columns, row, strict=True)) for row in rows]
+        return [*zip(self.places, cells, strict=True)]
+
     def texts(self, names: Sequence[str]) -> Sequence[str]:
         """The cells of some columns, row by row, with commas between those of several.
 
@@ -99,11 +105,7 @@ def one_of(table: Table, option: str, name: str) -> str:
     if name in known:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
-    alike = alike or [
-        other
-        for other in known
-        if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
-    ]
+    alike = alike or [o for o in known if name in (re.split("[./]", o)[-1], o.split(",")[0])]
     if len(alike) != 1:
         text = f"{len(alike)} columns" if alike else "no column"
         near = "" if alike else nearest(name, known)

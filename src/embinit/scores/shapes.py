@@ -27,7 +27,8 @@ class Reading:
     Columns are named by ``by`` (the arms), ``metric`` (the score), ``seed`` (what pairs runs),
     ``id`` (what names a run), ``step`` (the points of a run's curve) and ``cells`` (such as data
     sets, over which a run's score is a mean). ``columns`` and ``names`` say what columns of
-    numbers, and numbers at the ends of names, are: arms or runs. ``n`` runs made each mean.
+    numbers, and numbers at the ends of names, are: arms or runs. ``n`` runs made each mean. All
+    rows are of ``one_arm`` if they are the noise next to other scores.
     """
 
     by: str | None = None
@@ -42,6 +43,7 @@ class Reading:
     n: int | None = None
     last: int | None = None
     unpaired: bool = False
+    one_arm: bool = False
 
 
 def is_number(texts: Sequence[str]) -> bool:
@@ -99,12 +101,12 @@ def long(table: Table, given: Reading) -> Table:
 def _melted(table: Table, kept: Sequence[str], values: Sequence[str], name: str) -> Table:
     """A row for each cell of some columns, whose names are those of arms or runs."""
     entries, name = [], name if name not in kept else "column"
-    for at, place in enumerate(table.places):
-        shared = {column: table.columns[column][at] for column in kept}
+    for place, cells in table.entries():
+        shared = {column: cells[column] for column in kept}
         for value in values:
             found = A_RUN.fullmatch(value) if name == "run" else None
             key = {"seed": found[2]} if found and found[1] else {name: value}
-            entries.append((f"{place}, {value}", shared | key | {VALUE: table.columns[value][at]}))
+            entries.append((f"{place}, {value}", shared | key | {VALUE: cells[value]}))
     notes = [*table.notes, f"a column is {'an arm' if name == 'arm' else 'a run'}"]
     return table_of_entries(table.name, entries, notes)
 
