@@ -247,7 +247,8 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
     from embinit.scores import folders, rows, tables
     from embinit.scores.shapes import Reading
 
-    options = {name: of for name, of in vars(parsed).items() if name in Reading.__match_args__}
+    names = Reading.__match_args__
+    options: dict[str, Any] = {n: value for n, value in vars(parsed).items() if n in names}
     path = Path(given[0])
     if not _is_file(given):
         table = rows.from_words(given, parsed.metric)
@@ -257,12 +258,9 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
     if path.is_dir() and "arm" in table.columns and not settings:
         options["by"] = parsed.by or "arm"
     if of_noise and parsed.scores:  # it may be any table of one arm, beside theirs
-        for name in ("by", "metric"):
+        given_names = {name: options[name] for name in ("by", "metric") if options[name]}
+        options = {"unpaired": True, "last": parsed.last if path.is_dir() else None}
+        for name, column in given_names.items():
             with contextlib.suppress(InputError):
-                found = options[name] and rows.one_of(table, name, options[name])
-                options = {**options, name: found}
-                continue
-            options[name] = None
-        kept = ("by", "metric", "last") if path.is_dir() else ("by", "metric")
-        options = {name: options[name] for name in kept} | {"unpaired": True}
+                options[name] = rows.one_of(table, name, column)
     return tables.read(table, Reading(**options, one_arm=of_noise))

@@ -24,7 +24,7 @@ def decide_counts(
 
     (n, m), (p, q) = trials, (hits[0] / trials[0], hits[1] / trials[1])
     table = [[count, of - count] for count, of in zip(hits, trials, strict=True)]
-    ps = [float(stats.fisher_exact(table, way).pvalue) for way in _ways(relation)]
+    p_for, against = (float(stats.fisher_exact(table, way).pvalue) for way in _ways(relation))
     # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
     own, other = (
         stats.binomtest(count, of).proportion_ci(1 - 2 * level, method="wilson")
@@ -37,8 +37,8 @@ def decide_counts(
     if least < p - q < most:
         z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
         needed = max(math.ceil((z / (p - q)) ** 2 * variance), min(n, m) + 1)
-    found = Outcome(Verdict.UNDECIDED, min(n, m), p - q, (low, high), 1 - 2 * level, margin, *ps)
-    found = replace(found, sd=math.sqrt(variance) or 1.0, seeds_needed=needed)
+    numbers = min(n, m), p - q, (low, high), 1 - 2 * level, margin, p_for, against
+    found = Outcome(Verdict.UNDECIDED, *numbers, sd=math.sqrt(variance) or 1.0, seeds_needed=needed)
     return _decided(found, relation, level)
 
 
@@ -51,13 +51,15 @@ def decide_matched(
     """
     from scipy import stats
 
-    differ, ps, low, high = up + down, [1.0, 1.0], 0.0, 1.0
+    differ, p, against, low, high = up + down, 1.0, 1.0, 0.0, 1.0
     if differ:
-        ps = [float(stats.binomtest(up, differ, 0.5, way).pvalue) for way in _ways(relation)]
+        tests = (stats.binomtest(up, differ, 0.5, way) for way in _ways(relation))
+        p, against = (float(test.pvalue) for test in tests)
         low, high = stats.binomtest(up, differ).proportion_ci(1 - 2 * level)
     ends = ((2 * low - 1) * differ / n, (2 * high - 1) * differ / n)
-    found = Outcome(Verdict.UNDECIDED, n, (up - down) / n, ends, 1 - 2 * level, margin, *ps)
-    return _decided(replace(found, sd=math.sqrt(differ / n) or 1.0), relation, level)
+    numbers = n, (up - down) / n, ends, 1 - 2 * level, margin, p, against
+    found = Outcome(Verdict.UNDECIDED, *numbers, sd=math.sqrt(differ / n) or 1.0)
+    return _decided(found, relation, level)
 
 
 def _ways(relation: Relation) -> tuple[str, str]:
