@@ -139,7 +139,7 @@ def _command(parsed: argparse.Namespace) -> str:
 def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     """The exit status and the lines that are printed."""
     from embinit.scores import counts, printing
-    from embinit.scores.arms import Arms
+    from embinit.scores.arms import Arms, worst_of
     from embinit.scores.asking import Ask
     from embinit.scores.checks import two_units
     from embinit.scores.judging import Plan, baseline_of, judge, noise_of
@@ -163,8 +163,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
         parsed.no_worse, parsed.of, parsed.printed or "",
     )  # fmt: skip
-    of_all = [of.worst(plan.lower) for of in (arms, earlier) if of and not of.of_noise]
-    worst = (max if plan.lower else min)([w for w in of_all if w == w], default=0.0)
+    worst = worst_of(plan.lower, *(of for of in (arms, earlier) if of and not of.of_noise))
     earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
     if arms is None or alone:
         _require_unused(parsed, "the noise is printed alone", *_OF_ARMS)

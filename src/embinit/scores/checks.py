@@ -50,10 +50,8 @@ def require_no_copies(table: Table, values: Sequence[float]) -> None:
         half = [rows[at] for at in of[: len(of) // 2]]
         alike = sum(half.count(row) for row in half) / len(half) ** 2 if half else 1.0
         if half == [rows[at] for at in of[len(half) :]] and alike ** len(half) < BY_CHANCE:
-            again = table.places[of[len(half)]]
-            text = (
-                text or f"{again}: the rows of {table.places[of[0]]} on are there again, in order"
-            )
+            first_place, again = table.places[of[0]], table.places[of[len(half)]]
+            text = text or f"{again}: the rows of {first_place} on are there again, in order"
     if text:
         raise InputError(f"{text}; take copies out, or name the runs in a column seed")
 
@@ -67,10 +65,8 @@ def require_no_steps(arms: Mapping[str, Sequence[Score]]) -> None:
     by_score = all(of in (sorted(of), sorted(of)[::-1]) for of in without)
     if sum(map(order, without)) / math.sqrt(len(without) or 1) < IN_ORDER and not by_score:
         place = next(iter(arms.values()))[0].place
-        text = f"{place}: scores depend on their order, as those of a run's steps do"
-        raise Ask(
-            f"{text}; name the steps' column by --step, or is each a run?", [{"unpaired": True}]
-        )
+        text = f"{place}: scores depend on their order, as those of a run's steps do; name the"
+        raise Ask(f"{text} steps' column by --step, or is each a run?", [{"unpaired": True}])
 
 
 def order(values: Sequence[float]) -> float:

@@ -338,7 +338,6 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     # Other rows logged something else.
     filled = [row for row, text in enumerate(table.columns[name]) if text]
     places = [table.places[row] for row in filled]
-
     logged, scores = ([table.columns[n][row] for row in filled] for n in (rows.step, name))
     steps = dict(zip(filled, _steps(logged, places, rows.step), strict=True))
     values = dict(zip(filled, cells(scores, places, name)[0], strict=True))
@@ -364,9 +363,8 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
             elif not why and steps[points[-1]] < ENDED_EARLY * most[arm]:
-                why = (
-                    f"it ended at step {steps[points[-1]]:g}, and others of {arm} at {most[arm]:g}"
-                )
+                end = steps[points[-1]]
+                why = f"it ended at step {end:g}, and others of {arm} at {most[arm]:g}"
             ends = [values[row] for row in points[-last:]]
             value = statistics.fmean(ends) if ends else math.nan
             named.append((arm, Score(value, place, seed, why)))
@@ -469,9 +467,8 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
             texts, by = rows.table.columns, ",".join(rows.by)
-            free = [n for n in rows.free if rows.varies(n) and n != rows.step]
-            free = [n for n in free if 2 * len({*texts[n]}) <= len(texts[n])]
-            choices: list[Choice] = [{"by": f"{by},{n}"} for n in free]
+            few = [n for n in rows.free if 2 * len({*texts[n]}) <= len(texts[n])]
+            choices: list[Choice] = [{"by": f"{by},{n}"} for n in filter(rows.varies, few)]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
             choices.append({"unpaired": True})
@@ -480,7 +477,7 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
 
 def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     """Asks what columns are in which rows of one arm differ, though no role has them."""
-    texts, by = rows.table.columns, ",".join(rows.by)
+    table, texts, by = rows.table, rows.table.columns, ",".join(rows.by)
     dates = [n for n in labels if _dates(texts[n])]
     same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
     steps = [n for n in labels if n in dates or _rises(rows, n, n not in same)]
@@ -496,14 +493,12 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
         choices += [{"seed": n} for n in same if n not in of_rows]
         choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
         choices += [{"cells": n} for n in few if rows.seed]
-        choices += _wheres(rows.table, few, rows.given.where)
+        choices += _wheres(table, few, rows.given.where)
         choices += [{"step": n} for n in same if n not in steps and _rises(rows, n)]
     if not of_rows:
         choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
-    text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
-    raise Ask(
-        f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
-    )
+    text = f"{table.name}: rows of one arm differ in {listed(labels, 3)}"
+    raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, table)
 
 
 def _require_cells(rows: _Rows, groups: dict[Any, list[int]]) -> str:
@@ -555,9 +550,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     made: dict[str, list[Score]] = {}
-    columns = [
-        cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])
-    ]
+    names = score, sd[0], count[0]
+    columns = [cells(table.columns[name], table.places, name)[0] for name in names]
     for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         again = arm in made and (n > 1 or len({run.place for run in made[arm]}) < len(made[arm]))
@@ -566,8 +560,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
             raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
         unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
-        around = (unit * (i - (n - 1) / 2) for i in range(n))
-        made.setdefault(arm, []).extend(
-            Score(away if alone else mean + away, place) for away in around
-        )
+        middle = 0.0 if alone else mean
+        around = (middle + unit * (i - (n - 1) / 2) for i in range(n))
+        made.setdefault(arm, []).extend(Score(value, place) for value in around)
     return [(arm, run) for arm, runs in made.items() for run in runs]
