@@ -58,7 +58,7 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     rows = _numbered(_rows(table, given), notes)
     _require_runs(rows)
     summary = _summary(rows)
-    points = {} if summary else _points(rows)
+    points = _points(rows)  # none where rows are sums of runs
     if points:
         mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
         if mixed and not (given.by or given.unpaired):
@@ -247,8 +247,7 @@ def _score_and_arms(
         arms = table.texts(by or labels)
         known = [n for n in kept if lower_is_better(n) is not None]
         kept = [n for n in kept if n in known or not same_in_each(texts[n], arms, False)] or kept
-    alone = not labels and (given.one_arm or len(numbers) - len(summing) <= 1 or bool(metric))
-    sure = by or alone or (len(labels) == 1 and not _dates(texts[labels[0]]))
+    sure = by or not labels or (len(labels) == 1 and not _dates(texts[labels[0]]))
     if len(kept) == 1 and sure:
         return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
