@@ -172,6 +172,9 @@ CASES = [
      for e in ((1, 2, 3) if steps == "epoch,run" else (3,))), ["--most", "3"], REFUSED,
      "embinit judge r.csv --by arm,lr --baseline 'base, 1' --most 3\n")
      for steps in ("epoch", "epoch,run")),
+    ("curves on two tasks", "r.csv", "arm,config.task,run,step,loss\n" + "".join(
+     f"{a},{t},{a}{t}{s},{at},{v}\n" for t in "xy" for a, s, v in RUNS for at in (1, 2)), [],
+     REFUSED, "embinit judge r.csv --by arm,config.task --baseline 'base, x'\n"),
     ("numbers are settings, too", "r.csv", "arm,lr,seed,acc\n" + "".join(
      f"{a},{lr},{s},{v * lr}\n" for lr in (1, 3) for a, s, v in RUNS), ["--by", "!seed"],
      REFUSED, "embinit judge r.csv --by arm,lr --baseline 'base, 1'\n"),

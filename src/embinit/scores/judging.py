@@ -182,8 +182,7 @@ def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: boo
     usual = baselines(names)
     if len(usual) == 1:
         return usual[0]
-    measured = [] if noise is None or noise.of_noise else [*noise.scores]
-    if len(measured) == 1 and not usual:
+    if noise and not (usual or noise.of_noise) and len(noise.scores) == 1:
         return NOISE
     if in_order and names:
         return (usual or names)[0]

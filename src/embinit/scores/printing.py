@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -34,11 +35,12 @@ def page(
     first, rows = [read, *conclusion(judged, plan)], _rows(judged, plan)
     after = [*how(judged, plan), *notes]
     if markdown:
-        escape = re.compile(r"([\\`*_{}\[\]<>|#])")
-        first, after = ([escape.sub(r"\\\1", line) for line in lines] for lines in (first, after))
-        head, *rest = ([escape.sub(r"\\\1", cell) for cell in row] for row in rows)
+        escaped = functools.partial(re.sub, r"([\\`*_{}\[\]<>|#])", r"\\\1")
+        head, *rest = ([*map(escaped, row)] for row in rows)
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rest)]
-        return printable("\n\n".join((*first, "\n".join(lines), *after)))
+        return printable(
+            "\n\n".join((*map(escaped, first), "\n".join(lines), *map(escaped, after)))
+        )
     rows = [[_cut(row[0]), *row[1:]] for row in rows]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows]

@@ -57,17 +57,15 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     notes = [*table.notes]
     rows = _numbered(_rows(table, given), notes)
     _require_runs(rows)
-    summary = _summary(rows)
-    points = _points(rows)  # none where rows are sums of runs
+    summary, points = _summary(rows), _points(rows)
     if points:
         mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
         if mixed and not (given.by or given.unpaired):
             _ask_of_labels(rows, mixed)
         named = _of_points(rows, points, 1 if given.last is None else given.last)
         if len(points) < len(rows.arms):
-            notes.append(
-                f"rows are steps ({rows.step}) of {len(named)} runs; one number each is judged"
-            )
+            text = f"rows are steps ({rows.step}) of {len(named)} runs"
+            notes.append(f"{text}; one number each is judged")
     elif given.last is not None:
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
@@ -127,7 +125,7 @@ class _Rows(NamedTuple):
 def _where(table: Table, where: str | None) -> Table:
     """The rows whose columns have values, as in ``split=test,metric=acc``."""
     before = None
-    for part in re.split(",(?=[^,=]+=)", where or "") if where is not None else ():
+    for part in [] if where is None else re.split(",(?=[^,=]+=)", where):
         name, _, value = part.partition("=")
         name = one_of(table, "where", name)
         kept = [at for at, text in enumerate(table.columns[name]) if text == value]
@@ -486,7 +484,7 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     several = len({*rows.arms}) > 1
     choices: list[Choice] = [{"step": n} for n in steps]
     all_of_them = ",".join([by, *settings])
-    if any(map(is_setting, labels)) and several:
+    if any(map(is_setting, labels)):
         choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
