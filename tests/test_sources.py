@@ -220,7 +220,7 @@ def test_arrays_come_back_by_their_words(tmp_path, kind):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"words": np.array(["a"])}, "vectors is not a file.*numpy.savez"),
+        ({"words": np.array(["a"])}, r"has 'words', not 'words' and 'vectors'; .*numpy\.savez"),
         ({"words": np.array(["a"]), "vectors": np.ones((2, 3))}, r"\(1,\).*\(2, 3\); they must be"),
         ({"words": np.array(["a"]), "vectors": np.ones((1, 3), int)}, "int64"),
         (
