@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
 
-from embinit.lab.data.microcosm import Writer, generator
-from embinit.lab.data.microcosm.lexicon import lexicon
+from embinit.lab.data.microcosm.lexicon import generator, lexicon
+from embinit.lab.data.microcosm.writer import Writer
 from embinit.lab.data.tasks.base import TASKS, Example, Splits
 from embinit.lab.data.tasks.microcosm import MICROCOSM_TASKS, MicrocosmTask
 from embinit.lab.draws import split_draw
