@@ -31,13 +31,14 @@ from embinit.lab.data.microcosm.lexicon import (
     synonym_groups,
 )
 from embinit.lab.data.microcosm.writer import unlabelled
-from embinit.lab.data.sources import SOURCES, microcosm, use_source
+from embinit.lab.data.sources import SOURCES, microcosm
 from embinit.lab.data.sources.assets import load_table, save_table
 from embinit.lab.data.sources.microcosm import (
     TABLES,
     MicrocosmSource,
     table_path,
 )
+from embinit.lab.data.sources.opening import use_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_draw, split_draw

@@ -19,9 +19,11 @@ import malformed
 from builders import set_apart
 from embinit.errors import InputError
 from embinit.files import writing as files
-from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
+from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.arrays import ArrayVectors
+from embinit.lab.data.sources.base import ByLanguage
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
+from embinit.lab.data.sources.opening import open_source, use_source
 from embinit.lab.data.sources.text import TextVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
 

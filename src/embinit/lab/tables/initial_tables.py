@@ -12,21 +12,14 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, data_fingerprint, prepare, source
-from embinit.lab.data.sources import Coverage, Vectors
+from embinit.lab.data.sources import Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.data.vocabulary import Vocabulary
 from embinit.lab.specs import ALL, DataSpec, ModelRun
 from embinit.lab.tables.inits import INITS, complete
 from embinit.randomness import stream
-
-
-def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
-    """Digests of the task's text and the source's vectors; InputError if a file is missing."""
-    digests = [data_fingerprint(run.recipe.data, data_dir)]
-    if run.recipe.table.source is not None:
-        digests.append(source(run.recipe.table.source, data_dir).fingerprint())
-    return "/".join(digests)
+from embinit.runs.results import Coverage
 
 
 @dataclass(frozen=True)
