@@ -194,12 +194,7 @@ def drawn(sound: Tensor, count: int, generator: torch.Generator) -> Tensor:
     return torch.cat(made)
 
 
-def _copy(
-    model: Checkpoint,
-    directory: Path,
-    to: Path,
-    new: New,
-) -> tuple[str, ...]:
+def _copy(model: Checkpoint, directory: Path, to: Path, new: New) -> tuple[str, ...]:
     """Copies a model with new rows; returns the names of files that were left out."""
     kept = set(model.files.values())
     weights = {path.name for pattern in WEIGHTS for path in directory.glob(pattern)} - kept

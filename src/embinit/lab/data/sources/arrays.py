@@ -48,7 +48,6 @@ class ArrayVectors(WordVectors):
 
     @cached_property
     def _arrays(self) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.float32]]:
-        """The words and their vectors."""
         arrays = read_arrays(self.path)
         if not {"words", "vectors"} <= arrays.keys():
             there = ", ".join(map(repr, arrays))
