@@ -295,7 +295,7 @@ def test_which_array_is_the_table_is_asked_where_several_could_be(tmp_path, monk
     assert "first (120 x 24), second (50 x 24); name one" in error
     assert main(shlex.split(error.partition(": embinit ")[2])) == 0
     for name, arrays, message in (
-        ("flat.npz", {"bias": np.ones(4)}, "no tensor of two dimensions; it has bias"),
+        ("flat.npz", {"bias": np.ones(4)}, "no table of two dimensions, but bias; name"),
         (
             "few.npz",
             {"e": np.ones((3, 4)), "words": np.array(["a"])},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +133,7 @@ def _input_table(
     location: str, tensors: Tensors, vocabulary: object, named: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """The name of the input table, and those of its copies."""
-    there = f"{', '.join(sorted(tensors)[:8])} …"
+    there = _some(sorted(tensors))
     if named is not None:
         if named not in tensors:
             raise InputError(f"{location} has no tensor {named!r}; it has {there}")
@@ -155,17 +155,24 @@ def _input_table(
     if len(tables) == 1 and not vocabulary:
         return tables[0], ()
     if not tables:
-        raise InputError(f"{location} has no tensor of two dimensions; it has {there}")
+        raise InputError(
+            f"{location} has no table of two dimensions, but {there or 'no tensor'}; name another "
+            "file"
+        )
     reason = (
         f"no tensor named like an input table ({', '.join(INPUT_TABLES)})"
         if vocabulary and not fitting
         else "several tables that could be the input table"
     )
-    shapes = ", ".join(f"{name} ({' x '.join(map(str, tensors[name].shape))})" for name in tables)
+    shapes = [f"{name} ({' x '.join(map(str, tensors[name].shape))})" for name in tables]
     raise InputError(
-        f"{location} has {reason}: {shapes}; name one, as in: "
+        f"{location} has {reason}: {_some(shapes)}; name one, as in: "
         f"embinit inspect {shlex.quote(location)} --tensor {shlex.quote(tables[0])}"
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + " …" * (len(names) > 8)
 
 
 def _multiplier(model_type: str, text: Config, dim: int) -> float:
