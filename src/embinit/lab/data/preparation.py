@@ -308,16 +308,16 @@ class _Words:
     @classmethod
     def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
         """Tokenises examples."""
-        encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
+        encoder = tokenizers["encoder"]([example.text for example in examples])
         if any(example.pair for example in examples):
-            pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
+            pairs = tokenizers["encoder"]([example.pair for example in examples])
             encoder = [
                 [*text, _SEPARATOR, *pair] if pair else text
                 for text, pair in zip(encoder, pairs, strict=True)
             ]
         targets = [example.target for example in examples if example.target is not None]
         labels = [example.label for example in examples if example.label is not None]
-        decoder = tokenizers["decoder"].tokenize(targets) if targets else []
+        decoder = tokenizers["decoder"](targets) if targets else []
         return cls(encoder, decoder, labels)
 
     def side(self, side: Side) -> list[list[str]]:
