@@ -22,25 +22,23 @@ from embinit.claims.lock import Lock, difference_key
 from embinit.claims.registration_status import difference, frozen, registration_status
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status
-from embinit.lab.data.microcosm import (
-    CLAIMING,
-    REGISTERING,
-    SETS,
+from embinit.lab.data.microcosm.draws import CLAIMING, REGISTERING, SETS, draw_set
+from embinit.lab.data.microcosm.lexicon import (
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
-    draw_set,
     language_digest,
     lexicon,
     synonym_groups,
-    unlabelled,
 )
-from embinit.lab.data.sources import SOURCES, microcosm, use_source
+from embinit.lab.data.microcosm.writer import unlabelled
+from embinit.lab.data.sources import SOURCES, microcosm
 from embinit.lab.data.sources.assets import load_table, save_table
 from embinit.lab.data.sources.microcosm import (
     TABLES,
     MicrocosmSource,
     table_path,
 )
+from embinit.lab.data.sources.opening import use_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_draw, split_draw

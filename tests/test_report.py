@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from documents import claim_of, comparison_of, counted, typed
-from embinit.lab.data.sources import Coverage
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.report import load_schema, render, write_report
 from embinit.report.arms import learning_curves
@@ -33,7 +32,7 @@ from embinit.report.numbers import (
 )
 from embinit.report.reading import read
 from embinit.report.verdicts import failed_seeds, qualified, wanted
-from embinit.runs.results import RunResult
+from embinit.runs.results import Coverage, RunResult
 from embinit_papers.kim2024.experiments import experiments
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference"

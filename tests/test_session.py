@@ -19,7 +19,8 @@ import pytest
 from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
-from embinit.lab.data.sources import SOURCES, NamedSource
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, TrainerTask
