@@ -13,17 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import embinit
 from embinit.commands.main import main
 from embinit.errors import Status
-from embinit.scores import folders, tables
 from embinit.scores.arms import Score, arms_of
 from embinit.scores.judging import Plan, judge
-from embinit.scores.names import lower_is_better
-from embinit.scores.shapes import Reading
+from embinit.scores.names import arm_and_seed, lower_is_better
 from embinit.stats.statements import Verdict
 
 BASE, NEW = (3.2791, 3.2776, 3.2779), (3.2754, 3.2756, 3.2769)
@@ -31,6 +29,7 @@ OLD = (0.801, 0.797, 0.805, 0.799, 0.803, 0.8)
 BETTER_BY_A_LITTLE = (0.812, 0.806, 0.815, 0.809, 0.811, 0.808)
 BETTER = "new=1.0,1.1,0.9,1.05,0.95,1.02,1.0,0.97"
 WORSE = "base=3.0,3.1,2.9,3.05,2.95,3.02,3.0,2.97"
+SHIFTED = "base=1.0,1.2,0.8,1.1,0.9,1.0", "new=1.3,1.5,1.1,1.4,1.2,1.3"
 NIGHTLY = pytest.mark.nightly
 
 
@@ -87,6 +86,9 @@ def test_three_numbers_an_arm_say_how_many_more_decide(capsys):
     [
         ((WORSE, BETTER, "--lower"), Status.OK, "keep new: lower by 2.0"),
         ((WORSE, BETTER, "--higher"), Status.NOT_OK, "discard new: lower by 2.0"),
+        ((WORSE, BETTER, "--metric", "val_loss"), Status.OK, "lower is better"),
+        ((*SHIFTED, "--higher"), Status.OK, "keep new"),
+        ((*SHIFTED, "--higher", "--trials", "100"), Status.RUN_AGAIN, "100 trials share 5 %"),
         (("base=1,2", "new=2,3,4,5", "--higher"), Status.RUN_AGAIN,
          "4 more of base and 2 more of new"),
         (("base=1,1,1", "new=2,2,2", "--higher", "--most", "3"), 8, "undecided (the scores of new"),
@@ -234,16 +236,6 @@ def test_several_arms_share_alpha_and_make_a_table_by_effect(capsys):
     assert max(map(len, judged(capsys, *many, "--lower", "--one-unit")[1].splitlines())) < 300
 
 
-def test_an_arm_is_judged_at_its_share_of_alpha():
-    """What is kept alone is not where a hundred trials share the same chance."""
-    base, new = (1.0, 1.2, 0.8, 1.1, 0.9, 1.0), (1.3, 1.5, 1.1, 1.4, 1.2, 1.3)
-    alone, shared = (
-        judge(arms(base=base, new=new), Plan(lower=False, trials=trials))[0] for trials in (0, 100)
-    )
-    assert alone.verdict is Verdict.SUPPORTED
-    assert shared.verdict is Verdict.UNDECIDED
-
-
 def test_a_discarded_arm_of_several_has_its_reason(capsys):
     """UNDECIDED next to discard was a riddle, and said the same at a last analysis."""
     arms = "base=5.1,5.3,4.9,5.0,5.2,4.8", "a=5.5,5.4,4.8,5.6,5.1,5.2", "b=4.5,4.9,4.4,5.2,4.7,5.1"
@@ -297,27 +289,22 @@ def test_the_noise_is_pooled_over_arms_that_vary_alike():
     assert found.verdict is Verdict.UNDECIDED
 
 
-@given(st.data())
-def test_what_pairs_runs_is_the_seed_whatever_their_order(data):
-    numbers = data.draw(
-        st.lists(st.floats(-9, 9), min_size=6, max_size=9).filter(lambda v: np.std(v) > 0.1)
-    )
-    shifts = data.draw(st.lists(st.floats(0.5, 0.6), min_size=len(numbers), max_size=len(numbers)))
-    base = [("base", Score(v, "", str(s))) for s, v in enumerate(numbers)]
-    new = [
-        ("new", Score(v + more, "", str(s)))
-        for s, (v, more) in enumerate(zip(numbers, shifts, strict=True))
-    ]
-    if len({round(shift, 6) for shift in shifts}) < 3:
-        return  # pairs that don't vary, or but for one, decide nothing
-    mixed = data.draw(st.permutations([*base, *new]))
-    for named in ([*base, *new], mixed):
-        (found,) = judge(arms_of(named), Plan(lower=False), "base")
-        assert found.paired
-        assert found.verdict is Verdict.SUPPORTED
-    loose = sorted((arm, Score(score.value, "")) for arm, score in [*base, *new])
-    (found,) = judge(arms_of(loose), Plan(lower=False), "base")
-    assert not found.paired
+RUNS = st.lists(st.tuples(st.floats(-9, 9), st.floats(0.5, 0.6)), min_size=6, max_size=9)
+
+
+@given(RUNS, st.randoms())
+def test_what_pairs_runs_is_the_seed_whatever_their_order(runs, random):
+    """Pairs show a difference that is small next to what the runs of an arm differ by."""
+    numbers, shifts = zip(*runs, strict=True)
+    # Pairs that don't vary, or but for one, decide nothing.
+    assume(np.std(numbers) > 0.1 and len({round(shift, 6) for shift in shifts}) > 2)
+    named = [("base", Score(v, "", str(seed))) for seed, v in enumerate(numbers)]
+    named += [("new", Score(sum(run), "", str(seed))) for seed, run in enumerate(runs)]
+    random.shuffle(named)
+    (found,) = judge(arms_of(named), Plan(lower=False), "base")
+    assert (found.paired, found.verdict) == (True, Verdict.SUPPORTED)
+    loose = arms_of((arm, run._replace(seed="")) for arm, run in named)
+    assert not judge(loose, Plan(lower=False), "base")[0].paired
 
 
 @pytest.mark.parametrize(
@@ -379,20 +366,11 @@ def test_a_wrong_option_shows_the_usage_of_judge(capsys):
     assert error.endswith("embinit judge: error: unrecognized arguments: --low\n")
 
 
-def test_a_metric_of_words_says_which_way_is_better(capsys):
-    assert "lower is better" in judged(capsys, WORSE, BETTER, "--metric", "val_loss")[1]
-
-
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e9, 1e49])
 def test_scores_may_have_any_size(factor):
     """What is decided is the same, and the numbers are in the scores' own unit."""
-    base, new = (1, 2, 3, 4, 5, 6), (2, 3, 4, 5, 6, 7)
-    found, plain = (
-        judge(arms(base=[v * size for v in base], new=[v * size for v in new]), Plan(lower=False))[
-            0
-        ]
-        for size in (factor, 1.0)
-    )
+    sides = ([n * size for n in range(1, 8)] for size in (factor, 1.0))
+    found, plain = (judge(arms(base=v[:6], new=v[1:]), Plan(lower=False))[0] for v in sides)
     assert found.verdict is plain.verdict is Verdict.UNDECIDED
     assert found.outcome.difference == pytest.approx(factor)
     wanted = [end * factor for end in plain.outcome.interval]
@@ -400,7 +378,7 @@ def test_scores_may_have_any_size(factor):
 
 
 @pytest.mark.parametrize(
-    ("folder", "arm", "seed"),
+    ("path", "arm", "seed"),
     [
         ("base-seed3", "base", "3"),
         ("base/s3", "base", "3"),
@@ -408,16 +386,11 @@ def test_scores_may_have_any_size(factor):
         ("gpt-s-0", "gpt-s-0", ""),
         ("base/run3", "base", ""),
         ("lr0.3-s1", "lr0.3", "1"),
-        ("seed3", "runs", "3"),
+        ("seed3", "", "3"),
     ],
 )
-def test_a_path_names_an_arm_and_a_seed(tmp_path, folder, arm, seed):
-    for name in (folder, "other"):
-        trainer_log(tmp_path / "runs" / name, [1.0, 2.0])
-    found = folders.table_of_runs(tmp_path / "runs", "eval_loss")
-    read = tables.read(found, Reading(by="arm", metric="eval_loss"))
-    (name,) = set(read.scores) - {"other"}
-    assert (name, read.scores[name][0].seed) == (arm, seed)
+def test_a_path_names_an_arm_and_a_seed(path, arm, seed):
+    assert arm_and_seed(path) == (arm, seed)
 
 
 def trainer_log(folder: Path, losses: list[float]) -> None:
@@ -530,82 +503,76 @@ def test_a_folder_of_numbered_runs_is_the_noise_of_one_arm(tmp_path, capsys):
     assert "of runs made before, 5 degrees of freedom" in out
 
 
-@pytest.mark.parametrize(
-    ("made", "metric", "text"),
-    [
-        ("2026-01-01/10-00-00/{n}/metrics.json", "acc", "keep new"),
-        ("{arm}-seed{seed}/all_results.json", "acc", "keep new"),
-        ("{arm}-seed{seed}/log.jsonl", "val/loss", "discard new"),
-    ],
-)
-def test_numbers_that_a_run_leaves_at_its_end_are_read(tmp_path, capsys, made, metric, text):
-    """Tools write one object a run; settings tell arms apart where folders only number runs.
+LAYOUTS = {
+    "hydra": (["--metric", "acc"], lambda n, arm, seed, v: {
+        f"2026-01-01/10-00-00/{n}/.hydra/config.yaml": f"method: {arm}\nseed: {seed}\n",
+        f"2026-01-01/10-00-00/{n}/metrics.json": {"acc": v, "loss": {"train": 1 + v}}}),
+    "hydra and lightning": ([], lambda n, arm, seed, v: {
+        f"multirun/2026-01-01/{n}/.hydra/config.yaml": f"method: {arm}\nseed: {seed}\n",
+        f"multirun/2026-01-01/{n}/lightning_logs/version_0/metrics.csv":
+            f"epoch,val_acc\n0,0.5\n1,{v}\n"}),
+    # A row has the numbers of its own log call alone; the last of a step's numbers counts.
+    "lightning's logger": (["--metric", "val_acc", "--last", "2"], lambda n, arm, seed, v: {
+        f"{arm}/s{seed}/metrics.csv": "step,std,log_seed,val_acc\n2,,,nan\n"
+        + "".join(f"{t},,{'' if t else seed},{v - 2 + t}\n{t},1.0,,\n" for t in range(3))}),
+    "an object a run": (["--metric", "acc"], lambda n, arm, seed, v: {
+        f"{arm}-seed{seed}/all_results.json": {"acc": v, "loss": {"train": 1 + v}}}),
+    # A step that has a line for each split is two measures: the last line isn't the score.
+    "lines of two splits": (["--metric", "val/acc"], lambda n, arm, seed, v: {
+        f"{arm}-seed{seed}/log.jsonl": "".join(
+            f'{{"split": "{s}", "step": 0, "acc": {a}}}\n' for s, a in (("val", v), ("z", -v)))}),
+    # A script dates its folders and writes what it was given next to what came out.
+    "settings in two files": (["--metric", "acc", "--by", "method"], lambda n, arm, seed, v: {
+        f"2026-01-{n + 1:02}_10-00-00/{name}.json": {"method": arm, "lr": len(arm), "seed": seed}
+        | ({"acc": v, "epoch": 3} if name == "results" else {})
+        for name in (("config", "results") if n % 2 else ("results",))}),
+    "wandb": ([], lambda n, arm, seed, v: {
+        f"wandb/run-20260101_1200{n:02}-x{n}/logs/debug.log": "",
+        f"wandb/run-20260101_1200{n:02}-x{n}/files/config.yaml":
+            f"_wandb:\n  value:\n    start_time: {n}\n"
+            f"method:\n  value: {arm}\nseed:\n  value: {seed}\n",
+        f"wandb/run-20260101_1200{n:02}-x{n}/files/wandb-summary.json":
+            {"acc": v, "_step": 9, "_runtime": n}}),
+    "stable-baselines3": ([], lambda n, arm, seed, v: {
+        f"{arm}/s{seed}/monitor.csv": f'#{{"t_start": 1}}\nr,l,t\n0,5,1\n{v},5,2\n'}),
+    "ultralytics": (["--metric", "metrics/mAP50(B)"], lambda n, arm, seed, v: {
+        f"train{n}/args.yaml": f"model: {arm}\nseed: {seed}\nsave_dir: x/{n}\n",
+        f"train{n}/results.csv": f"  epoch,  metrics/mAP50(B),  loss\n 1, 0.1, 9\n 2, {v}, 8\n"}),
+    "lm-evaluation-harness": (["--cells", "task"], lambda n, arm, seed, v: {
+        f"{arm}/seed{seed}/results_2026-01-01.json": {
+            "results": {t: {"acc,none": v, "acc_stderr,none": 1} for t in "ab"},
+            "versions": {}, "config": {"random_seed": 0}, "model_name": "m"}}),
+}  # fmt: skip
 
-    A step that has a line for each split is two measures: the last line isn't the loss.
-    """
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_folders_are_read_as_tools_leave_them(tmp_path, capsys, layout):
+    """Settings tell arms apart where names only number runs; a run whose scores are gone is asked
+    about, since it may be the one that failed."""
+    options, files = LAYOUTS[layout]
     for n in range(12):
-        arm, seed = ("base", "new")[n // 6], n % 6
-        path = tmp_path / made.format(n=n, arm=arm, seed=seed)
-        (path.parent / ".hydra").mkdir(parents=True)
-        if "{n}" in made:
-            settings = path.parent / ".hydra" / "config.yaml"
-            settings.write_text(f"method: {arm}\nseed: {seed}\n")
         score = 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999
-        if path.suffix == ".json":
-            path.write_text(json.dumps({"acc": score, "loss": {"train": 1 + score}}))
-        else:
-            lines = [{"split": s, "step": 0, "loss": k * score} for s, k in (("val", 1), ("z", -1))]
-            path.write_text("\n".join(map(json.dumps, lines)))
-    found = judged(capsys, str(tmp_path), "--metric", metric)
-    assert text in found[1], found
-
-
-def test_settings_above_a_runs_log_are_its_own(tmp_path, capsys):
-    """Hydra numbers its jobs, and Lightning logs in a folder of each."""
-    for n in range(12):
-        job = tmp_path / f"multirun/2026-01-01/10-00-00/{n}"
-        log = job / "lightning_logs/version_0/metrics.csv"
-        for folder in (job / ".hydra", log.parent):
-            folder.mkdir(parents=True)
-        arm, seed = ("base", "new")[n // 6], n % 6
-        (job / ".hydra/config.yaml").write_text(f"method: {arm}\nseed: {seed}\n")
-        log.write_text(f"epoch,val_acc\n0,0.5\n1,{0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999}\n")
-    for folder in ("multirun", "multirun/2026-01-01/10-00-00"):
-        status, out = judged(capsys, tmp_path / folder)
-        assert (status, "keep new" in out) == (Status.OK, True), out
-
-
-def test_settings_beside_a_runs_scores_are_its_own(tmp_path, capsys):
-    """A script dates its folders and writes what it was given next to what came out."""
-    for n in range(12):
-        folder = tmp_path / f"2026-01-{n + 1:02}_10-00-00"
-        folder.mkdir()
-        settings = {"method": ("base", "new")[n // 6], "lr": (1, 3)[n // 6], "seed": n % 6}
-        scores = {"acc": 0.8 + 0.01 * (n // 6) + math.sin(n * n) / 999, "epoch": 3}
-        if n % 2:
-            (folder / "results.json").write_text(json.dumps(settings | scores))
-        else:
-            (folder / "config.json").write_text(json.dumps(settings))
-            (folder / "results.json").write_text(json.dumps(settings | scores))
-    status, out = judged(capsys, tmp_path, "--metric", "acc", "--by", "method")
-    assert (status, "paired t-test" in out) == (Status.OK, True), out
-
-
-def curves(seed: int) -> dict[str, list[float]]:
-    rng = np.random.default_rng(seed)
-    return {
-        arm: [3 + shift - 0.05 * step + float(rng.normal()) * 0.02 for step in range(20)]
-        for arm, shift in (("base", 0.0), ("new", -0.5))
-    }
+        for name, content in files(n, ("base", "new")[n // 6], n % 6, score).items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+    inside = [*tmp_path.iterdir()]
+    for folder in (tmp_path, *(inside if len(inside) == 1 else [])):
+        status, out = judged(capsys, folder, *options)
+        assert (status, "keep new" in out, "paired t-test" in out) == (Status.OK, True, True), out
+    path.unlink()
+    status, out = judged(capsys, tmp_path, *options)
+    assert status == Status.UNUSABLE or "11 runs: " in out, out
 
 
 def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
     from torch.utils.tensorboard import SummaryWriter
 
     for seed in range(6):
-        for arm, losses in curves(seed).items():
+        for arm, shift in (("base", 0.0), ("new", -0.5)):
             with SummaryWriter(str(tmp_path / f"{arm}-seed{seed}")) as writer:
-                for step, loss in enumerate(losses):
+                for step in range(20):
+                    loss = 3 + shift - step / 20 + math.sin(7 * seed**2 + step + 9 * shift) / 50
                     writer.add_scalar("eval/loss", loss, step)
     status, out = judged(capsys, tmp_path, "--metric", "eval_loss", "--last", 3)
     assert status == Status.OK
@@ -621,21 +588,6 @@ def test_event_files_of_tensorboard_are_read(tmp_path, capsys):
     log.unlink()
     os.mkfifo(log)
     assert "no regular file" in judged(capsys, tmp_path, "--metric", "eval_loss")[1]
-
-
-def test_metrics_of_lightnings_logger_are_read(tmp_path, capsys):
-    """A row has the numbers of its own log call alone; the last of a step's numbers counts."""
-    for seed in range(6):
-        for arm, losses in curves(seed).items():
-            folder = tmp_path / arm / f"s{seed}"
-            folder.mkdir(parents=True)
-            logged = [seed, *[""] * 19]
-            rows = [f"{n},,{logged[n]},{loss}\n{n},1.0,,\n" for n, loss in enumerate(losses)]
-            again = "step,std,log_seed,val_loss\n19,,,nan\n"
-            (folder / "metrics.csv").write_text(again + "".join(rows))
-    status, out = judged(capsys, tmp_path, "--metric", "val_loss", "--last", 3)
-    assert status == Status.OK
-    assert "paired t-test" in out
 
 
 @NIGHTLY

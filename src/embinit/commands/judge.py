@@ -139,7 +139,7 @@ def _command(parsed: argparse.Namespace) -> str:
 def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     """The exit status and the lines that are printed."""
     from embinit.scores import counts, printing
-    from embinit.scores.arms import Arms
+    from embinit.scores.arms import Arms, worst_of
     from embinit.scores.asking import Ask
     from embinit.scores.checks import two_units
     from embinit.scores.judging import Plan, baseline_of, judge, noise_of
@@ -163,8 +163,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
         parsed.no_worse, parsed.of, parsed.printed or "",
     )  # fmt: skip
-    of_all = [of.worst(plan.lower) for of in (arms, earlier) if of and not of.of_noise]
-    worst = (max if plan.lower else min)([w for w in of_all if w == w], default=0.0)
+    worst = worst_of(plan.lower, *(of for of in (arms, earlier) if of and not of.of_noise))
     earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
     if arms is None or alone:
         _require_unused(parsed, "the noise is printed alone", *_OF_ARMS)
@@ -244,12 +243,11 @@ def _is_file(given: Sequence[str]) -> bool:
 
 def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = False) -> Arms:
     """The arms that were named: numbers in words, a table or a folder of runs."""
-    from dataclasses import fields
-
     from embinit.scores import folders, rows, tables
     from embinit.scores.shapes import Reading
 
-    options = {field.name: getattr(parsed, field.name) for field in fields(Reading)}
+    names = Reading.__match_args__
+    options: dict[str, Any] = {n: value for n, value in vars(parsed).items() if n in names}
     path = Path(given[0])
     if not _is_file(given):
         table = rows.from_words(given, parsed.metric)
@@ -259,12 +257,9 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
     if path.is_dir() and "arm" in table.columns and not settings:
         options["by"] = parsed.by or "arm"
     if of_noise and parsed.scores:  # it may be any table of one arm, beside theirs
-        for name in ("by", "metric"):
+        given_names = {name: options[name] for name in ("by", "metric") if options[name]}
+        options = {"unpaired": True, "last": parsed.last if path.is_dir() else None}
+        for name, column in given_names.items():
             with contextlib.suppress(InputError):
-                found = options[name] and rows.one_of(table, name, options[name])
-                options = {**options, name: found}
-                continue
-            options[name] = None
-        kept = ("by", "metric", "last") if path.is_dir() else ("by", "metric")
-        options = {name: options[name] for name in kept} | {"unpaired": True}
-    return tables.read(table, Reading(**options), of_noise)
+                options[name] = rows.one_of(table, name, column)
+    return tables.read(table, Reading(**options, one_arm=of_noise))

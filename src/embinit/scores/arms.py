@@ -76,31 +76,25 @@ class Arms:
         few = 2 * len(common) <= max(len(ours), len(theirs)) or len(common) < 2
         return () if "" in ours or "" in theirs or few else common
 
-    def worst(self, lower: bool) -> float:
-        """The worst score of all runs that have one."""
-        rest = [r.value for of in self.scores.values() for r in of if r.value and not r.crashed]
-        return (max if lower else min)(rest, default=math.nan)
-
     def settled(self, crashed: str | None, worst: float, base: str = "") -> Arms:
         """Deals with runs that crashed as ``--crashed`` says; a question where it doesn't.
 
         An arm all of whose runs crashed is left out and named, unless it is the baseline.
         """
-        least, most = self.worst(False), self.worst(True)
+        least, most = worst_of(False, self), worst_of(True, self)
         # An exact 0 outside the range of all other scores is no score, unless it is a count.
         odd = (least > 0 or most < 0) and not least == most == 1 and crashed != "keep"
         zero = "its score is an exact 0, outside the range of all others" if odd else ""
-        notes, kept = [*self.notes], {}
+        notes, kept = [*self.notes], {**self.scores}
         for arm, runs in self.scores.items():
             lost = [run for run in runs if run.crashed or not (run.value or run.of or not zero)]
-            kept[arm] = runs
-            if lost and all(crashed == "keep" and math.isfinite(run.value) for run in lost):
-                notes.append(f"{counted(len(lost), 'crashed run')} of {arm} kept ({lost[0].place})")
-                continue
             if not lost:
                 continue
             why = f"{lost[0].place}: {lost[0].crashed or zero}"
-            if len(lost) == len(runs) and arm != base:
+            finite = all(math.isfinite(run.value) for run in lost)
+            if crashed == "keep" and finite:
+                notes.append(f"{counted(len(lost), 'crashed run')} of {arm} kept ({lost[0].place})")
+            elif len(lost) == len(runs) and arm != base:
                 notes.append(f"discard {arm}: {why}")
                 del kept[arm]
             elif len(lost) == len(runs):
@@ -108,10 +102,7 @@ class Arms:
                 raise InputError(f"{why}: a run that crashed, and {arm} has no other; {mend}")
             elif crashed not in ("worst", "drop"):
                 text = f"{why}: a run that crashed counts against its arm; give it the worst score"
-                ways = ("worst", "drop", "keep")[
-                    : 3 if all(math.isfinite(r.value) for r in lost) else 2
-                ]
-                choices = [{"crashed": way} for way in ways]
+                choices = [{"crashed": way} for way in ("worst", "drop", *["keep"] * finite)]
                 raise Ask(f"{text}, leave it out, or keep its score?", choices)
             else:
                 places = listed((run.place for run in lost), 3)
@@ -120,6 +111,13 @@ class Arms:
                 replaced = [run._replace(value=worst) for run in lost if crashed == "worst"]
                 kept[arm] = [*(run for run in runs if run not in lost), *replaced]
         return replace(self, scores=kept, notes=tuple(notes))
+
+
+def worst_of(lower: bool, *several: Arms | None) -> float:
+    """The worst score of all runs that have one; 0 where none has."""
+    runs = [run for arms in several if arms for of in arms.scores.values() for run in of]
+    rest = [run.value for run in runs if run.value and not run.crashed]
+    return (max if lower else min)(rest, default=0.0)
 
 
 def arms_of(

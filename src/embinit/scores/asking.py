@@ -38,9 +38,7 @@ def columns_of(table: Table) -> list[str]:
     lines = []
     for name in shown:
         values = [*dict.fromkeys(table.columns[name])]
-        more = ", …" if len(values) > 3 else ""
-        lines.append(
-            f"  {name:{width}}  {', '.join(v[:30] or '(empty)' for v in values[:3])}{more}"
-        )
+        first = ", ".join(value[:30] or "(empty)" for value in values[:3])
+        lines.append(f"  {name:{width}}  {first}{', …' if len(values) > 3 else ''}")
     rest = len(table.columns) - len(shown)
     return [*lines, f"  and {rest} more"] if rest else lines

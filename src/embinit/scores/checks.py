@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from embinit.errors import InputError
 from embinit.scores.arms import Arms, Score, number_in
 from embinit.scores.asking import Ask
 from embinit.scores.rows import Table
+
+T = TypeVar("T")
 
 IN_ORDER, LEAST_IN_ORDER = -3.5, 4
 """Neighbours are more alike by so many standard errors in one of 3,000 tables of runs; an arm has
@@ -34,7 +38,7 @@ def require_no_copies(table: Table, values: Sequence[float]) -> None:
     first: dict[tuple[str, ...], int] = {}
     twice = [at for at, row in enumerate(rows) if first.setdefault(row, at) != at]
     fine = [value for value in values if math.isfinite(value)]
-    text, arms = "", dict[tuple[str, ...], list[int]]()
+    text = ""
     if twice and math.isfinite(values[twice[0]]):
         low, high = np.quantile(fine, (0.1, 0.9))
         unit = 10.0 ** min(int(Decimal(repr(v)).normalize().as_tuple().exponent) for v in fine)
@@ -42,16 +46,12 @@ def require_no_copies(table: Table, values: Sequence[float]) -> None:
         if by_chance < 1 and by_chance ** len(twice) < BY_CHANCE:
             before = table.places[first[rows[twice[0]]]]
             text = f"{table.places[twice[0]]} has all that {before} has, to the last digit"
-    for at, row in enumerate(rows):
-        arms.setdefault(tuple(cell for cell in row if not number_in(cell)), []).append(at)
-    for of in arms.values():
+    for of in grouped(tuple(cell for cell in row if not number_in(cell)) for row in rows).values():
         half = [rows[at] for at in of[: len(of) // 2]]
         alike = sum(half.count(row) for row in half) / len(half) ** 2 if half else 1.0
         if half == [rows[at] for at in of[len(half) :]] and alike ** len(half) < BY_CHANCE:
-            again = table.places[of[len(half)]]
-            text = (
-                text or f"{again}: the rows of {table.places[of[0]]} on are there again, in order"
-            )
+            first_place, again = table.places[of[0]], table.places[of[len(half)]]
+            text = text or f"{again}: the rows of {first_place} on are there again, in order"
     if text:
         raise InputError(f"{text}; take copies out, or name the runs in a column seed")
 
@@ -65,10 +65,8 @@ def require_no_steps(arms: Mapping[str, Sequence[Score]]) -> None:
     by_score = all(of in (sorted(of), sorted(of)[::-1]) for of in without)
     if sum(map(order, without)) / math.sqrt(len(without) or 1) < IN_ORDER and not by_score:
         place = next(iter(arms.values()))[0].place
-        text = f"{place}: scores depend on their order, as those of a run's steps do"
-        raise Ask(
-            f"{text}; name the steps' column by --step, or is each a run?", [{"unpaired": True}]
-        )
+        text = f"{place}: scores depend on their order, as those of a run's steps do; name the"
+        raise Ask(f"{text} steps' column by --step, or is each a run?", [{"unpaired": True}])
 
 
 def order(values: Sequence[float]) -> float:
@@ -80,6 +78,14 @@ def order(values: Sequence[float]) -> float:
     squares = n * float(np.var(ranks))
     ratio = float(np.sum(np.diff(ranks) ** 2)) / squares if squares else 2.0
     return (ratio - 2) / math.sqrt(4 * (n - 2) / (n**2 - 1))
+
+
+def grouped(keys: Iterable[T]) -> dict[T, list[int]]:
+    """The rows of each key."""
+    found = defaultdict(list)
+    for at, key in enumerate(keys):
+        found[key].append(at)
+    return found
 
 
 def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) -> list[list[int]]:
@@ -100,21 +106,16 @@ def rises(numbers: Sequence[float], arms: Sequence[str], by_one: bool = True) ->
     """
     if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
         return False
-    of: dict[str, list[int]] = {}
-    for at, arm in enumerate(arms):
-        of.setdefault(arm, []).append(at)
-    gaps = {b - a for rows in of.values() for a, b in itertools.pairwise(numbers[r] for r in rows)}
+    of = grouped(arms).values()
+    gaps = {b - a for rows in of for a, b in itertools.pairwise(numbers[r] for r in rows)}
     gaps = {*filter((0.0).__lt__, gaps)}
-    long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of.values())
+    long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of)
     return long and (gaps != {1.0} or (by_one and len({*numbers}) < len(numbers)))
 
 
 def same_in_each(texts: Sequence[str], arms: Sequence[str], once: bool = True) -> bool:
     """Whether a column has the same values in each arm, each ``once``, as what pairs rows does."""
-    of: dict[str, list[str]] = {}
-    for arm, text in zip(arms, texts, strict=True):
-        of.setdefault(arm, []).append(text)
-    first, *others = map(sorted, of.values())
+    first, *others = (sorted(texts[at] for at in rows) for rows in grouped(arms).values())
     alike = bool(others) and len(first) > 1 and all(other == first for other in others)
     return alike and (not once or len({*first}) == len(first))
 

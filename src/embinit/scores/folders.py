@@ -1,4 +1,4 @@
-"""Folders of runs: logs of Trainer, Lightning, TensorBoard, SB3, Ultralytics or one's own.
+"""Folders of runs: logs of Trainer, Lightning, TensorBoard, W&B, SB3, Ultralytics or one's own.
 
 Paths name arms and seeds; settings that a tool wrote next to its log are columns.
 """
@@ -36,11 +36,14 @@ KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jso
 OBJECTS = ("all_results.json", "metrics.json", "results.json")
 """The logs that are looked for, in this order; a run's later kinds are left alone."""
 
+SUMMARY = "wandb-summary.json"
+"""What W&B wrote at a run's end, in a folder that has just the run's files."""
+
 SETTINGS = (
-    *("hparams.yaml", "args.yaml", ".hydra/config.yaml"),
+    *("hparams.yaml", "args.yaml", ".hydra/config.yaml", "files/config.yaml"),
     *("config.json", "args.json", "params.json"),
 )
-"""Files of settings that Lightning, Ultralytics, Hydra and people's own scripts write."""
+"""Files of settings that Lightning, Ultralytics, Hydra, W&B and people's own scripts write."""
 
 SETTING = "hparams."
 """How the names of their columns begin."""
@@ -56,20 +59,16 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     logs, empty = _logs(root)
     if not logs:
         there = listed([path.name for path in sorted(root.iterdir())] or ["nothing"], 5)
-        raise InputError(
-            f"{root} has no log of a run (it has {there}); name the folder above the runs, each "
-            f"with {TRAINER}, {LIGHTNING}, {TENSORBOARD}, results.json, or steps as CSV or JSON "
-            "lines"
-        )
-    named = {
-        run: arm_and_seed(
-            (run.with_suffix("") if run.is_file() else run).relative_to(root).as_posix()
-        )
-        for run in [*logs, *empty]
-    }
-    made = {run: _settings(run, root) for run in logs}
+        kinds = ", ".join((TRAINER, LIGHTNING, TENSORBOARD, SUMMARY, "results.json"))
+        mend = f"name the folder above the runs, each with {kinds}, or steps as CSV or JSON lines"
+        raise InputError(f"{root} has no log of a run (it has {there}); {mend}")
+    named = {}
+    for run in [*logs, *empty]:
+        path = run.with_suffix("") if run.is_file() else run
+        named[run] = arm_and_seed(path.relative_to(root).as_posix())
+    made = {run: _settings(run, root) for run in named}
     _add_settings_in(logs, made, metric)
-    combined = {tuple((k, v) for k, v in of.items() if not is_seed(k)) for of in made.values()}
+    combined = {tuple((k, v) for k, v in made[run].items() if not is_seed(k)) for run in logs}
     if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
         named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
     of_arms = {named[run][0] for run in logs}
@@ -83,31 +82,25 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     entries: list[Entry] = []
     for folder in sorted(named.keys() - others):
         arm, seed = named[folder]
-        settings = {key: made.get(folder, {}).get(key, "") for key in varied}
-        run = {"arm": arm or root.name or "runs"}
-        if len(of_arms) == 1 and len(seeds) < len(varied):
-            run = {}  # the settings tell arms apart
-        run |= {"seed": seed or "".join(settings[key] for key in seeds[:1]), "uid": str(folder)}
-        run |= {SETTING + key: settings[key] for key in varied if key not in seeds}
+        settings = {key: made[folder].get(key, "") for key in varied}
+        is_told = len(of_arms) == 1 and len(seeds) < len(varied)  # settings tell arms apart
+        roles = {} if is_told else {"arm": arm or root.name or "runs"}
+        roles |= {"seed": seed or "".join(settings[key] for key in seeds[:1]), "uid": str(folder)}
+        roles |= {SETTING + key: settings[key] for key in varied if key not in seeds}
         steps = _steps(logs.get(folder, [])) or [(str(folder), {"step": 0})]
-        entries += [(place, {**logged, **run}) for place, logged in steps]
+        entries += [(place, {**logged, **roles}) for place, logged in steps]
     notes = [f"no run, since there is no log: {listed(map(str, others), 3)}"] if others else []
     table = table_of_entries(str(root), entries, notes)
     # Other metrics may be called like columns of tables: a seed, a state, a deviation.
-    roles = [n for n in table.columns if n in (*run, "step")]
-    return table._replace(columns={n: table.columns[n] for n in [*roles, _metric(table, metric)]})
+    kept = [n for n in table.columns if n in (*roles, "step")]
+    kept.append(_logged(table, kept) if metric is None else one_of(table, "metric", metric))
+    return table._replace(columns={n: table.columns[n] for n in kept})
 
 
-def _metric(table: Table, metric: str | None) -> str:
-    """The logged number that is judged: the one that was named, or the only one."""
-    if metric is not None:
-        return one_of(table, "metric", metric)
-    logged = [
-        name
-        for name, texts in table.columns.items()
-        if name not in ("arm", "seed", "uid") and not name.startswith(SETTING)
-        if is_number(texts) and not called([name], "step")
-    ]
+def _logged(table: Table, roles: Sequence[str]) -> str:
+    """The only number that was logged, but for steps; a question of several."""
+    others = [n for n in table.columns if n not in roles and not called([n], "step")]
+    logged = [n for n in others if is_number(table.columns[n])]
     if len(logged) == 1:
         return logged[0]
     likely = sorted(logged, key=lambda n: (*unlikely(n), "val" not in n.lower()))
@@ -119,12 +112,10 @@ def _of_harness(root: Path, files: Sequence[Path]) -> Table:
     """The tasks of files of lm-evaluation-harness, each file a run of the arm of its folder."""
     entries: list[Entry] = []
     for path in files:
-        table = table_of(path)
         arm, seed = arm_and_seed(path.parent.relative_to(root).as_posix().strip("."))
-        for row, place in enumerate(table.places):
-            cells = {name: texts[row] for name, texts in table.columns.items()}
-            run = {"model": arm, "seed": seed}
-            entries.append((place, cells | {name: text for name, text in run.items() if text}))
+        run = {"model": arm} if arm else {}
+        run |= {"seed": seed} if seed else {}
+        entries += [(place, cells | run) for place, cells in table_of(path).entries()]
     return table_of_entries(str(root), entries)
 
 
@@ -144,32 +135,32 @@ def _add_settings_in(
 
 def _settings(run: Path, root: Path) -> dict[str, str]:
     """The settings next to a run's log or above it, those of blocks inside by both names."""
-    found: dict[str, str] = {}
-    above: list[tuple[int, str]] = []
+    found: dict[str, Any] = {}
     places = [place for place in (*reversed(run.parents), run) if place.is_relative_to(root)]
     for path in filter(Path.is_file, (place / name for place in places for name in SETTINGS)):
-        if path.suffix == ".json":
-            with reading(path):
-                entries = flat(json.loads(regular(path).read_bytes()))
-            found |= {
-                name: entry if isinstance(entry, str) else json.dumps(entry)
-                for name, entry in entries.items()
-                if not isinstance(entry, list)
-            }
-            continue
         with reading(path):
-            lines = regular(path).read_text("utf-8").splitlines()
-        for line in lines:
-            if entry := re.fullmatch(r"( *)([\w./-]+):(?: +(.*))?", line):
-                above = [parent for parent in above if parent[0] < len(entry[1])]
-                key = ".".join([*(name for _, name in above), entry[2]])
-                if entry[3]:
-                    found[key] = entry[3].strip()
-                above.append((len(entry[1]), entry[2]))
-    # Ultralytics names the folder that it saves to.
-    return {
-        key: value for key, value in found.items() if key not in ("name", "save_dir", "project")
-    }
+            text = regular(path).read_text("utf-8")
+            made = flat(json.loads(text)) if path.suffix == ".json" else _of_yaml(text)
+        if path.parent.name == "files":  # W&B has the value of each, and notes of its own
+            own = {n for n in made if n.startswith("_wandb.")}
+            made = {n.replace(".value", "", 1): value for n, value in made.items() if n not in own}
+        found |= made
+    for name in ("name", "save_dir", "project"):  # the folder that Ultralytics saves to
+        found.pop(name, None)
+    texts = {n: v if isinstance(v, str) else json.dumps(v) for n, v in found.items()}
+    return {name: text for name, text in texts.items() if not isinstance(found[name], list)}
+
+
+def _of_yaml(text: str) -> dict[str, str]:
+    """Names with their values; a line that is further in is of the block above it."""
+    found, above = {}, list[tuple[int, str]]()
+    for line in text.splitlines():
+        if entry := re.fullmatch(r"( *)([\w./-]+):(?: +(.*))?", line):
+            above = [parent for parent in above if parent[0] < len(entry[1])]
+            above.append((len(entry[1]), entry[2]))
+            if entry[3]:
+                found[".".join(name for _, name in above)] = entry[3].strip()
+    return found
 
 
 def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
@@ -183,12 +174,13 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    for kind in (*KINDS, *OBJECTS):
+    for kind in (*KINDS, *OBJECTS, SUMMARY):
         taken = {*found}
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
-            if run != root and kind == TRAINER and _checkpoint(run) < math.inf:
+            inside_run = kind == TRAINER and _checkpoint(run) < math.inf
+            if run != root and (inside_run or kind == SUMMARY):
                 run = run.parent
             if kind[:2] == "*." and sum(other.parent == run for other in of_kind) > 1:
                 run = log
@@ -210,10 +202,8 @@ def _steps(logs: Sequence[Path]) -> list[Entry]:
     """The steps of a run's logs in order, each with what was last logged there."""
     steps: dict[str, Entry] = {}
     for log in logs:
-        reader = {".csv": _of_table, ".jsonl": _of_table, ".json": _of_object}.get(
-            log.suffix, _of_tensorboard
-        )
-        for place, entry in reader(log):
+        readers = {".csv": _of_table, ".jsonl": _of_table, ".json": _of_object}
+        for place, entry in readers.get(log.suffix, _of_tensorboard)(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
             step = str(logged["step"])
             _, before = steps.get(step, (place, {}))
@@ -232,21 +222,23 @@ def _of_table(log: Path) -> Iterator[Entry]:
     step, *_ = [*called(table.columns, "step"), ""]
     measure, *_ = [*called(table.columns, "of rows"), ""]
     monitor = {*table.columns} == {"r", "l", "t"}
-    for at, (place, *row) in enumerate(zip(table.places, *table.columns.values(), strict=True)):
-        cells = dict(zip(table.columns, row, strict=True))
+    for at, (place, entry) in enumerate(table.entries()):
         if measure:  # such as the split: a step has a row for each
-            cells = {n if n == step else f"{cells[measure]}/{n}": text for n, text in cells.items()}
+            entry = {n if n == step else f"{entry[measure]}/{n}": v for n, v in entry.items()}
         if monitor:
-            total += float(cells["l"])
-            yield place, {"step": total, "reward": cells["r"]}
+            total += float(entry["l"])
+            yield place, {"step": total, "reward": entry["r"]}
         else:
-            yield place, {**cells, "step": cells[step] if step else at}
+            yield place, {**entry, "step": entry[step] if step else at}
 
 
 def _of_object(log: Path) -> Iterator[Entry]:
     """The steps of Trainer's state, or the numbers that another tool wrote at the end."""
     with reading(log, "let the tool write it again"):
         found = json.loads(regular(log).read_bytes())
+        if log.name == SUMMARY:  # names with _ are W&B's own
+            step = found.get("_step", 0)
+            found = {"step": step} | {n: v for n, v in found.items() if n[:1] != "_"}
         for entry in found["log_history"] if log.name == TRAINER else [flat(found)]:
             yield str(log), {name: json.dumps(value) for name, value in entry.items()}
 

@@ -127,7 +127,7 @@ class Judged:
     values: tuple[float, ...]
     of_baseline: tuple[float, ...]
     rule: str
-    outcome: Outcome | None
+    outcome: Outcome
     more: int | None = None
     reason: str = ""
     noise: str = ""
@@ -136,14 +136,20 @@ class Judged:
     printed: bool = False
 
     @property
+    def n(self) -> int:
+        """The runs of the arm that has fewer; runs that the noise was measured on don't count."""
+        both = len(self.values), len(self.of_baseline)
+        return both[0] if self.baseline == NOISE else min(both)
+
+    @property
     def undecidable(self) -> bool:
         """Whether its numbers can't decide, whatever they are, as where nothing varies."""
-        return self.outcome is not None and bool(self.outcome.reason) and self.reason != SAME
+        return bool(self.outcome.reason) and self.reason != SAME
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on the statement that it is better, or no worse."""
-        return Verdict.UNDECIDED if self.outcome is None else self.outcome.verdict
+        return self.outcome.verdict
 
     @functools.cached_property
     def difference(self) -> float:
@@ -156,7 +162,7 @@ class Judged:
         counts = {self.baseline: len(self.of_baseline), self.arm: len(self.values)}
         if self.printed or self.baseline == NOISE:
             del counts[self.baseline]
-        due = min(counts.values()) + (self.more or 0)
+        due = self.n + (self.more or 0)
         return {name: due - count for name, count in counts.items() if count < due}
 
 
@@ -223,11 +229,28 @@ def judge(
             values, against = (of * (n if len(of) == 1 else 1) for of in (values, against))
             sd, rule = None, "one-sample t-test"
             source = f"{plan.printed} is a printed number, whose own noise is unknown"
-        looks, paired = plan.looks(sd, share), bool(pairs) or printed
-        found = Judged(
-            arm, base, values, against, rule, None, None, "", source, looks, paired, printed
+        pairing = Pairing.BY_SEED if pairs or printed else Pairing.NONE
+        if base == NOISE and sd is not None:
+            pairing = Pairing.AGAINST_NOISE
+        looks = plan.looks(sd, share)
+        n = len(values) if base == NOISE else min(len(values), len(against))
+        evidence = Evidence(
+            values,
+            against,
+            plan.relation,
+            level_of(looks, n),
+            plan.bound,
+            known_sd=sd,
+            pairing=pairing,
+            leave_one_out=sd is None and plan.most is None,
+            fewest=max(looks[0].seeds, 0 if sd else FEWEST),
+            names=(arm, base or "the noise"),
         )
-        judged.append(_decided(found, plan, sd))
+        found = Judged(
+            arm, base, values, against, rule, decide(evidence), noise=source, looks=looks,
+            paired=bool(pairs) or printed, printed=printed,
+        )  # fmt: skip
+        judged.append(_with_reason(found, plan, evidence))
     return judged
 
 
@@ -249,49 +272,31 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
-def _decided(judged: Judged, plan: Plan, sd: KnownSd | None) -> Judged:
-    """The arm with its verdict at the analysis that its runs reach, or with what it takes."""
-    values, against, looks = judged.values, judged.of_baseline, judged.looks
-    of_noise, gate, single = judged.baseline == NOISE, plan.gate, plan.most
-    n = len(values) if of_noise else min(len(values), len(against))
-    following = next((look.seeds - n for look in looks if look.seeds > n), None)
-    pairing = Pairing.BY_SEED if judged.paired else Pairing.NONE
-    if of_noise and sd is not None:
-        pairing = Pairing.AGAINST_NOISE
-    evidence = Evidence(
-        values,
-        against,
-        plan.relation,
-        level_of(looks, n),
-        plan.bound,
-        known_sd=sd,
-        pairing=pairing,
-        leave_one_out=sd is None and single is None,
-        fewest=max(looks[0].seeds, 0 if sd else FEWEST),
-        names=(judged.arm, judged.baseline or "the noise"),
-    )
-    found = decide(evidence)
-    if values == against and len(values) > 1:
+def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
+    """The arm with the runs that it lacks, and why it is undecided or on what it rests."""
+    found, looks, n = judged.outcome, judged.looks, judged.n
+    sd, gate = evidence.known_sd, plan.gate
+    if judged.values == judged.of_baseline and len(judged.values) > 1:
         verdict = Verdict.SUPPORTED if gate else Verdict.UNDECIDED
         found = replace(found, verdict=verdict, interval=(0.0, 0.0))
         return replace(judged, outcome=found, reason=SAME)
-    judged = replace(judged, outcome=found, more=following, reason=found.reason)
+    following = next((look.seeds - n for look in looks if look.seeds > n), None)
     if sd is None and n < FEWEST and following is None:
         reason = "two runs an arm need known noise, by --noise FILE, or a third run"
         return replace(judged, more=FEWEST - n, reason=reason)
     if found.reason:
-        return judged
+        return replace(judged, more=following, reason=found.reason)
     if found.verdict is not Verdict.UNDECIDED:
         alone = replace(evidence, leave_one_out=True)
-        rests = sd is None and single and decide(alone).hangs_on is not None
+        rests = sd is None and plan.most and decide(alone).hangs_on is not None
         reason = "it rests on one run, without which it would be undecided" if rests else ""
-        return replace(judged, more=None, reason=reason)
+        return replace(judged, reason=reason)
     reason = "" if found.hangs_on is None else "it changes without one of its runs"
     if gate:
         more = following or max(1, (found.seeds_needed or 2 * n) - n)
         return replace(judged, more=more, reason=reason)
     count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
-    if pairing is Pairing.AGAINST_NOISE:
-        count = 2 / (1 / count + 1 / len(against))
+    if evidence.pairing is Pairing.AGAINST_NOISE:
+        count = 2 / (1 / count + 1 / len(judged.of_baseline))
     hope = chance_to_support(found, plan.relation, count, looks[-1].share, samples)
     return replace(judged, more=following if hope >= HOPELESS else None, reason=reason)

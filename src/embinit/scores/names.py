@@ -35,7 +35,7 @@ _SEED = re.compile("(?<!^n)seed(?!s)|randomstate|rng$")
 _BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
 _NO_NAME = re.compile(
-    r"\.|lightning_logs|version_\d+|checkpoint-\d+|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
+    r"\.|lightning_logs|version_\d+|checkpoint-\d+|wandb|(offline-)?run-\d{8}_\d{6}-.*|[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.*"
 )
 """Parts of paths that tools make, and that name no arm."""
 
@@ -86,9 +86,10 @@ def lower_is_better(metric: str) -> bool | None:
     return None
 
 
-def unlikely(name: str) -> tuple[bool, bool]:
-    """Sorts names by what is likely meant: no training, and a score whose better side is known."""
-    return "train" in name.lower(), lower_is_better(name) is None
+def unlikely(name: str) -> tuple[bool, bool, bool]:
+    """Sorts names by what is likely meant: no training, a score of known direction, a mean."""
+    of_all = re.search("avg|average|mean|overall", name.lower())
+    return "train" in name.lower(), lower_is_better(name) is None, not of_all
 
 
 def baselines(arms: Iterable[str]) -> list[str]:

@@ -96,8 +96,7 @@ def _alone(arm: Judged, plan: Plan) -> str:
     by = SAME if arm.reason == SAME else _by(arm) + why
     if word in ("worse", "not worse") and plan.gate:
         return f"{name} is {word} than {base} by more than {plain(plan.no_worse)}: {by}"
-    needed = None if arm.outcome is None else arm.outcome.seeds_needed
-    n = len(arm.values) if arm.baseline == NOISE else min(len(arm.values), len(arm.of_baseline))
+    needed, n = arm.outcome.seeds_needed, arm.n
     if word == "undecided":
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
@@ -159,10 +158,8 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     """How the arms were judged: the interval's level, the test, and where the noise is from."""
     share = plan.share(len(judged))
     trials = round(plan.alpha / share)
-    levels = sorted({arm.outcome.level for arm in judged if arm.outcome is not None})
-    shown = (
-        [f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"] if levels else []
-    )
+    levels = sorted({arm.outcome.level for arm in judged})
+    shown = f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"
     several = f"; {trials} trials share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     rules = " or ".join(dict.fromkeys(arm.rule for arm in judged))
     counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
@@ -172,8 +169,7 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
     lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
-    line = f"{', '.join([*shown, rules])}{several}{looks}{margin}"
-    return [line, *(lines if noise else [])]
+    return [f"{shown}, {rules}{several}{looks}{margin}", *(lines if noise else [])]
 
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
@@ -198,13 +194,7 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
 def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
     arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
-    made = {
-        "schema_version": 3,
-        "read": read,
-        "plan": asdict(plan),
-        "notes": [*notes],
-        "arms": arms,
-    }
+    made = {"schema_version": 3, "read": read, "plan": asdict(plan), "notes": notes, "arms": arms}
     return json.dumps(without_nan(made), indent=1, default=bool)
 
 
@@ -222,8 +212,7 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     rows = [["arm", "mean", "sd", "difference", *(["verdict"] * several)]]
     rows += [[base.baseline or "the noise's runs", *score(base.of_baseline), *[""] * (1 + several)]]
     for arm in sorted(judged, key=lambda arm: arm.difference, reverse=not plan.lower):
-        interval = arm.outcome.interval if arm.outcome else ()
-        ends = [number(end, places) for end in interval if math.isfinite(end)]
+        ends = [number(end, places) for end in arm.outcome.interval if math.isfinite(end)]
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         row = [arm.arm, *score(arm.values), difference]
         more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"

@@ -38,6 +38,12 @@ class Table(NamedTuple):
     places: Sequence[str]
     notes: Sequence[str] = ()
 
+    def entries(self) -> list[tuple[str, dict[str, str]]]:
+        """The place of each row and its cells by column."""
+        rows = zip(*self.columns.values(), strict=True)
+        cells = [dict(zip(self.columns, row, strict=True)) for row in rows]
+        return [*zip(self.places, cells, strict=True)]
+
     def texts(self, names: Sequence[str]) -> Sequence[str]:
         """The cells of some columns, row by row, with commas between those of several.
 
@@ -99,11 +105,7 @@ def one_of(table: Table, option: str, name: str) -> str:
     if name in known:
         return name
     alike = [other for other in known if plain(other) == plain(name)]
-    alike = alike or [
-        other
-        for other in known
-        if re.split("[./]", other)[-1] == name or other.split(",")[0] == name
-    ]
+    alike = alike or [o for o in known if name in (re.split("[./]", o)[-1], o.split(",")[0])]
     if len(alike) != 1:
         text = f"{len(alike)} columns" if alike else "no column"
         near = "" if alike else nearest(name, known)
@@ -163,11 +165,10 @@ def _csv(path: str, text: str) -> Rows:
     notes = [f"{counted(skipped, 'line')} with # skipped"] if skipped else []
     # A line of names may begin with # too.
     *_, above = [[], *(row for n, row in comments.items() if n < head)]
-    if len(above) == len(names) and any(map(NUMBER.fullmatch, names)):
+    numbers = [name for name in names if NUMBER.fullmatch(name.strip())]
+    if len(above) == len(names) and numbers:
         names = [above[0].removeprefix("# "), *above[1:]]
-    elif all(map(NUMBER.fullmatch, map(str.strip, names))) or any(
-        "." in name and NUMBER.fullmatch(name.strip()) for name in names
-    ):
+    elif len(numbers) == len(names) or any("." in number for number in numbers):
         if len(names) > 1:
             raise Ask(f"{path} has no line of names", ())
         if any(head < n < last for n in comments):
@@ -186,10 +187,8 @@ def _markdown(path: str, text: str) -> Rows:
 
     def cells(line: str) -> list[str]:
         inside = line.strip().removeprefix("|").removesuffix("|")
-        parts = re.split(r"(?<!\\)\|", inside)
-        return [
-            re.sub(r"\*\*|__|^\*|\*$|`", "", cell.replace("\\|", "|").strip()) for cell in parts
-        ]
+        parts = [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inside)]
+        return [re.sub(r"\*\*|__|^\*|\*$|`", "", cell) for cell in parts]
 
     body = itertools.takewhile(lambda line: "|" in line, lines[rules[0] + 1 :])
     return cells(lines[rules[0] - 1]), [*enumerate(map(cells, body), rules[0] + 2)], ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.scores.arms import number_in
@@ -27,7 +27,8 @@ class Reading:
     Columns are named by ``by`` (the arms), ``metric`` (the score), ``seed`` (what pairs runs),
     ``id`` (what names a run), ``step`` (the points of a run's curve) and ``cells`` (such as data
     sets, over which a run's score is a mean). ``columns`` and ``names`` say what columns of
-    numbers, and numbers at the ends of names, are: arms or runs. ``n`` runs made each mean.
+    numbers, and numbers at the ends of names, are: arms or runs. ``n`` runs made each mean. All
+    rows are of ``one_arm`` if they are the noise next to other scores.
     """
 
     by: str | None = None
@@ -42,12 +43,32 @@ class Reading:
     n: int | None = None
     last: int | None = None
     unpaired: bool = False
+    one_arm: bool = False
 
 
 def is_number(texts: Sequence[str]) -> bool:
     """Whether a column has numbers, and no other words than those of runs that have none."""
     values = [*map(number_in, {*texts})]
     return None not in values and any(value is not None and value == value for value in values)
+
+
+def of_chart(table: Table, given: Reading) -> tuple[Table, Reading]:
+    """A chart of W&B, which has columns by run, with a row a run and step; else the table."""
+    of_runs = [name for name in table.columns if f"{name}__MIN" in table.columns]
+    if not of_runs:
+        return table, given
+    if any(re.match(r"[\w.]+: ", name) for name in of_runs):
+        raise Ask(f"{table.name} is a chart of W&B's groups, without the scores of their runs", ())
+    step, *_ = table.columns.values()
+    entries = []
+    for name in of_runs:
+        run, _, metric = name.rpartition(" - ")
+        entries += [
+            (f"{place}, {name}", {"Name": run, "step": at, metric: text})
+            for place, at, text in zip(table.places, step, table.columns[name], strict=True)
+            if text and metric != "_step"
+        ]
+    return table_of_entries(table.name, entries), replace(given, step=given.step or "step")
 
 
 def long(table: Table, given: Reading) -> Table:
@@ -80,12 +101,12 @@ def long(table: Table, given: Reading) -> Table:
 def _melted(table: Table, kept: Sequence[str], values: Sequence[str], name: str) -> Table:
     """A row for each cell of some columns, whose names are those of arms or runs."""
     entries, name = [], name if name not in kept else "column"
-    for at, place in enumerate(table.places):
-        shared = {column: table.columns[column][at] for column in kept}
+    for place, cells in table.entries():
+        shared = {column: cells[column] for column in kept}
         for value in values:
             found = A_RUN.fullmatch(value) if name == "run" else None
             key = {"seed": found[2]} if found and found[1] else {name: value}
-            entries.append((f"{place}, {value}", shared | key | {VALUE: table.columns[value][at]}))
+            entries.append((f"{place}, {value}", shared | key | {VALUE: cells[value]}))
     notes = [*table.notes, f"a column is {'an arm' if name == 'arm' else 'a run'}"]
     return table_of_entries(table.name, entries, notes)
 

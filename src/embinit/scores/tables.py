@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
 from embinit.scores.asking import Ask, Choice
-from embinit.scores.checks import require_no_copies, require_no_steps, rises, rising, same_in_each
+from embinit.scores.checks import (
+    grouped,
+    require_no_copies,
+    require_no_steps,
+    rises,
+    rising,
+    same_in_each,
+)
 from embinit.scores.names import (
     baselines,
     by_numbers,
@@ -27,7 +34,7 @@ from embinit.scores.names import (
     unlikely,
 )
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
-from embinit.scores.shapes import Reading, is_number, long
+from embinit.scores.shapes import Reading, is_number, long, of_chart
 from embinit.stats.power import MOST_SEEDS
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
@@ -38,25 +45,24 @@ ENDED_EARLY = 0.9
 DATE = re.compile(r"\d{4}-\d\d-\d\d[T ].*")
 
 
-def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Arms:  # noqa: B008
-    """The arms of a table, or the one arm ``of_noise``; a question where it has two readings."""
-    if any(name.endswith("__MIN") for name in table.columns):
-        raise InputError(f"{table.name} is a chart of W&B; export its table of runs")
+def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
+    """The arms of a table; a question where it has two readings."""
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
+    table, given = of_chart(table, given)
     table = _where(table, given.where)
     index = ("", "Unnamed: 0")
     kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
     table = long(table._replace(columns=kept), given)
     notes = [*table.notes]
-    rows = _numbered(_rows(table, given, of_noise), given, of_noise, notes)
+    rows = _numbered(_rows(table, given), notes)
     _require_runs(rows)
     summary = _summary(rows)
-    points = {} if summary else _points(rows, given)
-    mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
-    if points and mixed and not (given.by or given.unpaired):
-        _ask_of_labels(rows, mixed, given.where)
+    points = _points(rows)  # none where rows are sums of runs
     if points:
+        mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
+        if mixed and not (given.by or given.unpaired):
+            _ask_of_labels(rows, mixed)
         named = _of_points(rows, points, 1 if given.last is None else given.last)
         if len(points) < len(rows.arms):
             notes.append(
@@ -65,7 +71,7 @@ def read(table: Table, given: Reading = Reading(), of_noise: bool = False) -> Ar
     elif given.last is not None:
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
-        named = summary or _of_rows(rows, given, notes)
+        named = summary or _of_rows(rows, notes)
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
     elif not given.cells:
@@ -84,6 +90,7 @@ class _Rows(NamedTuple):
     """
 
     table: Table
+    given: Reading
     score: str
     by: Sequence[str]
     free: Sequence[str]
@@ -141,7 +148,7 @@ def _wheres(table: Table, names: Sequence[str], before: str | None) -> list[Choi
     return [{"where": f"{first}{n}={value}"} for n in names for value in values[n][:2]]
 
 
-def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
+def _rows(table: Table, given: Reading) -> _Rows:
     """The table's rows by the roles of its columns, which are named, or are the only ones."""
 
     def columns(option: str) -> list[str]:
@@ -162,7 +169,7 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     runs = runs or [name for name in called(varied, "run") if name not in steps]
     steps = steps or called(left, "step")[:1]
     others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
-    score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, of_noise)
+    score, by = _score_and_arms(table, given, columns("metric"), by, others, runs)
     for option in ("seed", "id", "step", "cells"):
         for name in filter((score, *by).__contains__, columns(option)):
             raise InputError(f"{name} is the score or tells arms apart: leave out --{option}")
@@ -175,7 +182,7 @@ def _rows(table: Table, given: Reading, of_noise: bool) -> _Rows:
     names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
     of_seeds = [*map(seed_of.__getitem__, pairs)]
     seed, run, step = ",".join(seeds), ",".join(runs), next(iter(steps), "")
-    return _Rows(table, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
+    return _Rows(table, given, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
 
 
 def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
@@ -213,7 +220,6 @@ def _score_and_arms(
     by: Sequence[str],
     others: Sequence[str],
     runs: Sequence[str],
-    of_noise: bool,
 ) -> tuple[str, list[str]]:
     """The column of the score and those of the arms; a question where others could be them."""
     texts = table.columns
@@ -225,7 +231,7 @@ def _score_and_arms(
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
-    if not labels and not by and not of_noise:
+    if not labels and not by and not given.one_arm:
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
         words = [n for n in others if n != VALUE and not is_number(texts[n])]
         labels = labels or [n for n in words if not called([n], "of rows")]
@@ -241,8 +247,7 @@ def _score_and_arms(
         arms = table.texts(by or labels)
         known = [n for n in kept if lower_is_better(n) is not None]
         kept = [n for n in kept if n in known or not same_in_each(texts[n], arms, False)] or kept
-    alone = not labels and (of_noise or len(numbers) - len(summing) <= 1 or bool(metric))
-    sure = by or alone or (len(labels) == 1 and not _dates(texts[labels[0]]))
+    sure = by or not labels or (len(labels) == 1 and not _dates(texts[labels[0]]))
     if len(kept) == 1 and sure:
         return kept[0], [*by] or labels
     kept = kept or [n for n in (VALUE,) if n in texts]
@@ -291,28 +296,22 @@ def _require_runs(rows: _Rows) -> None:
         raise InputError(f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}")
 
 
-def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
-    """The rows of each key."""
-    found = defaultdict(list)
-    for at, key in enumerate(keys):
-        found[key].append(at)
-    return found
-
-
-def _points(rows: _Rows, given: Reading) -> dict[Any, list[int]]:
+def _points(rows: _Rows) -> dict[Any, list[int]]:
     """The rows of each run's curve; none where each row is a run, a question where it may be."""
-    groups = _grouped(rows.keys)
+    groups = grouped(rows.keys)
     folder = Path(rows.table.name).is_dir()
     if not rows.step or (len(groups) == len(rows.arms) and not folder):
         return {}
-    if len({*rows.table.columns[rows.step]}) == 1 and not (folder or given.step):
-        return {}  # such as the last epoch of each
-    if folder or given.step or rows.seed or rows.run:
+    if folder or rows.given.step:
         return groups
     texts = rows.table.columns[rows.step]
+    if len({*texts}) == 1:
+        return {}  # such as the last epoch of each
+    if rows.seed or rows.run:
+        return groups
     steps = _steps(texts, rows.table.places, rows.step)
     again = any(len(rising(steps, of)) > 1 for of in groups.values())
-    if not again and not given.unpaired:
+    if not again and not rows.given.unpaired:
         text = f"{rows.table.name}: is each row a run, or the point of a run at its {rows.step}?"
         raise Ask(text, [{"step": rows.step}, {"unpaired": True}], rows.table)
     return groups if again else {}
@@ -338,7 +337,6 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     # Other rows logged something else.
     filled = [row for row, text in enumerate(table.columns[name]) if text]
     places = [table.places[row] for row in filled]
-
     logged, scores = ([table.columns[n][row] for row in filled] for n in (rows.step, name))
     steps = dict(zip(filled, _steps(logged, places, rows.step), strict=True))
     values = dict(zip(filled, cells(scores, places, name)[0], strict=True))
@@ -364,51 +362,48 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
             elif not why and steps[points[-1]] < ENDED_EARLY * most[arm]:
-                why = (
-                    f"it ended at step {steps[points[-1]]:g}, and others of {arm} at {most[arm]:g}"
-                )
+                end = steps[points[-1]]
+                why = f"it ended at step {end:g}, and others of {arm} at {most[arm]:g}"
             ends = [values[row] for row in points[-last:]]
             value = statistics.fmean(ends) if ends else math.nan
             named.append((arm, Score(value, place, seed, why)))
     return named
 
 
-def _of_rows(rows: _Rows, given: Reading, notes: list[str]) -> list[tuple[str, Score]]:
+def _of_rows(rows: _Rows, notes: list[str]) -> list[tuple[str, Score]]:
     """The score of each row, or the mean of those of a run; a question what other columns are."""
-    table, groups = rows.table, _grouped(rows.keys)
+    table, given, groups = rows.table, rows.given, grouped(rows.keys)
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
-    why, named = rows.failures(crashed), []
+    why = rows.failures(crashed)
     if given.cells:
-        _require_cells(rows, groups, one_of(table, "cells", given.cells), notes)
+        notes.append(_require_cells(rows, groups))
     else:
-        _ask_of_rows(rows, groups, given, values, notes)
+        notes += _ask_of_rows(rows, groups, values)
+    named = []
     for (arm, seed, _), of in groups.items():
-        if not (given.id or given.cells):
-            scores = [Score(values[at], table.places[at], seed, why[at], trials[at]) for at in of]
-        else:
+        if given.id or given.cells:
             lost = next(filter(None, (why[at] for at in of)), "")
             mean = statistics.fmean(values[at] for at in of)
-            scores = [Score(mean, table.places[of[0]], seed, lost)]
-        named += [(arm, score) for score in scores]
+            named.append((arm, Score(mean, table.places[of[0]], seed, lost)))
+            continue
+        for at in of:
+            named.append((arm, Score(values[at], table.places[at], seed, why[at], trials[at])))
     return named
 
 
 def _ask_of_rows(
-    rows: _Rows,
-    groups: dict[Any, list[int]],
-    given: Reading,
-    values: Sequence[float],
-    notes: list[str],
-) -> None:
-    """A question where rows share a run, or differ in what has no role."""
-    table, texts, unpaired = rows.table, rows.table.columns, given.unpaired
+    rows: _Rows, groups: dict[Any, list[int]], values: Sequence[float]
+) -> Iterator[str]:
+    """A question where rows share a run, or differ in what has no role; else notes on them."""
+    table, texts, given = rows.table, rows.table.columns, rows.given
+    unpaired = given.unpaired
     if not rows.run:
         require_no_copies(table, values)
     if given.id:
-        notes.append(f"{len(values)} rows are {len(groups)} runs by {given.id}; means are judged")
+        yield f"{len(values)} rows are {len(groups)} runs by {given.id}; means are judged"
         unpaired = not rows.seed
     elif len(groups) < len(values) and (rows.run or rows.seed):
-        _ask_of_twice(rows, groups, given)
+        _ask_of_twice(rows, groups)
     free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
     labels = [n for n in texts if n == rows.run and not rows.seed and _rises(rows, n, False)] + [
         n for n in free
@@ -419,9 +414,9 @@ def _ask_of_rows(
     # What a seed names once is a run, whatever else is known of it, but for a setting.
     named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
     if labels and not (given.seed or unpaired or given.id or named):
-        _ask_of_labels(rows, labels, given.where)
+        _ask_of_labels(rows, labels)
     if labels and unpaired:
-        notes.append(f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike")
+        yield f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike"
 
 
 def _rises(rows: _Rows, name: str, by_one: bool = True) -> bool:
@@ -436,7 +431,7 @@ def _counts(texts: Sequence[str]) -> bool:
     return all(re.fullmatch(r"-?\d+(\.0)?", text) for text in texts if text)
 
 
-def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> None:
+def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     """Asks what rows of one run, or of one seed of an arm, are."""
     table, texts = rows.table, rows.table.columns
     key, of = next((key, of) for key, of in groups.items() if len(of) > 1)
@@ -450,14 +445,14 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]], given: Reading) -> 
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
-    choices += _wheres(table, measures, given.where)
+    choices += _wheres(table, measures, rows.given.where)
     for n in free if rows.seed else []:
         choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
         choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
     choices += [{"step": n} for n in steps]
     if len({*rows.seeds}) == 1 and not rows.run and several:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
-        if given.unpaired:
+        if rows.given.unpaired:
             return
     choices.append({"id": column})
     mend = "take out copies, or say what the rows are"
@@ -471,18 +466,17 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
             texts, by = rows.table.columns, ",".join(rows.by)
-            free = [n for n in rows.free if rows.varies(n) and n != rows.step]
-            free = [n for n in free if 2 * len({*texts[n]}) <= len(texts[n])]
-            choices: list[Choice] = [{"by": f"{by},{n}"} for n in free]
+            few = [n for n in rows.free if 2 * len({*texts[n]}) <= len(texts[n])]
+            choices: list[Choice] = [{"by": f"{by},{n}"} for n in filter(rows.varies, few)]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
             choices.append({"unpaired": True})
             raise Ask(f"{text} (before at {before.place}); {mend}", choices, rows.table)
 
 
-def _ask_of_labels(rows: _Rows, labels: Sequence[str], where: str | None) -> None:
+def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     """Asks what columns are in which rows of one arm differ, though no role has them."""
-    texts, by = rows.table.columns, ",".join(rows.by)
+    table, texts, by = rows.table, rows.table.columns, ",".join(rows.by)
     dates = [n for n in labels if _dates(texts[n])]
     same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
     steps = [n for n in labels if n in dates or _rises(rows, n, n not in same)]
@@ -498,18 +492,17 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str], where: str | None) -> Non
         choices += [{"seed": n} for n in same if n not in of_rows]
         choices += [{"seed": ",".join(labels)}] if len(labels) > 1 and not of_rows else []
         choices += [{"cells": n} for n in few if rows.seed]
-        choices += _wheres(rows.table, few, where)
+        choices += _wheres(table, few, rows.given.where)
         choices += [{"step": n} for n in same if n not in steps and _rises(rows, n)]
     if not of_rows:
         choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
-    text = f"{rows.table.name}: rows of one arm differ in {listed(labels, 3)}"
-    raise Ask(
-        f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, rows.table
-    )
+    text = f"{table.name}: rows of one arm differ in {listed(labels, 3)}"
+    raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, table)
 
 
-def _require_cells(rows: _Rows, groups: dict[Any, list[int]], name: str, notes: list[str]) -> None:
-    """InputError where a run lacks one of the cells, such as data sets, or has one twice."""
+def _require_cells(rows: _Rows, groups: dict[Any, list[int]]) -> str:
+    """The note on a run's cells; InputError where one lacks a cell, or has one twice."""
+    name = one_of(rows.table, "cells", rows.given.cells or "")
     texts, places = rows.table.columns[name], rows.table.places
     wanted = sorted({*texts})
     for (arm, seed, _), of in groups.items():
@@ -517,11 +510,12 @@ def _require_cells(rows: _Rows, groups: dict[Any, list[int]], name: str, notes: 
             run = f"{places[of[0]]}: {arm}, {rows.seed or 'run'} {seed or '1'}"
             mend = f"has not each {name} once ({listed(wanted, 5)}); add the rows"
             raise InputError(f"{run} {mend}")
-    notes.append(f"a run's score is its mean over {len(wanted)} of {name}")
+    return f"a run's score is its mean over {len(wanted)} of {name}"
 
 
-def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> _Rows:
+def _numbered(rows: _Rows, notes: list[str]) -> _Rows:
     """The rows with the arms that their names have without a number, if it numbers runs."""
+    given = rows.given
     alone = len({*rows.arms}) == len({*rows.keys}) and not any(rows.seeds) and len(rows.by) < 2
     alone = alone and (bool(rows.step) or len({*rows.arms}) == len(rows.arms) > 1)
     found, sure = by_numbers([*dict.fromkeys(rows.arms)]) if alone else ({}, False)
@@ -529,7 +523,7 @@ def _numbered(rows: _Rows, given: Reading, of_noise: bool, notes: list[str]) -> 
         raise InputError(f"{rows.table.name} has no names that end in numbers: leave out --names")
     if not found or given.names == "arms":
         return rows
-    if not (sure or of_noise or given.names):
+    if not (sure or given.one_arm or given.names):
         text = f"{rows.table.name}: do the numbers at the ends of names number runs of one arm"
         choices = [{"names": "runs"}, {"names": "arms"}]
         raise Ask(f"{text}, as in {rows.arms[0]}, or is each name an arm?", choices, rows.table)
@@ -555,9 +549,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     made: dict[str, list[Score]] = {}
-    columns = [
-        cells(table.columns[name], table.places, name)[0] for name in (score, sd[0], count[0])
-    ]
+    names = score, sd[0], count[0]
+    columns = [cells(table.columns[name], table.places, name)[0] for name in names]
     for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         again = arm in made and (n > 1 or len({run.place for run in made[arm]}) < len(made[arm]))
@@ -566,8 +559,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
             raise InputError(f"{place} can't be used: {mend}")
         # Evenly spaced numbers that have this mean and standard deviation.
         unit = deviation / statistics.stdev(range(n)) if n > 1 else 0.0
-        around = (unit * (i - (n - 1) / 2) for i in range(n))
-        made.setdefault(arm, []).extend(
-            Score(away if alone else mean + away, place) for away in around
-        )
+        middle = 0.0 if alone else mean
+        around = (middle + unit * (i - (n - 1) / 2) for i in range(n))
+        made.setdefault(arm, []).extend(Score(value, place) for value in around)
     return [(arm, run) for arm, runs in made.items() for run in runs]

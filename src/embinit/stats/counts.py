@@ -24,9 +24,7 @@ def decide_counts(
 
     (n, m), (p, q) = trials, (hits[0] / trials[0], hits[1] / trials[1])
     table = [[count, of - count] for count, of in zip(hits, trials, strict=True)]
-    below = relation in (Relation.BELOW, Relation.NOT_ABOVE)
-    ways = ("less", "greater") if below else ("greater", "less")
-    ps = [float(stats.fisher_exact(table, way).pvalue) for way in ways]
+    p_for, against = (float(stats.fisher_exact(table, way).pvalue) for way in _ways(relation))
     # Newcombe's interval of a difference, from Wilson's of either share (1998, method 10).
     own, other = (
         stats.binomtest(count, of).proportion_ci(1 - 2 * level, method="wilson")
@@ -35,11 +33,13 @@ def decide_counts(
     low = p - q - math.hypot(p - own.low, other.high - q)
     high = p - q + math.hypot(own.high - p, q - other.low)
     variance, needed = p * (1 - p) + q * (1 - q), None
-    if p < q if below else p > q:
+    least, most = relation.bounds(0.0)
+    if least < p - q < most:
         z = -float(special.ndtri(level) + special.ndtri(1 - POWER_WANTED))
         needed = max(math.ceil((z / (p - q)) ** 2 * variance), min(n, m) + 1)
-    sd = math.sqrt(variance) or 1.0
-    return _decided(min(n, m), p - q, (low, high), ps, relation, level, margin, sd, needed)
+    numbers = min(n, m), p - q, (low, high), 1 - 2 * level, margin, p_for, against
+    found = Outcome(Verdict.UNDECIDED, *numbers, sd=math.sqrt(variance) or 1.0, seeds_needed=needed)
+    return _decided(found, relation, level)
 
 
 def decide_matched(
@@ -51,40 +51,35 @@ def decide_matched(
     """
     from scipy import stats
 
-    below = relation in (Relation.BELOW, Relation.NOT_ABOVE)
-    ways, differ = ("less", "greater") if below else ("greater", "less"), up + down
-    ps, (low, high) = [1.0, 1.0], (0.0, 1.0)
+    differ, p, against, low, high = up + down, 1.0, 1.0, 0.0, 1.0
     if differ:
-        ps = [float(stats.binomtest(up, differ, 0.5, way).pvalue) for way in ways]
+        tests = (stats.binomtest(up, differ, 0.5, way) for way in _ways(relation))
+        p, against = (float(test.pvalue) for test in tests)
         low, high = stats.binomtest(up, differ).proportion_ci(1 - 2 * level)
     ends = ((2 * low - 1) * differ / n, (2 * high - 1) * differ / n)
-    sd = math.sqrt(differ / n) or 1.0
-    return _decided(n, (up - down) / n, ends, ps, relation, level, margin, sd)
+    numbers = n, (up - down) / n, ends, 1 - 2 * level, margin, p, against
+    found = Outcome(Verdict.UNDECIDED, *numbers, sd=math.sqrt(differ / n) or 1.0)
+    return _decided(found, relation, level)
 
 
-def _decided(
-    n: int,
-    difference: float,
-    interval: tuple[float, float],
-    ps: list[float],
-    relation: Relation,
-    level: float,
-    margin: float,
-    sd: float,
-    needed: int | None = None,
-) -> Outcome:
-    """The outcome of an exact test; with a margin in the relation the interval decides."""
-    (low, high), (least, most) = interval, relation.bounds(margin)
+def _ways(relation: Relation) -> tuple[str, str]:
+    """The sides of the tests of a statement and of its opposite."""
+    below = relation in (Relation.BELOW, Relation.NOT_ABOVE)
+    return ("less", "greater") if below else ("greater", "less")
+
+
+def _decided(found: Outcome, relation: Relation, level: float) -> Outcome:
+    """The outcome with its verdict; with a margin in the relation the interval decides."""
+    (low, high), (least, most) = found.interval, relation.bounds(found.margin)
     verdict = Verdict.UNDECIDED
     if relation.uses_margin:
         if least <= low and high <= most:
             verdict = Verdict.SUPPORTED
         elif high < least or low > most:
             verdict = Verdict.REFUTED
-    elif max(-low, high) < margin:
+    elif max(-low, high) < found.margin:
         verdict = Verdict.NO_EFFECT
-    elif min(ps) <= level:
-        verdict = Verdict.SUPPORTED if ps[0] < ps[1] else Verdict.REFUTED
-    needed = needed if verdict is Verdict.UNDECIDED and not relation.uses_margin else None
-    outcome = Outcome(verdict, n, difference, interval, 1 - 2 * level, margin, ps[0], ps[1], sd=sd)
-    return replace(outcome, seeds_needed=needed)
+    elif min(found.p, found.p_against) <= level:
+        verdict = Verdict.SUPPORTED if found.p < found.p_against else Verdict.REFUTED
+    undecided = verdict is Verdict.UNDECIDED and not relation.uses_margin
+    return replace(found, verdict=verdict, seeds_needed=found.seeds_needed if undecided else None)

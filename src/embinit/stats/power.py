@@ -6,8 +6,9 @@ how large the effect must be to be shown. More pairs, and unpaired runs, have th
 
 from __future__ import annotations
 
+import bisect
+import functools
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def power(effect: float, n: float, alpha: float, registered: int = 0, samples: i
     return float(special.ndtr(middle - bound)) if math.isnan(chance) else chance
 
 
-@lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)
 def _effects_shown(n: int, alpha: float, registered: int) -> np.ndarray:
     """The least effect with which each simulated claim is shown, in order."""
     from scipy import special
@@ -61,7 +62,7 @@ def _effects_shown(n: int, alpha: float, registered: int) -> np.ndarray:
     return np.sort((bound * sd / np.sqrt(ns) - middle - moved).max(axis=1))
 
 
-@lru_cache
+@functools.lru_cache
 def _draws(registered: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     normal = rng.standard_normal((DRAWS, SIMULATED))
@@ -75,14 +76,8 @@ def seeds_for(effect: float, alpha: float, registered: int = 0, samples: int = 1
     """
     if effect <= 0 or power(effect, MOST_SEEDS, alpha, registered, samples) < POWER_WANTED:
         return None
-    low, high = 2, MOST_SEEDS
-    while low < high:
-        middle = (low + high) // 2
-        if power(effect, middle, alpha, registered, samples) >= POWER_WANTED:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    shown = functools.partial(power, effect, alpha=alpha, registered=registered, samples=samples)
+    return 2 + bisect.bisect_left(range(2, MOST_SEEDS), POWER_WANTED, key=shown)
 
 
 def smallest_effect(alpha: float, n: int, known_sd: KnownSd, samples: int = 1) -> float:

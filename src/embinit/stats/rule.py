@@ -14,15 +14,7 @@ import numpy as np
 
 from embinit.errors import InputError
 from embinit.stats.power import power, seeds_for
-from embinit.stats.statements import (
-    Evidence,
-    KnownSd,
-    Outcome,
-    Pairing,
-    Relation,
-    Verdict,
-    sides,
-)
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict, sides
 
 ALIKE = 1e-12
 """The standard deviation, over the largest score, up to which values differ by rounding alone."""
@@ -95,10 +87,8 @@ def _check(left: np.ndarray, right: np.ndarray, pairing: Pairing) -> None:
     elif len(left) != len(right):
         raise InputError(f"{len(left)} values can't be paired with {len(right)}")
     elif len(left) < 2:
-        raise InputError(
-            f"a paired test needs at least 2 seeds, not {len(left)}; ask for more with "
-            "--embinit-seeds"
-        )
+        mend = "ask for more with --embinit-seeds"
+        raise InputError(f"a paired test needs at least 2 seeds, not {len(left)}; {mend}")
 
 
 def _rounding(left: np.ndarray, right: np.ndarray) -> float:
@@ -195,11 +185,8 @@ class _Estimate(NamedTuple):
         within = None
         if margin > 0 and not relation.uses_margin:
             within = max(self.p(*side) for side in sides(Relation.ALIKE, margin)[0])
-        return (
-            max(self.p(*side) for side in supporting),
-            min(self.p(*side) for side in opposing),
-            within,
-        )
+        statement = max(self.p(*side) for side in supporting)
+        return statement, min(self.p(*side) for side in opposing), within
 
     def shown(self, evidence: Evidence) -> list[Verdict]:
         """The verdicts that it shows, the first of which counts; none where nothing varies."""
@@ -276,16 +263,11 @@ def _without_each(
     left: np.ndarray, right: np.ndarray, known_sd: KnownSd | None, pairing: Pairing
 ) -> Iterator[tuple[int, _Estimate]]:
     """The estimates without each value of three or more; noise of before keeps all of its own."""
-    if pairing is Pairing.BY_SEED:
-        for index in range(len(left) if len(left) >= 3 else 0):
-            rest = np.delete(left, index), np.delete(right, index)
-            yield index, _estimate(*rest, known_sd, pairing)
-        return
     for index in range(len(left) if len(left) >= 3 else 0):
-        yield index, _estimate(np.delete(left, index), right, known_sd, pairing)
-    if pairing is not Pairing.AGAINST_NOISE and len(right) >= 3:
-        for index in range(len(right)):
-            yield len(left) + index, _estimate(left, np.delete(right, index), known_sd, pairing)
+        others = np.delete(right, index) if pairing is Pairing.BY_SEED else right
+        yield index, _estimate(np.delete(left, index), others, known_sd, pairing)
+    for index in range(len(right) if pairing is Pairing.NONE and len(right) >= 3 else 0):
+        yield len(left) + index, _estimate(left, np.delete(right, index), known_sd, pairing)
 
 
 def depth(mean: float, relation: Relation, margin: float) -> float:

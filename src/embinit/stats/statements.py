@@ -79,17 +79,6 @@ class Relation(StrEnum):
         """Whether the test uses the margin; ``<`` and ``>`` are tested against 0."""
         return self not in (Relation.BELOW, Relation.ABOVE)
 
-    @property
-    def says(self) -> str:
-        """The statement about the mean difference (left minus right), for people."""
-        return {
-            "<": "is below 0",
-            ">": "is above 0",
-            "<=": "is not above 0 by more than the margin",
-            ">=": "is not below 0 by more than the margin",
-            "~": "is within the margin on both sides",
-        }[self.value]
-
     def bounds(self, margin: float) -> tuple[float, float]:
         """The range of mean differences for which the statement is true; it may be infinite."""
         edge = margin if self.uses_margin else 0.0
