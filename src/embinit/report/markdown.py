@@ -141,7 +141,7 @@ def _row(claim: ClaimRecord) -> str:
     cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([text, *map(_plain, notes(claim))])]
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim.reason), "", ""]) + " |"
-    seeds = str(shown.n) + (f", {wanted(shown)}" if verdict is Verdict.UNDECIDED else "")
+    seeds = ", ".join(filter(None, (str(shown.n), wanted(shown))))
     cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
     return f"| {' | '.join(cells)} |"
 
