@@ -196,7 +196,7 @@ class Judgement:
             return None
         if claim.expects is Verdict.NO_EFFECT:
             return self.p_of_uniform >= UNIFORM_LEVEL
-        return claim.expects_verdict(self.verdict)
+        return self.verdict is claim.expects
 
     @property
     def is_too_weak(self) -> bool:

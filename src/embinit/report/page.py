@@ -164,7 +164,6 @@ def write_report(
 
 
 def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
-    """The template's variables."""
     keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
     signatures = {results[key].signature for key in keys & results.keys()} - {""}
     sessions = [
