@@ -41,7 +41,7 @@ def stated(expects):
 def judgement(expects, verdict, *pairs):
     case = read_claim(stated(expects), arms("accuracy"))
     decisions = [SimpleNamespace(left=a, right=b, verdict=verdict, reason="") for a, b in pairs]
-    return Judgement(case, (), tuple(decisions or [SimpleNamespace(verdict=verdict, reason="")]))
+    return Judgement(case, tuple(decisions or [SimpleNamespace(verdict=verdict, reason="")]))
 
 
 @pytest.mark.parametrize(("metric", "symbol"), [("accuracy", "<"), ("loss", ">")])

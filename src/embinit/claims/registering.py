@@ -81,7 +81,7 @@ class Registration:
         seen = not case.obstacle and any(
             _is_seen(comparison, session) for comparison in case.comparisons
         )
-        entry = registered(case, case.analyses(), seen)
+        entry = registered(case, seen)
         self._note(case, "claims", case.key, dict(entry))
         return None
 
