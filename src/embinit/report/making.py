@@ -87,5 +87,6 @@ def paper_record(paper: Paper) -> PaperRecord:
         citation=paper.citation,
         short=paper.short,
         made=tuple(tier.name for tier in paper.tiers.values() if tier.made),
+        own_size=tuple(tier.name for tier in paper.tiers.values() if tier.own_size),
         findings=tuple(FindingRecord(**vars(finding)) for finding in paper.findings),
     )
