@@ -143,7 +143,7 @@ def judged(store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
         judgement = judge(test, experiment, session)
         node = f"claims/test_mine.py::{test.__name__}[{experiment.name}]"
         entries.append(as_json(claim_record(judgement, node, session.key, printed_for)))
-    assert session.trained == RUNS
+    assert len(session.made) == RUNS
     return {entry["id"]: entry for entry in entries}
 
 
