@@ -25,7 +25,7 @@ from safetensors.torch import save
 from builders import make_experiment, make_result
 from embinit.errors import InputError
 from embinit.lab.data import cache
-from embinit.lab.data.sources import open_source
+from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.runs.store import Store

@@ -210,11 +210,6 @@ OPEN = {"interval": [None, None]}
         ("SUPPORTED", {}, {"metric": "chrf"}, LOST, "measure chrf in place of bleu"),
         ("SUPPORTED", {}, {"margin": 1e9}, LOST, "margin 1000000000.0 in place of 6.0"),
         ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
-        ("SUPPORTED", {"margin_measured": True}, {"margin": 5.0}, None, ""),
-        (
-            *("SUPPORTED", {"margin_measured": True}, {"margin": 5.0, "margin_measured": False}),
-            *(LOST, "margin 5.0 in place of 6.0"),
-        ),
         (
             *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
             *(LOST, "states something else: arms a and 1.0 in place of a and b"),

@@ -86,7 +86,7 @@ def unknown(directory):
         (empty_adapter, r"embed_tokens.weight' has shape \[0\], .* not saved.*gathered weights"),
         (without_shards, r"no model-0000\d-of-00003.safetensors"),
         (quantised, "quantised or no plain table; name the checkpoint"),
-        (unknown, r"no tensor is named like an input table.*--tensor"),
+        (unknown, r"no tensor named like an input table.*--tensor"),
         (pickled_object, "could run code.*convert it to safetensors"),
         (shard_elsewhere, "names no file of the model's own directory"),
         (no_factor, "which is no factor; mend it"),

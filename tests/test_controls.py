@@ -41,7 +41,7 @@ def stated(expects):
 def judgement(expects, verdict, *pairs):
     case = read_claim(stated(expects), arms("accuracy"))
     decisions = [SimpleNamespace(left=a, right=b, verdict=verdict, reason="") for a, b in pairs]
-    return Judgement(case, (), tuple(decisions or [SimpleNamespace(verdict=verdict, reason="")]))
+    return Judgement(case, tuple(decisions or [SimpleNamespace(verdict=verdict, reason="")]))
 
 
 @pytest.mark.parametrize(("metric", "symbol"), [("accuracy", "<"), ("loss", ">")])
@@ -109,5 +109,5 @@ def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, con
     assert ["not sensitive: the control" in claim.reason for claim in noted] == [lacks, 0, 0]
     document = typed(make_document([*map(as_json, noted)]))
     for text in ("\n".join(verdict_lines(document, None, False)), as_markdown(document)):
-        assert text.count("not sensitive") == lacks
+        assert ("not sensitive" in text) == lacks
     assert bool(wrong_controls(document)) == (KNOWN[control] is False)

@@ -19,7 +19,6 @@ from embinit.lab.tables.diagnostics import (
     Question,
     analogy_accuracy,
     encoder_input,
-    nearest_neighbours,
     neighbour_purity,
     pe_share,
     random_positions,
@@ -199,23 +198,20 @@ def test_questions_are_read(tmp_path: Path) -> None:
 
 
 @modest
-@given(st.integers(5, 30), seeds, st.integers(1, 3), st.booleans())
-def test_neighbours_are_numpys(n: int, seed: int, k: int, small: bool) -> None:
-    """A full matrix of cosines, sorted; one special row is nobody's neighbour and has none."""
-    table = normal(n, 7, seed)
-    special = torch.arange(n) == 1
+@given(st.integers(5, 30), seeds, st.booleans())
+def test_purity_is_numpys(n: int, seed: int, small: bool) -> None:
+    """By a full matrix of cosines; a row without a group is neither asked nor a neighbour."""
+    table, groups = normal(n, 7, seed), torch.arange(n) % 3
+    groups[1] = -1
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr(diagnostics, "BLOCK_VALUES", 2 * n)
-        nearest = nearest_neighbours(table, k, special)
-    units = table.double().numpy()
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    cosines = units @ units.T
+        purity = neighbour_purity(table, groups)
+    rows, kept = table[groups >= 0].double().numpy(), groups[groups >= 0].numpy()
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = rows @ rows.T
     np.fill_diagonal(cosines, -2)
-    cosines[:, 1] = -2
-    for row in range(n):
-        expected = np.argsort(-cosines[row])[:k].tolist() if row != 1 else [-1] * k
-        assert nearest[row].tolist() == expected
+    assert purity == pytest.approx((kept[cosines.argmax(axis=1)] == kept).mean())
 
 
 def test_purity_of_tight_groups_and_of_chance() -> None:
@@ -225,15 +221,7 @@ def test_purity_of_tight_groups_and_of_chance() -> None:
     tight = centres[groups] + normal(400, 30, 1, 0.01)
     assert neighbour_purity(tight, groups) == 1.0
     assert neighbour_purity(normal(400, 30, 2), groups) == pytest.approx(0.25, abs=0.08)
-
-
-def test_rows_without_a_group_do_not_count() -> None:
-    """A row of group -1 is neither asked nor a neighbour."""
-    table = torch.tensor([[1.0, 0.0], [1.0, 0.2], [1.0, 0.09], [-1.0, 0.0]])
-    assert neighbour_purity(table, torch.tensor([0, 0, -1, 1])) == pytest.approx(2 / 3)
-    with pytest.raises(InputError, match="1 neighbours in a table of 1"):
-        neighbour_purity(table, torch.tensor([0, -1, -1, -1]))
-    with pytest.raises(InputError, match="ask for 1 to 3"):
-        nearest_neighbours(table, 4)
+    with pytest.raises(InputError, match="1 rows with a group have no neighbours"):
+        neighbour_purity(tight, groups.where(torch.arange(400) == 0, -1))
     with pytest.raises(InputError, match="give one a row"):
-        neighbour_purity(table, torch.tensor([0, 0, -1]))
+        neighbour_purity(tight, groups[1:])

@@ -19,28 +19,26 @@ from builders import make_experiment, set_apart
 from embinit.claims import Family, claim
 from embinit.claims.judging import read as read_claim
 from embinit.claims.lock import Lock, difference_key
-from embinit.claims.registration_status import difference, frozen, registration_status
+from embinit.claims.registration_status import difference, frozen, registration_record
 from embinit.claims.roles import Role
 from embinit.errors import InputError, Status
-from embinit.lab.data.microcosm import (
-    CLAIMING,
-    REGISTERING,
-    SETS,
+from embinit.lab.data.microcosm.draws import CLAIMING, REGISTERING, SETS, draw_set
+from embinit.lab.data.microcosm.lexicon import (
     SOURCE_LANGUAGE,
     TARGET_LANGUAGE,
-    draw_set,
     language_digest,
     lexicon,
     synonym_groups,
-    unlabelled,
 )
-from embinit.lab.data.sources import SOURCES, microcosm, use_source
+from embinit.lab.data.microcosm.writer import unlabelled
+from embinit.lab.data.sources import SOURCES, microcosm
 from embinit.lab.data.sources.assets import load_table, save_table
 from embinit.lab.data.sources.microcosm import (
     TABLES,
     MicrocosmSource,
     table_path,
 )
+from embinit.lab.data.sources.opening import use_source
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_draw, split_draw
@@ -337,7 +335,7 @@ def test_the_draws_are_registered():
         assert arms["pretrained"] < arms["xavier"]
 
     one, other, still, later = (
-        frozen(case, case.analyses())
+        frozen(case)
         for experiment in (
             on_draws(),
             on_draws(9500),
@@ -386,15 +384,15 @@ def test_other_draws_alone_are_a_replication():
 
     registered = on_draws(most_seeds=12)
     known = read_claim(test_it, registered)
-    line = {"registered": "2031-01-01", **frozen(known, known.analyses())}
+    line = {"registered": "2031-01-01", **frozen(known)}
 
     def state(**changes: Any) -> tuple[str, str]:
         asked = replace(registered, **changes)
         other = replace(asked, data_draws=(9100, 9200, 9300), most_seeds=3, replicated=asked)
         case = read_claim(test_it, other)
         lock = Lock(Path("claims.lock"))
-        lock.__dict__["document"] = {"claims": {case.key: line}}
-        status = registration_status(replace(case, lock=lock), case.analyses())
+        vars(lock).update(document={"claims": {case.key: line}}, digest="")
+        status = registration_record(replace(case, lock=lock), lock)
         return status.state, status.differs
 
     assert state() == ("replication", "on other data draws")

@@ -146,7 +146,7 @@ def test_the_newest_stack_is_kept_for_its_sort_alone(monkeypatch):
     broken = True
     with pytest.raises(RuntimeError, match="broken"):
         train(one, device="cuda")
-    assert training._graph_key(one, None, "cuda") not in graph_cache
+    assert training._graph_key(one, None, "cuda") not in graph_cache._kept
 
 
 def test_another_kind_of_run_frees_the_memory(monkeypatch):
@@ -154,7 +154,7 @@ def test_another_kind_of_run_frees_the_memory(monkeypatch):
     graph_cache.put("key", object())
     fits = []
     monkeypatch.setattr(
-        transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache) or 1
+        transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache._kept) or 1
     )
     transfer.train(Stack((run_of(0),)))
     assert fits == [False]

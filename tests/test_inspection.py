@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from safetensors.torch import load_file, save_file
 import malformed
 from embinit.commands.main import main
 from embinit.errors import InputError
+from embinit.lab.data.sources.arrays import read_arrays
 from embinit.lab.data.stored_tensors import MemoryTensor
 from embinit.lab.inspection import inspect
 from embinit.lab.inspection.measures import BLOCK_VALUES, alike, measure
@@ -255,19 +257,57 @@ def test_faults_of_vector_files_are_found(form, tmp_path):
     assert "'word5'" in inspect(write(tmp_path / form, ENTRIES, table)).finding("non-finite").what
 
 
-def test_faults_of_numpys_arrays_are_found(tmp_path):
-    """An archive of words and vectors, and an array alone, whose rows have no names."""
-    table = (0.1 * NORMALS[:120, :24]).numpy()
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+@pytest.mark.parametrize("words", [False, True])
+def test_faults_of_numpys_arrays_are_found_and_repaired(ending, words, tmp_path, capsys):
+    """Of an array alone, and of the only table of an archive, whose other contents are kept."""
+    table = (0.1 * NORMALS[:120, :24]).numpy().astype(np.float16)
     table[3], table[5, 2] = 0, math.nan
-    np.savez(tmp_path / "v.npz", words=np.array(ENTRIES), vectors=table)
-    np.save(tmp_path / "v.npy", table)
-    for form in ("npz", "npy"):
-        inspection = inspect(tmp_path / f"v.{form}")
-        assert names(inspection) == {"zero-rows", "non-finite"}, form
-        assert inspection.finding("non-finite").rows == (5,)
-    (tmp_path / "v.npy").write_bytes(b"no array")
+    path, copy = tmp_path / f"t{ending}", tmp_path / "new" / "copy"
+    further = {"words": np.array(ENTRIES)} if words else {"scale": np.ones(2)}
+    if ending == ".npy":
+        np.save(path, table)
+    else:
+        np.savez(path, any_name=table, **further)
+    inspection = inspect(path)
+    assert names(inspection) == {"zero-rows", "non-finite"}
+    assert inspection.finding("non-finite").rows == (5,)
+    assert ("'word5'" in inspection.finding("non-finite").what) is (words and ending == ".npz")
+    assert "--repair COPY" in inspection.finding("zero-rows").fix
+    assert main(["inspect", str(path), "--repair", str(copy), "--fail-on", "note"]) == 0
+    written = copy.with_name(f"copy{ending}")
+    assert f"{written}: 2 rows of the input table replaced" in capsys.readouterr().out
+    [old, *others], [new, *copied] = (read_arrays(file).values() for file in (path, written))
+    kept = np.isin(np.arange(120), [3, 5], invert=True)
+    assert new.dtype == old.dtype
+    assert np.array_equal(new[kept], old[kept])
+    assert [*map(np.array_equal, copied, others)] == [True] * (ending == ".npz")
+    assert main(["inspect", str(path), "--repair", str(written)]) == 4
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_which_array_is_the_table_is_asked_where_several_could_be(tmp_path, monkeypatch, capsys):
+    """The printed command works; what isn't a table is said."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("two of it.npz", first=NORMALS[:120, :24], second=NORMALS[:50, :24], bias=np.ones(4))
+    assert main(["inspect", "two of it.npz"]) == 4
+    error = capsys.readouterr().err
+    assert "first (120 x 24), second (50 x 24); name one" in error
+    assert main(shlex.split(error.partition(": embinit ")[2])) == 0
+    for name, arrays, message in (
+        ("flat.npz", {"bias": np.ones(4)}, "no table of two dimensions, but bias; name"),
+        (
+            "few.npz",
+            {"e": np.ones((3, 4)), "words": np.array(["a"])},
+            "1 words, and 'e' has 3 rows",
+        ),
+    ):
+        np.savez(name, **arrays)
+        with pytest.raises(InputError, match=message):
+            inspect(name)
+    Path("v.npy").write_bytes(b"no array")
     with pytest.raises(InputError, match=r"v\.npy"):
-        inspect(tmp_path / "v.npy")
+        inspect("v.npy")
 
 
 @pytest.mark.parametrize("sigma", [0.3, 4.0])
@@ -322,7 +362,7 @@ def test_the_mend_that_inspect_advises_mends(architecture, side, fault, tmp_path
     edit = ROW_FAULTS[fault][1] if fault else put(291, 293, lambda rows: rows[:1])
     change(directory, **{name: edit})
     [found] = inspect(directory).findings
-    assert "embinit inspect MODEL --repair DIR" in found.fix
+    assert "embinit inspect PATH --repair COPY" in found.fix
     arguments = ["inspect", str(directory), "--repair", str(mended), "--fail-on", "note"]
     assert main(arguments) == 0
     rows = sorted(set(found.rows) - {291}) if fault is None else list(found.rows)

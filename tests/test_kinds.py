@@ -164,7 +164,7 @@ def test_a_third_partys_kind_is_planned_made_stored_and_judged(registry, tmp_pat
     judgement = judge(thrown, experiment, session)
     assert judgement.verdict is Verdict.SUPPORTED
     assert [len(runs) for runs in kind.made] == [2] * 6
-    assert session.trained == 12
+    assert len(session.made) == 12
     again = Session(Store(tmp_path), None, "cpu", may_train=False)
     run = experiment.run("loaded", 0)
     result = again.result(run)

@@ -18,11 +18,7 @@ from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, nearest_lock
 from embinit.claims.registering import noise_floor_runs
-from embinit.claims.registration_status import (
-    difference,
-    frozen,
-    registration_status,
-)
+from embinit.claims.registration_status import difference, frozen, registration_record
 from embinit.claims.roles import Role
 from embinit.commands import register
 from embinit.commands.main import main
@@ -371,7 +367,7 @@ def test_a_rank_correlation_is_locked_with_all_of_its_arms():
         def test_ranked(arms):
             assert rank_correlation(pairs) > 0
 
-        return frozen(read(test_ranked, one), [])
+        return frozen(read(test_ranked, one))
 
     assert difference(locked(), locked()) == ""
     other = locked(model=ModelSpec(64, 2, 1, 32))
@@ -418,7 +414,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
         tiers = () if claim is None else PAPERS[paper].tiers
         for setting in (one for tier in tiers for one in claim.experiments(tier)):
             case = read(test, setting, lock=lock)
-            now = registration_status(case, case.analyses())
+            now = registration_record(case, lock)
             message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
             may_lack = ("absent",) if setting.tier != "micro" else ()
             assert now.state in ("afterwards", "beforehand", *may_lack), message

@@ -13,7 +13,7 @@ import torch
 import malformed
 from embinit.errors import InputError
 from embinit.files import reading as outside
-from embinit.lab.data.sources import NamedSource, named_source, open_source
+from embinit.lab.data.sources.opening import NamedSource, named_source, open_source
 
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
 CUT = ("cut", 30_000, 65_535, b"")

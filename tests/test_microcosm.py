@@ -11,19 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import (
-    SETS,
-    Writer,
+from embinit.lab.data.microcosm.draws import SETS
+from embinit.lab.data.microcosm.grammar import in_source, in_target
+from embinit.lab.data.microcosm.lexicon import (
+    Part,
     antonym_group,
     generator,
-    in_source,
-    in_target,
     lexicon,
-    share,
     synonym_groups,
-    unlabelled,
 )
-from embinit.lab.data.microcosm.lexicon import Part
+from embinit.lab.data.microcosm.writer import Writer, share, unlabelled
 from embinit.lab.data.tasks import microcosm
 from embinit.lab.data.tasks.base import TASKS, Splits
 from embinit.lab.data.tasks.microcosm import CONTRADICTION, ENTAILMENT, NEUTRAL

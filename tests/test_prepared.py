@@ -20,7 +20,7 @@ from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.training.stacks import train
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import Stack, kind_of
 from embinit.runs.store import run_key
 
 
@@ -103,7 +103,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     """The same key and the same run, to the bit, where both could no longer be read."""
     one = small()
     run = one.run("pretrained", 0)
-    key = run_key(run, initial_tables.fingerprint(run, None))
+    key = run_key(run, kind_of(run).fingerprint(run, None))
     [expected] = train(Stack((run,)))
     preparation._opened.cache_clear()
 
@@ -115,7 +115,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     monkeypatch.setattr(preparation, "tokenizer", gone)
     set_apart(monkeypatch, preparation.SOURCES, empty=True)
     initial_tables.check(run, ready)
-    assert run_key(run, initial_tables.fingerprint(run, ready)) == key
+    assert run_key(run, kind_of(run).fingerprint(run, ready)) == key
     [found] = train(Stack((run,)), ready)
     assert found.measures == expected.measures
     assert found.curves == expected.curves

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import synonym_groups, unlabelled
+from embinit.lab.data.microcosm.lexicon import synonym_groups
+from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.data.sources.base import SOURCES
 from embinit.lab.specs import Cut
 from embinit.lab.table_pretraining.corpus import Corpus
@@ -131,7 +132,7 @@ def test_glove_steps_follow_the_gradient_of_its_loss():
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
     """Python's own hash of a word changes from process to process; the tables don't."""
     make = (
-        "import sys; from embinit.lab.data.microcosm import unlabelled\n"
+        "import sys; from embinit.lab.data.microcosm.writer import unlabelled\n"
         "from embinit.lab.table_pretraining.corpus import Corpus\n"
         "from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec\n"
         "for train in (train_word2vec, train_fasttext):\n"

@@ -70,13 +70,13 @@ def test_the_time_left_goes_by_cost():
     plan = Plan(stored, costly, cheap)
     plan.over.add(stored)
     reached = Progress(plan, clock=lambda: now[0])
-    assert reached.look() == snapshot(1, 3, 4 / SECOND)
+    assert reached.snapshot() == snapshot(1, 3, 4 / SECOND)
     work = plan.begins(costly)
     now[0], work.share, work.measured = 40.0, 0.5, (30.0, 0.5)
-    assert reached.look() == snapshot(1, 3, 50)
+    assert reached.snapshot() == snapshot(1, 3, 50)
     now[0] = 60.0
     plan.ends(work, 60.0)
-    assert reached.look() == snapshot(2, 3, 20)
+    assert reached.snapshot() == snapshot(2, 3, 20)
 
 
 def test_what_is_loaded_before_training_begins_is_no_part_of_its_pace(monkeypatch):
@@ -92,9 +92,9 @@ def test_nobody_knows_what_a_users_function_takes():
     """Until one was called."""
     first, second = Run("first", "function/mine"), Run("second", "function/mine")
     plan = Plan(first, second)
-    assert Progress(plan).look().estimate == "estimating"
+    assert Progress(plan).snapshot().estimate == "estimating"
     plan.ends(plan.begins(first), 30.0)
-    assert Progress(plan).look().seconds == pytest.approx(30)
+    assert Progress(plan).snapshot().seconds == pytest.approx(30)
 
 
 def test_each_group_of_runs_has_its_own_speed():
@@ -103,14 +103,14 @@ def test_each_group_of_runs_has_its_own_speed():
     plan = Plan(*slow, *quick, Run("e", "new"))
     plan.ends(plan.begins(slow[0]), 30.0)
     plan.ends(plan.begins(quick[0]), 10.0)
-    assert Progress(plan).look().seconds == pytest.approx(2 * 30 + 10 + 20)
+    assert Progress(plan).snapshot().seconds == pytest.approx(2 * 30 + 10 + 20)
 
 
 def test_all_that_train_share_the_time_left():
     runs = [Run(name) for name in "abc"]
     plan = Plan(*runs, slots=2)
     plan.ends(plan.begins(runs[0]), 10.0)
-    assert Progress(plan, clock=lambda: 10.0).look() == snapshot(1, 3, 10)
+    assert Progress(plan, clock=lambda: 10.0).snapshot() == snapshot(1, 3, 10)
 
 
 def test_the_time_left_is_that_of_later_looks_too():
@@ -119,16 +119,16 @@ def test_the_time_left_is_that_of_later_looks_too():
     plan = Plan(a, b, failed)
     later = [b, c]
     reached = Progress(plan, lambda: later, clock=lambda: 10.0)
-    assert reached.look().stored == "0 of about 4 runs"
+    assert reached.snapshot().stored == "0 of about 4 runs"
     plan.failures.add(failed)
     plan.over.add(failed)
     plan.ends(plan.begins(a), 10.0)
-    assert reached.look() == snapshot(1, 2, 30, later=1)
-    assert not reached.look().ended
+    assert reached.snapshot() == snapshot(1, 2, 30, later=1)
+    assert not reached.snapshot().ended
     later.clear()
-    assert reached.look() == snapshot(1, 2, 10)
+    assert reached.snapshot() == snapshot(1, 2, 10)
     plan.ends(plan.begins(b), 20.0)
-    assert reached.look().ended
+    assert reached.snapshot().ended
 
 
 def test_a_budget_ends_the_time_left():
@@ -137,16 +137,16 @@ def test_a_budget_ends_the_time_left():
     plan = Plan(*runs[:2])
     plan.ends(plan.begins(runs[0]), 10.0)
     reached = Progress(plan, lambda: runs[2:], 40.0, lambda: now[0])
-    assert reached.look() == snapshot(1, 2, 30, later=2)
+    assert reached.snapshot() == snapshot(1, 2, 30, later=2)
     now[0] = 45.0
-    assert reached.look() == snapshot(1, 2, 10)
+    assert reached.snapshot() == snapshot(1, 2, 10)
 
 
 def test_tables_that_are_made_first_are_told():
     first = Making("micro-glove@9003", print)
     plan = Plan(first, Run("a"))
     object.__setattr__(first, "group", "made first")
-    assert Progress(plan).look().stored == "1 table to make, 0 of 1 run"
+    assert Progress(plan).snapshot().stored == "1 table to make, 0 of 1 run"
 
 
 def test_the_time_left_in_words():

@@ -18,10 +18,9 @@ from builders import (
     values_of,
 )
 from embinit.errors import InputError
-from embinit.lab.data.sources import Coverage
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS, result_of
-from embinit.runs.results import RunResult
+from embinit.runs.results import Coverage, RunResult
 from embinit.specs import RunSpec
 from embinit_papers import chung2021
 from embinit_papers.kim2024.experiments import probes

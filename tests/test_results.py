@@ -53,7 +53,7 @@ def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypa
     """Decided again from their values; a document without the rule is of an earlier one."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     redecide = importlib.import_module("redecide")
-    for tier in ("micro", "sample"):
+    for tier in sorted(folder.name for folder in (ROOT / home / "reference").iterdir()):
         document = read(ROOT / home / "reference" / tier / "verdicts.json")
         if document.rule == RULE:
             assert redecide.turned(document) == {}
@@ -80,6 +80,8 @@ def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     assert "Decoupling alone" in " ".join(lists(tables(documents))["real text"]["Not run"])
     for groups in lists(tables(documents)).values():
         assert {re.sub(SAID, "", one) for row in groups.values() for one in row} == titles
+    reasons = page.split("## Where it disagrees")[1].split("\n## ")[0]
+    assert all(reason in reasons for reason in results.REASONS.values())
     audits = [audit for document in documents for audit in document.audits]
     assert all(f"`{audit.id}`" in page for audit in audits)
     counted = 0

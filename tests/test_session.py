@@ -19,7 +19,8 @@ import pytest
 from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
-from embinit.lab.data.sources import SOURCES, NamedSource
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, TrainerTask
@@ -221,7 +222,7 @@ def test_a_stack_in_other_hands_is_left_to_them(tmp_path, seeds_apart):
     first.train(taken, first.here)
     worker.join()
     first.ensure(runs)
-    assert (first.trained, second.trained) == (2, 2)
+    assert (len(first.made), len(second.made)) == (2, 2)
 
 
 def two_processes() -> Processes:
@@ -238,7 +239,7 @@ def test_processes_train_for_a_session(tmp_path, seeds_apart):
         session.ensure(runs)
         assert len(started_by(os.getpid())) == len(before) + 2
     assert started_by(os.getpid()) == before
-    assert (session.trained, session.troubles) == (len(runs), [])
+    assert (len(session.made), session.troubles) == (len(runs), [])
 
 
 def test_a_trainer_says_why_it_made_nothing():
@@ -315,7 +316,7 @@ def test_no_train_trains_nothing_whatever_is_lost(tmp_path):
     assert "without --embinit-no-train" in idle.problem(more)
     with pytest.raises(InputError, match="without --embinit-no-train they are trained again"):
         idle.ensure([more])
-    assert idle.trained == 0
+    assert not idle.made
 
 
 def test_sessions_that_plan_otherwise_share_runs(tmp_path):
@@ -344,7 +345,7 @@ def test_a_pretraining_is_a_run_like_others(tmp_path):
         session = Session(Store(tmp_path), None, "cpu")
         session.want(runs)
         session.ensure(runs)
-        assert session.trained == trained
+        assert len(session.made) == trained
         small, large = sorted(session.result(run).measures["sigma"] for run in runs)
         assert small < 0.1 < 0.9 < large
 

@@ -19,9 +19,11 @@ import malformed
 from builders import set_apart
 from embinit.errors import InputError
 from embinit.files import writing as files
-from embinit.lab.data.sources import SOURCES, ByLanguage, open_source, use_source
+from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.arrays import ArrayVectors
+from embinit.lab.data.sources.base import ByLanguage
 from embinit.lab.data.sources.huggingface import HuggingFaceTable
+from embinit.lab.data.sources.opening import open_source, use_source
 from embinit.lab.data.sources.text import TextVectors
 from embinit.lab.data.sources.word2vec import Word2VecBinary
 
@@ -220,7 +222,7 @@ def test_arrays_come_back_by_their_words(tmp_path, kind):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"words": np.array(["a"])}, "vectors is not a file.*numpy.savez"),
+        ({"words": np.array(["a"])}, r"has 'words', not 'words' and 'vectors'; .*numpy\.savez"),
         ({"words": np.array(["a"]), "vectors": np.ones((2, 3))}, r"\(1,\).*\(2, 3\); they must be"),
         ({"words": np.array(["a"]), "vectors": np.ones((1, 3), int)}, "int64"),
         (

@@ -334,7 +334,7 @@ def test_real_sizes_and_the_papers_vocabulary():
         assert sizes("mnli") == (9888, 6238, 1000)
         assert sizes("iwslt2017-de-en") == sizes("iwslt2017-en-de") == (7283, 888, 8079)
     multi30k = TASKS["multi30k-en-de"].load(Path(DATA), Cut())
-    words = tokenizer("spacy", "en").tokenize([example.text for example in multi30k.train])
+    words = tokenizer("spacy", "en")([example.text for example in multi30k.train])
     assert len(Vocabulary.build(words, 2).words) - len(SPECIAL_WORDS) == pytest.approx(5890, abs=15)
 
 

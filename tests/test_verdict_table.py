@@ -11,7 +11,7 @@ from embinit.report.verdict_table import verdict_lines as lines_of
 
 LONG = "kim2024/table-3/positions-gain-less-for-frozen-glove[glove-micro-translation]"
 MEANS, SUPPORTED_MEANS = ("18.9", "vs", "31.0"), ("18.9", "<", "31.0")
-CHANGES = ["not", "robust:", "changes", "without", "seed", "4"]
+CHANGES = "not robust: changes without seed 4; needs about 3 more seeds"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -123,33 +123,36 @@ def test_p_is_the_statements_in_each_row_and_a_seed_that_all_hangs_on_is_named()
     small = {**comparison("NO EFFECT", 0.3, p=0.4), "p_no_effect": 0.003, "margin": 2.0}
     small |= {"level": 0.95}
     equal = comparison("NO EFFECT", 0.0, unit="", p=0.5, exact=True)
-    open_ = {**comparison("UNDECIDED", 3.0, p=0.01), "hangs_on": 4}
+    open_ = {**comparison("UNDECIDED", 3.0, p=0.01), "hangs_on": 4, "interval": [-0.5, 6.5]}
+    open_ |= {"n": 6, "seeds_needed": 9}
     claims = [
         entry("1", "NO EFFECT", small),
         entry("2", "NO EFFECT", equal),
         entry("3", "UNDECIDED", open_),
     ]
     lines = verdict_lines(claims, [], None, True)
-    plain = [COLOUR.sub("", line).split() for line in lines]
-    assert " ".join(plain[0]) == "claim verdict means difference [95 to 99 % interval] p"
-    assert ["1", "NO", "EFFECT", *MEANS, "0.300", "BLEU", "0.40", "within", "2", "BLEU"] in plain
-    assert ["2", "NO", "EFFECT", *MEANS, "0.00", "exact"] in plain
-    [third] = [line for line in plain if line[:2] == ["3", "UNDECIDED"]]
-    assert third[2:] == [*MEANS, "3.00", "BLEU", "0.010", *CHANGES]
+    plain = [" ".join(COLOUR.sub("", line).split()) for line in lines]
+    assert plain[0] == "claim verdict means difference [95 to 99 % interval] p"
+    assert "1 NO EFFECT 18.9 vs 31.0 0.300 BLEU 0.40 within 2 BLEU" in plain
+    assert "2 NO EFFECT 18.9 vs 31.0 0.00 exact" in plain
+    assert f"3 UNDECIDED 18.9 vs 31.0 3.00 [-0.50, 6.50] BLEU 0.010 {CHANGES}" in plain
     assert sum("\x1b[35mNO EFFECT" in line for line in lines) == 2
     assert "0 SUPPORTED, 0 REFUTED, 2 NO EFFECT, 1 UNDECIDED" in COLOUR.sub("", lines[-1])
 
 
-def test_why_claims_could_not_run_is_told_once():
-    """However many lack the same data."""
+def test_why_claims_are_not_decided_is_told_once():
+    """However many lack the same data, or scores that vary: then no seeds are asked for."""
     claims = [absent("a", "no data"), absent("b", "no data"), absent("c", "no vectors")]
+    claims += [entry("d", "UNDECIDED", reason="the differences don't vary")]
     lines = verdict_lines(claims, [AUDIT], None, False)
-    assert [line for line in lines if line.startswith("NOT RUN (")] == [
+    assert [line for line in lines if re.match(r"(NOT RUN|UNDECIDED) \(", line)] == [
         "NOT RUN (2): no data",
         "NOT RUN (1): no vectors",
+        "UNDECIDED (1): the differences don't vary",
     ]
+    assert "more seed" not in "".join(lines)
     assert lines[-1] == (
-        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 0 UNDECIDED, 3 NOT RUN; no controls; "
+        "0 SUPPORTED, 0 REFUTED, 0 NO EFFECT, 1 UNDECIDED, 3 NOT RUN; no controls; "
         "0 of 1 checks of the papers' printed numbers agree"
     )
 

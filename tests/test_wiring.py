@@ -10,8 +10,8 @@ import torch
 
 from builders import set_apart, small_experiment
 from embinit.lab.data.preparation import prepare
-from embinit.lab.data.sources import SOURCES, ByLanguage
-from embinit.lab.data.sources.base import SourceEntry, Vectors
+from embinit.lab.data.sources import SOURCES
+from embinit.lab.data.sources.base import ByLanguage, SourceEntry, Vectors
 from embinit.lab.data.sources.opening import use_source
 from embinit.lab.data.vocabulary import MASK
 from embinit.lab.evaluation import analogies

@@ -224,6 +224,7 @@ PAPER = Settings(
         )
     ),
     says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
+    own_size=True,
 )
 
 
@@ -268,6 +269,7 @@ FULL = Settings(
     says="all of SST-2 and Multi30k, at the paper's sizes and settings, with the vectors that can "
     "be had: GloVe's (or a subset) for English, MiniLM's table in BERT's place. Xavier's arms with "
     "the tokenizers of T5, BERT and mBERT are the paper's own.",
+    own_size=True,
 )
 
 TIERS = {tier.name: tier for tier in (MICRO, SAMPLE, PAPER, FULL)}

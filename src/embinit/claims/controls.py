@@ -15,12 +15,11 @@ import numpy as np
 from embinit.claims.comparisons import Decision
 from embinit.claims.definitions import Family, claim
 from embinit.claims.experiments import Experiment
+from embinit.stats.rule import constant
 from embinit.stats.statements import Verdict
 
 UNIFORM_LEVEL = 0.01
 """The level of the test that p-values of a negative control are uniform."""
-ALIKE = 1e-12
-"""The relative spread up to which differences don't vary: sums may be taken in any order."""
 
 
 def positive_control(
@@ -61,8 +60,8 @@ def p_of_uniform(decisions: Iterable[Decision]) -> float:
     """
     from scipy import stats  # it takes a second to load
 
-    differences = [np.subtract(row.left, row.right) for row in decisions]
-    if any(np.ptp(row) <= ALIKE * np.abs(row).max() for row in differences):
+    sides = [(np.array(row.left), np.array(row.right)) for row in decisions]
+    if any(constant(left, right) for left, right in sides):
         return 0.0
-    ps = [float(stats.ttest_1samp(row, 0, alternative="greater").pvalue) for row in differences]
+    ps = [float(stats.ttest_rel(*pair, alternative="greater").pvalue) for pair in sides]
     return float(stats.kstest(ps, "uniform").pvalue)

@@ -169,10 +169,6 @@ class Claim(Statement):
                 f"{self.id} has no experiments to be tested in; name one: claim(…, on=…)"
             )
 
-    def expects_verdict(self, verdict: Verdict) -> bool:
-        """Whether a control must have this verdict."""
-        return verdict is self.expects
-
 
 @dataclass(frozen=True)
 class Misstated(Statement):
@@ -267,10 +263,9 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
         with read_by(prober):
             try:
                 test(**arguments)
+                fails = False
             except AssertionError:
                 fails = not prober.went_on
-            else:
-                fails = False
         if not fails:
             raise InputError(
                 f"line {lines[id(comparison)]}: if {comparison} is false, the claim does not fail "

@@ -17,10 +17,9 @@ from embinit.claims.records import (
     ComparisonRecord,
     KnownSdRecord,
     Printed,
-    RegistrationRecord,
     SmallestEffect,
 )
-from embinit.claims.registration_status import registration_status
+from embinit.claims.registration_status import registration_record
 from embinit.specs import RunSpec
 from embinit.stats.statements import KnownSd, Outcome
 
@@ -61,24 +60,17 @@ def claim_record(
         family=claim.family.name,
         family_says=claim.family.says,
         alpha=case.alpha,
-        looks=tuple(AnalysisRecord(**vars(analysis)) for analysis in judgement.analyses),
+        looks=tuple(AnalysisRecord(**vars(analysis)) for analysis in case.analyses()),
         reason=judgement.reason,
-        registration=_registration(judgement),
+        registration=None
+        if case.lock is None or not case.lock.exists
+        else registration_record(case, case.lock),
         comparisons=tuple(
-            _comparison(decision, decision.outcome, judgement, key, printed)
+            _comparison(decision, decision.outcome, case, key, printed)
             for decision in judgement.decisions
             if decision.outcome
         ),
     )
-
-
-def _registration(judgement: Judgement) -> RegistrationRecord | None:
-    """How a claim compares with its lock; None where there is none."""
-    case = judgement.case
-    if case.lock is None or not case.lock.exists:
-        return None
-    status = registration_status(case, judgement.analyses)
-    return RegistrationRecord(lock=case.lock.name, digest=case.lock.digest, **vars(status))
 
 
 def _reads_source(case: Case) -> bool:
@@ -90,13 +82,13 @@ def _reads_source(case: Case) -> bool:
 def _comparison(
     decision: Decision,
     outcome: Outcome,
-    judgement: Judgement,
+    case: Case,
     key: Callable[[RunSpec], str],
     printed: PrintedFor,
 ) -> ComparisonRecord:
-    comparison, case = decision.comparison, judgement.case
+    comparison = decision.comparison
     left, right = comparison.left, comparison.right
-    effects = smallest_effects(comparison, judgement.analyses, case.alpha)
+    effects = smallest_effects(comparison, case)
     return ComparisonRecord(
         relation=comparison.relation,
         arms=Arms(left=left.label, right=right.label),

@@ -41,6 +41,8 @@ class Experiment:
 
     quantity: ClassVar[type[Quantity]] = Quantity
     """What its arms are."""
+    pools_noise: ClassVar[bool] = False
+    """Whether the stored arms of its file show how far a new one's values may vary."""
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed; InputError where there is no such arm."""
@@ -62,11 +64,6 @@ class Experiment:
     def note(self) -> str:
         """What a reader must know of the setting, behind each statement; "" for nothing."""
         return ""
-
-    @property
-    def pools_noise(self) -> bool:
-        """Whether the stored arms of its file show how far a new one's values may vary."""
-        return False
 
     @property
     def task(self) -> str:

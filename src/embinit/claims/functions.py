@@ -128,7 +128,7 @@ def experiment(
         arms=known,
         wants_noise_floor=margin == NOISE_FLOOR,
     )
-    return Experiments((made,), _sizes(made, {} if sizes is None else sizes))
+    return Experiments(made, _sizes(made, {} if sizes is None else sizes))
 
 
 def _sizes(made: FunctionExperiment, given: object) -> dict[str, dict[str, Any]]:
@@ -164,22 +164,20 @@ def _margin(given: object) -> float:
 
 @dataclass(frozen=True)
 class Experiments:
-    """Experiments on training functions, on any tier."""
+    """An experiment on a training function, on any tier."""
 
-    experiments: tuple[FunctionExperiment, ...]
+    experiment: FunctionExperiment
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __call__(self, tier: str) -> list[Experiment]:
-        """The experiments on a tier."""
-        given = self.sizes.get(tier, {})
-        return [
-            (arms.with_arguments(" ", **given) if given else arms).changed("", tier=tier)
-            for arms in self.experiments
-        ]
+        """The experiment on a tier."""
+        given = self.sizes.get(tier)
+        arms = self.experiment.with_arguments(" ", **given) if given else self.experiment
+        return [arms.changed(tier=tier)]
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm of the experiment, outside of a claim."""
-        return self.experiments[0][arm]
+        return self.experiment[arm]
 
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:

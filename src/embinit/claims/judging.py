@@ -177,7 +177,6 @@ class Judgement:
     """The verdict on a claim; ``failures`` are the reasons why runs failed or have no score."""
 
     case: Case
-    analyses: tuple[Analysis, ...]
     decisions: tuple[Decision, ...]
     failures: tuple[str, ...] = ()
 
@@ -196,7 +195,7 @@ class Judgement:
             return None
         if claim.expects is Verdict.NO_EFFECT:
             return self.p_of_uniform >= UNIFORM_LEVEL
-        return claim.expects_verdict(self.verdict)
+        return self.verdict is claim.expects
 
     @property
     def is_too_weak(self) -> bool:
@@ -269,7 +268,6 @@ def judge(
 
 def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextAnalysis:
     """The verdict by the runs that are stored, or what they lack; see ``judge``. Nothing trains."""
-    analyses = case.analyses()
     first = case.runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
     problems = [case.obstacle] if case.obstacle else sorted(found)
@@ -287,7 +285,11 @@ def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgem
         if lacking := missing([*first, *twice]):
             return NextAnalysis((*first, *twice), lacking)
         decisions, following = decided_at(
-            case.comparisons, analyses, case.alpha, session.result, lambda runs: not missing(runs)
+            case.comparisons,
+            case.analyses(),
+            case.alpha,
+            session.result,
+            lambda runs: not missing(runs),
         )
         lacking = missing(following) if may_go_on else ()
         if lacking and not any(map(session.problem, lacking)) and not faults(first):
@@ -299,13 +301,13 @@ def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgem
     if failures:
         decisions = _undecided(case, failures)
     failures += dict.fromkeys(decision.reason for decision in decisions if decision.failed)
-    return Judgement(case, analyses, tuple(decisions), tuple(failures))
+    return Judgement(case, tuple(decisions), tuple(failures))
 
 
 def broken(case: Case, error: Exception) -> Judgement:
     """The judgement on a claim that could not be judged: NOT RUN, with the error as its reason."""
     reason = failure_reason(error)
-    return Judgement(case, case.analyses(), tuple(_undecided(case, [reason])), (reason,))
+    return Judgement(case, tuple(_undecided(case, [reason])), (reason,))
 
 
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:

@@ -7,26 +7,22 @@ from collections.abc import Sequence
 from embinit.claims.comparisons import Comparison
 from embinit.claims.judging import Case
 from embinit.specs import RunSpec
-from embinit.stats.interim import Analysis
 from embinit.stats.power import smallest_effect
 
 
-def smallest_effects(
-    comparison: Comparison, analyses: Sequence[Analysis], alpha: float
-) -> tuple[float, ...] | None:
+def smallest_effects(comparison: Comparison, case: Case) -> tuple[float, ...] | None:
     """The effect that each analysis shows with 90 % power, in the metric's unit, if registered."""
     if (known_sd := comparison.known_sd) is None:
         return None
+    analyses, alpha = case.analyses(), case.alpha
     return tuple(smallest_effect(alpha * one.share, one.seeds, known_sd) for one in analyses)
 
 
-def expected_seeds(
-    comparison: Comparison, analyses: Sequence[Analysis], alpha: float
-) -> int | None:
+def expected_seeds(comparison: Comparison, case: Case) -> int | None:
     """The seeds of the first analysis that sees a difference of one margin; None without one."""
-    effects = smallest_effects(comparison, analyses, alpha) or ()
-    seen = zip(analyses, effects, strict=False)
-    return next((one.seeds for one, effect in seen if effect <= comparison.left.margin), None)
+    effects = smallest_effects(comparison, case) or ()
+    seen = zip(case.seeds_of_analyses(), effects, strict=False)
+    return next((seeds for seeds, effect in seen if effect <= comparison.left.margin), None)
 
 
 def random_comparisons(case: Case) -> list[Comparison]:
@@ -44,9 +40,8 @@ def expected_runs(case: Case) -> list[RunSpec]:
     runs, every = case.runs(), random_comparisons(case)
     known = [pair for pair in every if pair.known_sd is not None and pair.left.margin]
     if case.claim.expects is None and known:
-        analyses = case.analyses()
-        last = analyses[-1].seeds
-        seeds = max(expected_seeds(pair, analyses, case.alpha) or last for pair in known)
+        last = case.seeds_of_analyses()[-1]
+        seeds = max(expected_seeds(pair, case) or last for pair in known)
         runs += [run for pair in every for run in pair.with_seeds(seeds).runs()]
     return runs
 
@@ -62,19 +57,20 @@ def in_words(case: Case) -> str:
 
 
 def _seen(comparison: Comparison, case: Case) -> str:
-    analyses, margin = case.analyses(), comparison.left.margin
-    effects = smallest_effects(comparison, analyses, case.alpha)
+    counts, margin = case.seeds_of_analyses(), comparison.left.margin
+    effects = smallest_effects(comparison, case)
     if effects is None:
-        seeds = schedule(case.seeds_of_analyses())
-        return f"{seeds} seeds; embinit register measures which differences these can show"
-    pairs = zip(effects, analyses, strict=True)
-    found = ", ".join(f"{effect:.3g} with {analysis.seeds} seeds" for effect, analysis in pairs)
+        return (
+            f"{schedule(counts)} seeds; embinit register measures which differences these can show"
+        )
+    pairs = zip(effects, counts, strict=True)
+    found = ", ".join(f"{effect:.3g} with {seeds} seeds" for effect, seeds in pairs)
     unit = comparison.left.unit
     text = f"differences found with 90 % power{f', in {unit}' if unit else ''}: {found}"
     if not margin:
         return text
-    expected = expected_seeds(comparison, analyses, case.alpha)
-    needed = f"{expected} seeds" if expected else f"more than {analyses[-1].seeds} seeds"
+    expected = expected_seeds(comparison, case)
+    needed = f"{expected} seeds" if expected else f"more than {counts[-1]} seeds"
     return f"{text}; the margin, {f'{margin:g} {unit}'.rstrip()}, needs {needed}"
 
 

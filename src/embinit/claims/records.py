@@ -70,7 +70,7 @@ class Printed:
 class ComparisonRecord:
     """Two arms, or two differences of arms, compared over seeds; '~' is within the margin."""
 
-    FORMER: ClassVar = ("power", "waits_for", "contradicted", "test_set")
+    FORMER: ClassVar = ("power", "waits_for", "contradicted", "test_set", "margin_measured")
 
     relation: Annotated[Relation, "Left against right; '<=', '>=' and '~' allow for the margin."]
     arms: Arms
@@ -89,9 +89,6 @@ class ComparisonRecord:
     ]
     level: Annotated[Share, "The interval's level, for example 0.95."]
     margin: Annotated[Size, "The smallest difference that matters."]
-    margin_measured: Annotated[
-        bool | None, "True where an earlier version measured the margin in the session."
-    ] = None
     p: Annotated[Share | None, "p of the test for the claim; null where nothing was tested."]
     p_against: Annotated[Share | None, "p of the test for the claim's opposite."]
     p_no_effect: Annotated[Share | None, "For '<' and '>' with a margin: p of the test within it."]

@@ -81,7 +81,7 @@ class Registration:
         seen = not case.obstacle and any(
             _is_seen(comparison, session) for comparison in case.comparisons
         )
-        entry = registered(case, case.analyses(), seen)
+        entry = registered(case, seen)
         self._note(case, "claims", case.key, dict(entry))
         return None
 
@@ -106,7 +106,6 @@ class Registration:
     def _measure_noise_floors(
         self, test: Callable[..., None], case: Case, papers: NoiseFloors, session: Session
     ) -> Case:
-        """Measures the noise floors that margins come from."""
         experiment = case.experiment
         for one, metric in self._noise_floors(case, papers):
             entry = measure_noise_floor(one, metric, self._seeds, session.result)
@@ -117,7 +116,6 @@ class Registration:
         return case
 
     def _measure_sds(self, case: Case, session: Session) -> Case:
-        """Measures the standard deviations of a claim's differences."""
         comparisons = []
         for comparison in case.comparisons:
             sd = self._stays(case, comparison)

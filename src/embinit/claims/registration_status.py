@@ -4,56 +4,47 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.lock import digest_of_content, without_code
-from embinit.claims.records import State
-from embinit.stats.interim import Analysis
+from embinit.claims.lock import Lock, digest_of_content, without_code
+from embinit.claims.records import RegistrationRecord, State
 from embinit.stats.statements import KnownSd
 
 
-@dataclass(frozen=True)
-class RegistrationStatus:
-    """A claim's status against its lock.
-
-    ``beforehand``: as it was registered before its runs; ``afterwards``: registered, or anew, when
-    runs of it were stored; ``changed``: other than its line; ``absent``: without one;
-    ``replication``: as it was registered, but for the data draws. ``differs`` says how it changed,
-    or why it counts as afterwards.
-    """
-
-    state: State
-    differs: str = ""
-    when: str | None = None
-
-
-def registration_status(case: Case, analyses: Sequence[Analysis]) -> RegistrationStatus:
-    """A claim's status against its line."""
+def registration_record(case: Case, lock: Lock) -> RegistrationRecord:
+    """How a claim compares with its line in a lock."""
     entry = case.line
-    if entry is None:
-        return RegistrationStatus(State.ABSENT)
-    differs = difference(entry, frozen(case, analyses))
-    if differs and (original := case.replicated) is not None:
-        differs = difference(entry, frozen(original, original.analyses()))
-        if not differs:
-            return RegistrationStatus(State.REPLICATION, "on other data draws", entry["registered"])
-    if differs:
-        return RegistrationStatus(State.CHANGED, differs, entry["registered"])
-    afterwards = str(entry.get("afterwards", ""))
-    return RegistrationStatus(
-        State.AFTERWARDS if afterwards else State.BEFOREHAND, afterwards, entry["registered"]
+    state, differs = (State.ABSENT, "") if entry is None else _state(case, entry)
+    return RegistrationRecord(
+        lock=lock.name,
+        digest=lock.digest,
+        state=state,
+        differs=differs,
+        when=None if entry is None else entry["registered"],
     )
 
 
-def registered(case: Case, analyses: Sequence[Analysis], seen: bool) -> Mapping[str, Any]:
+def _state(case: Case, entry: Mapping[str, Any]) -> tuple[State, str]:
+    """How a claim compares with its line, and how it changed or why it counts as post hoc."""
+    differs = difference(entry, frozen(case))
+    if differs and case.replicated is not None:
+        differs = difference(entry, frozen(case.replicated))
+        if not differs:
+            return State.REPLICATION, "on other data draws"
+    if differs:
+        return State.CHANGED, differs
+    afterwards = str(entry.get("afterwards", ""))
+    return State.AFTERWARDS if afterwards else State.BEFOREHAND, afterwards
+
+
+def registered(case: Case, seen: bool) -> Mapping[str, Any]:
     """A claim's line as it is to be written; one that still fits stays as it is.
 
     Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
-    entry, now = case.line, frozen(case, analyses)
+    entry, now = case.line, frozen(case)
     differences = () if entry is None else (difference(entry, now), *_moved(case))
     differs = "; ".join(filter(None, differences))
     if entry is not None and not differs:
@@ -64,7 +55,7 @@ def registered(case: Case, analyses: Sequence[Analysis], seen: bool) -> Mapping[
     return {"registered": time.strftime("%Y-%m-%d"), **afterwards, **now}
 
 
-def frozen(case: Case, analyses: Sequence[Analysis]) -> dict[str, Any]:
+def frozen(case: Case) -> dict[str, Any]:
     """The statement of a claim that must be fixed beforehand.
 
     The code of a training function is no part of it: runs of another code are other runs.
@@ -74,7 +65,7 @@ def frozen(case: Case, analyses: Sequence[Analysis]) -> dict[str, Any]:
         "family": claim.family.name,
         "claims": claim.family.size_on(tier),
         "alpha": claim.family.alpha,
-        "looks": [analysis.seeds for analysis in analyses],
+        "looks": [*case.seeds_of_analyses()],
         "states": [_stated(comparison) for comparison in case.comparisons],
     }
     more = {"replicates": case.experiment.replicates, "expects": str(claim.expects or "")}

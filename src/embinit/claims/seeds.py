@@ -29,15 +29,12 @@ NAME = "seeds"
 class SeedsExperiment(Experiment):
     """An experiment whose arms are calls of functions, each made when the test names it."""
 
+    pools_noise = True
+
     @property
     def task(self) -> str:
         """Nothing: each arm has a function of its own."""
         return ""
-
-    @property
-    def pools_noise(self) -> bool:
-        """Whether the stored arms of its file show how far a new one's values may vary: yes."""
-        return True
 
     def __call__(self, *given: Any, **arguments: Any) -> Quantity:
         """An arm: what one function returns, one number a seed.

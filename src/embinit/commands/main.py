@@ -107,7 +107,3 @@ def _parsers(asked: str) -> tuple[Parser, Mapping[str, Parser]]:
         for name in [asked] if asked in COMMANDS else COMMANDS:
             COMMANDS[name](commands)
     return parser, commands.choices
-
-
-if __name__ == "__main__":
-    sys.exit(main())

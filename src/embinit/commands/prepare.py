@@ -33,7 +33,7 @@ def add_prepare(commands: Any) -> None:
 def _prepare(parsed: argparse.Namespace) -> int:
     from embinit.lab.data.cache import CacheWriter
     from embinit.lab.data.preparation import write
-    from embinit.lab.data.sources import named_source
+    from embinit.lab.data.sources.opening import named_source
     from embinit.lab.experiments import ModelExperiment
     from embinit.lab.specs import DataSpec
     from embinit.papers import with_tier

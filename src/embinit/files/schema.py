@@ -53,7 +53,6 @@ def _opened(schema: Any) -> Any:
     return [_opened(part) for part in schema] if isinstance(schema, list) else schema
 
 
-def _short(message: str, most: int = 160) -> str:
+def _short(message: str) -> str:
     """A message of ``jsonschema``, which quotes the value: its two ends where it is long."""
-    half = most // 2
-    return message if len(message) <= most else f"{message[:half]}…{message[-half:]}"
+    return message if len(message) <= 160 else f"{message[:80]}…{message[-80:]}"

@@ -22,9 +22,9 @@ def add_inspect(commands: Any) -> None:
     inspect.add_argument(
         "--repair",
         type=Path,
-        metavar="DIR",
-        help="write a copy of the model there, with new rows for those that are zero, nearly "
-        "zero, not finite or copies",
+        metavar="COPY",
+        help="write a copy of the model's directory, or of NumPy's arrays, there, with new rows "
+        "for those that are zero, nearly zero, not finite or copies",
     )
     inspect.add_argument(
         "--repair-at-most",
@@ -50,10 +50,10 @@ def add_inspect(commands: Any) -> None:
 
 def _inspect(parsed: argparse.Namespace) -> int:
     from embinit.lab.inspection import inspect
-    from embinit.lab.inspection.repair import check_directory, repair
+    from embinit.lab.inspection.repair import check_copied, repair
 
     if parsed.repair:
-        check_directory(Path(parsed.path))
+        check_copied(Path(parsed.path))
     asked = {"tensor": parsed.tensor}
     if parsed.alike is not None:
         asked["copies"] = parsed.alike
@@ -63,6 +63,6 @@ def _inspect(parsed: argparse.Namespace) -> int:
         most = {} if parsed.repair_at_most is None else {"at_most": parsed.repair_at_most}
         made = repair(Path(parsed.path), parsed.repair, inspection, parsed.tensor, **most)
         print(f"\n{printable(made.as_text())}\n")
-        inspection = inspect(parsed.repair, **asked)
+        inspection = inspect(made.to, **asked)
         print(inspection.as_text())
     return 1 if parsed.fail_on and inspection.at_least(parsed.fail_on) else 0

@@ -85,10 +85,13 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
             _ = NORM_POSITIONS[model.norm_position], ACTIVATIONS[model.activation]
 
     def fingerprint(self, run: RunSpec[ModelRecipe[P]], data_dir: Path | None) -> str:
-        """Digests of the text and of the source's vectors."""
-        from embinit.lab.tables import initial_tables
+        """Digests of the first text, of the source's vectors, and of the other texts."""
+        from embinit.lab.data.preparation import data_fingerprint, source
 
-        return initial_tables.fingerprint(run, data_dir)
+        first, *others = (data_fingerprint(data, data_dir) for data in self.reads(run))
+        vectors = run.recipe.table.source
+        of_source = [] if vectors is None else [source(vectors, data_dir).fingerprint()]
+        return "/".join([first, *of_source, *others])
 
     def lacks(self, run: RunSpec[ModelRecipe[P]]) -> Sequence[Making]:
         """The table of a data draw, where nobody has made it yet."""

@@ -20,7 +20,7 @@ from embinit.registry import nearest
 from embinit.specs import RunSpec
 
 if TYPE_CHECKING:
-    from embinit.lab.data.sources import NamedSource
+    from embinit.lab.data.sources.opening import NamedSource
 
 
 def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
@@ -29,7 +29,7 @@ def pytest_embinit_definitions(config: pytest.Config) -> Sequence[NamedSource]:
     given = config.getoption("embinit_source")
     if not given:
         return ()
-    from embinit.lab.data.sources import named_source
+    from embinit.lab.data.sources.opening import named_source
 
     return [named_source(text) for text in given]
 
@@ -109,7 +109,7 @@ def pytest_embinit_collected(
             share_texts()
     if not (given := pytest_embinit_definitions(config)):
         return
-    from embinit.lab.data.sources import is_named_here
+    from embinit.lab.data.sources.opening import is_named_here
 
     runs = (run for case in cases for run in case.runs())
     read = {name for run in runs if (name := run.recipe.columns.get("source"))}

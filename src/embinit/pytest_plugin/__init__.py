@@ -198,7 +198,6 @@ class Controller:
     """A controller of pytest-xdist, which learns of claims from its workers."""
 
     def __init__(self, config: pytest.Config) -> None:
-        """Waits in the session of ``config``."""
         self._config = config
         self._crashes: list[pytest.TestReport] = []
 

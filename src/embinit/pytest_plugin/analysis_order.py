@@ -29,7 +29,6 @@ class AnalysisOrder:
     """
 
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
-        """Orders the analyses of claims, by what ``training`` has stored."""
         self._options, self._training = options, training
         self._pending: dict[str, PendingAnalysis] = {}
         self._claims_of: dict[RunSpec, list[str]] = {}

@@ -50,7 +50,6 @@ class Collection:
     """The collection of a session's claims."""
 
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
-        """Collects claims, and plans the runs that ``training`` makes."""
         self._options, self._training = options, training
         self._without: set[object] = set()
         self._unreadable: dict[object, BaseException] = {}
@@ -140,7 +139,6 @@ class Collection:
             self._plan(cases)
 
     def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:
-        """Reads what a test states."""
         home = (item.module.__name__, str(item.path))
         self._training.modules[home] = None
         named = {"nodeid": argument(item), "id": id_of(item, stated)}

@@ -32,7 +32,6 @@ class Conclusion:
     """The conclusion of a session of claims, in the process that the user called."""
 
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
-        """Concludes what comes out of tests, in the end."""
         self._options, self._training = options, training
         self._results: dict[str, ItemResult] = {}
         self._errors: dict[str, Unjudged] = {}  # tests of claims without a verdict

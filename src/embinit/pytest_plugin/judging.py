@@ -28,7 +28,6 @@ class Judging:
     """The judging of a session's claims."""
 
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
-        """Judges what ``training`` stores."""
         self._options, self._training = options, training
 
     @pytest.hookimpl(tryfirst=True)

@@ -13,7 +13,7 @@ from embinit.errors import counted
 
 
 def session_lines(cases: Sequence[Case]) -> list[str]:
-    """A line on all claims: how many there are, and with how many seeds they are looked at."""
+    """A line on all claims: how many there are, and with how many seeds they are judged."""
     if not cases:
         return []
     schedules = Counter(case.seeds_of_analyses() for case in cases)

@@ -231,7 +231,6 @@ def _file(module: Mapping[str, Any]) -> str:
 
 
 def _is_own(kind: type) -> bool:
-    """Whether a class is the project's."""
     return is_own_file(_file(getattr(sys.modules.get(kind.__module__), "__dict__", {})))
 
 

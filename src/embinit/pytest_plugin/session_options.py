@@ -190,9 +190,9 @@ class SessionOptions:
                 f"--embinit-data-dir {self.data_dir} is not a directory; name one that exists"
             )
         if named := self.config.getini(INSTRUCTIONS):
-            before = os.environ.get(VARIABLE)
-            os.environ[VARIABLE] = named
-            self.config.add_cleanup(lambda: _put_back(before))
+            environment = pytest.MonkeyPatch()
+            environment.setenv(VARIABLE, named)
+            self.config.add_cleanup(environment.undo)
         asked()
         self.definitions()
         for name in ("store", "report-dir"):  # absolute, for workers of pytest-xdist too
@@ -201,14 +201,6 @@ class SessionOptions:
             _check_folder(self.path("report-dir"))
         if not self.on_ray and self.option("device") != "cpu":
             _check_device(self.option("device"))
-
-
-def _put_back(instructions: str | None) -> None:
-    """Puts the variable that names the instruction set back to what it was."""
-    if instructions is None:
-        os.environ.pop(VARIABLE, None)
-    else:
-        os.environ[VARIABLE] = instructions
 
 
 def _check_folder(folder: Path) -> None:

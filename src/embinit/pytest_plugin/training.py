@@ -85,7 +85,7 @@ class TrainingPlugin:
     @property
     def reached(self) -> ProgressSnapshot | None:
         """How far the session came; None where nothing was planned."""
-        return self.progress.look() if self._is_open else None
+        return self.progress.snapshot() if self._is_open else None
 
     @property
     def troubles(self) -> Sequence[str]:

@@ -205,7 +205,6 @@ def _same_numbers(old: ClaimRecord, new: ClaimRecord) -> Iterator[bool]:
 
 
 def _vendors(document: Document) -> set[str]:
-    """The vendors of the processors that made a document's runs."""
     return {machine.vendor for machine in document.session.machines}
 
 
@@ -265,7 +264,6 @@ def _changes(old: ClaimRecord, new: ClaimRecord) -> list[Change]:
 
 
 def _kind(old: ClaimRecord, new: ClaimRecord) -> ChangeKind:
-    """The kind of a change of a claim's verdict."""
     if new.control:
         return ChangeKind.LOST if new.verdict is Verdict.NOT_RUN else ChangeKind.MOVED
     if old.verdict is not Verdict.SUPPORTED:
@@ -290,15 +288,9 @@ def _restated(old: ClaimRecord, new: ClaimRecord) -> str:
         for was, now in zip(before, after, strict=False)
         for name, word in STATED.items()
         if getattr(was, name) != getattr(now, name)
-        and not (name == "margin" and _same_margin(was, now))
+        and not (name == "margin" and math.isclose(was.margin, now.margin))
     ]
     return "; ".join(changes)
-
-
-def _same_margin(before: ComparisonRecord, after: ComparisonRecord) -> bool:
-    """Whether two margins are equal, or both were measured in their sessions."""
-    measured = before.margin_measured and after.margin_measured
-    return bool(measured) or math.isclose(before.margin, after.margin)
 
 
 def _margins(before: ComparisonRecord, after: ComparisonRecord) -> float:

@@ -12,8 +12,8 @@ from embinit.stats.statements import VERDICTS
 
 SCHEMA_VERSION: Final = 2
 
-SYNTHETIC, REAL = "synthetic language", "real text"
-"""The two kinds of data."""
+SYNTHETIC, REAL, OWN_SIZE = "synthetic language", "real text", "the paper's size"
+"""The kinds of data: made by code, cut to a CPU, and as large as the paper's."""
 
 REPLICATES, FAILS, MIXED = "replicates", "does not replicate", "mixed"
 INCONCLUSIVE, NOT_RUN = "inconclusive", "not run"
@@ -43,6 +43,7 @@ class PaperRecord:
     short: Annotated[str, "Its authors and year."]
     made: Annotated[tuple[str, ...], "The tiers whose data are made by code."]
     findings: Annotated[tuple[FindingRecord, ...], "Empty where each of its claims is a finding."]
+    own_size: Annotated[tuple[str, ...], "The tiers whose data are as large as the paper's."] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,9 @@ class FindingSummary:
     paper: Annotated[str, "The paper's key."]
     says: str
     named: Annotated[bool, "Whether the paper names it."]
-    data: Annotated[str, Limits(enum=[SYNTHETIC, REAL, ""]), "Empty where nothing is known of it."]
+    data: Annotated[
+        str, Limits(enum=[SYNTHETIC, REAL, OWN_SIZE, ""]), "Empty where nothing is known of it."
+    ]
     outcome: Annotated[
         str,
         Limits(

@@ -23,7 +23,7 @@ from embinit.report.document import (
 from embinit.report.summary import summarise
 from embinit.report.verdicts import locks_of, with_insensitive_noted
 from embinit.runs.functions import other_versions, untraced
-from embinit.runs.results import RunResult, machines_of
+from embinit.runs.results import RunResult
 from embinit.runs.store import Store
 from embinit.stats.statements import RULE, Verdict
 
@@ -59,7 +59,7 @@ def make_document(
         notes=tuple(notes),
         seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
-        machines=tuple(from_json(Machine, one) for one in machines_of(every)),
+        machines=tuple(sorted(_machines(every), key=str)),
     )
     document = Document(
         schema_version=SCHEMA_VERSION,
@@ -74,6 +74,12 @@ def make_document(
     return document, results
 
 
+def _machines(results: Iterable[RunResult]) -> set[Machine]:
+    """The machines that results were made on, as far as their records say."""
+    known = (result.provenance.get("machine") for result in results)
+    return {from_json(Machine, one) for one in known if one}
+
+
 def paper_record(paper: Paper) -> PaperRecord:
     """The facts of a paper that a report needs."""
     return PaperRecord(
@@ -81,5 +87,6 @@ def paper_record(paper: Paper) -> PaperRecord:
         citation=paper.citation,
         short=paper.short,
         made=tuple(tier.name for tier in paper.tiers.values() if tier.made),
+        own_size=tuple(tier.name for tier in paper.tiers.values() if tier.own_size),
         findings=tuple(FindingRecord(**vars(finding)) for finding in paper.findings),
     )

@@ -141,7 +141,8 @@ def _row(claim: ClaimRecord) -> str:
     cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([text, *map(_plain, notes(claim))])]
     if shown is None:
         return "| " + " | ".join([*cells, _plain(claim.reason), "", ""]) + " |"
-    seeds = str(shown.n) + (f", {wanted(shown)}" if verdict is Verdict.UNDECIDED else "")
+    why = wanted(shown) or (claim.reason if verdict is Verdict.UNDECIDED else "")
+    seeds = f"{shown.n}, {why}" if why else str(shown.n)
     cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
     return f"| {' | '.join(cells)} |"
 

@@ -57,10 +57,9 @@ def plain(value: float | None) -> str:
     return MISSING if known is None else f"{known:.6g}".replace("-", MINUS)
 
 
-def short(value: float | None) -> str:
+def short(value: float) -> str:
     """A level or a share of alpha, in three significant digits."""
-    known = finite(value)
-    return MISSING if known is None else f"{known:.3g}"
+    return f"{value:.3g}"
 
 
 def points(unit: str) -> str:
@@ -86,20 +85,16 @@ def p_value(value: float | None) -> str:
     return f"{known:.{max(2, 1 - _magnitude(known))}f}"
 
 
-def count(value: float | None) -> str:
+def count(value: int) -> str:
     """An integer with thin spaces between thousands."""
-    known = finite(value)
-    return MISSING if known is None else f"{int(known):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """Seconds in the two largest units that fit (``2 min 05 s``)."""
-    known = finite(seconds)
-    if known is None:
-        return MISSING
-    if known < 60:
-        return f"{known:.1f} s"
-    minutes, rest = divmod(round(known), 60)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)

@@ -100,10 +100,6 @@ class DocumentView:
         claims = {name: card.claim for name, card in self.cards.items()}
         return [self.cards[one.id] for one in summary.examples(finding, claims)]
 
-    def left_out(self, finding: FindingSummary) -> list[str]:
-        """The claims of a finding that its session does not have."""
-        return summary.left_out(finding, self.document.session.papers)
-
     @property
     def command(self) -> str:
         """The command that trains all claims again; "" without any."""
@@ -164,7 +160,6 @@ def write_report(
 
 
 def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
-    """The template's variables."""
     keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
     signatures = {results[key].signature for key in keys & results.keys()} - {""}
     sessions = [

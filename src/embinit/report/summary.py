@@ -27,6 +27,7 @@ from embinit.report.document import (
     MIXED,
     NOT_RUN,
     NOT_TESTABLE,
+    OWN_SIZE,
     REAL,
     REPLICATES,
     SYNTHETIC,
@@ -280,7 +281,9 @@ def _data(tier: str, paper: PaperRecord | None) -> str:
     """The kind of a paper's data on a tier; "" where it is unknown."""
     if paper is None or not paper.made:
         return ""
-    return SYNTHETIC if tier in paper.made else REAL
+    if tier in paper.made:
+        return SYNTHETIC
+    return OWN_SIZE if tier in paper.own_size else REAL
 
 
 def _middle(claims: Iterable[ClaimRecord]) -> ClaimRecord | None:

@@ -1,4 +1,4 @@
-"""Print a session's verdicts: a table by family, what could not run, and the totals.
+"""Print a session's verdicts: a table by family, what is not decided and why, and the totals.
 
 No control character of a third-party claim reaches the terminal. An id is never cut nor broken:
 where the table is too wide, a claim's numbers are on a line of their own below its id.
@@ -21,6 +21,7 @@ from embinit.report.verdicts import (
     means,
     notes,
     p_in_words,
+    wanted,
 )
 from embinit.stats.statements import Verdict
 
@@ -125,18 +126,18 @@ def _claim_row(claim: ClaimRecord) -> Row:
         )
         several = len(claim.comparisons)
         remarks += [f"the deciding one of {several}"] if several > 1 else []
-        if shown.hangs_on is not None:
-            remarks.append(f"not robust: changes without seed {shown.hangs_on}")
-    return (clean(claim.id), claim.verdict, *numbers, "; ".join(remarks)), style
+        remarks.append(wanted(shown))
+    return (clean(claim.id), claim.verdict, *numbers, "; ".join(filter(None, remarks))), style
 
 
 def _reasons(document: Document, styled: Callable[[str, str], str]) -> Iterator[str]:
-    """Why claims were not run, each reason once."""
+    """Why claims were not run or can't be decided, each reason once."""
     reasons = Counter(
-        clean(claim.reason)
+        (claim.verdict, clean(claim.reason))
         for claim in document.claims
-        if claim.verdict is Verdict.NOT_RUN and not claim.as_expected
+        if claim.verdict in (Verdict.NOT_RUN, Verdict.UNDECIDED) and not claim.as_expected
     )
-    yield from [""] if reasons else []
-    for reason, count in reasons.items():
-        yield f"{styled(f'NOT RUN ({count}):', 'NOT RUN')} {reason}"
+    yield from [""] if any(reason for _, reason in reasons) else []
+    for (verdict, reason), count in reasons.items():
+        if reason:
+            yield f"{styled(f'{verdict} ({count}):', verdict)} {reason}"

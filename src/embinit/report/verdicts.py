@@ -10,6 +10,7 @@ from embinit.claims.definitions import family_rank
 from embinit.claims.judging import UNDERPOWERED
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.claims.registration_status import named
+from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.document import LockRecord, SessionRecord
 from embinit.report.numbers import plain, points
@@ -97,12 +98,17 @@ def difference(comparison: ComparisonRecord) -> str:
 
 
 def wanted(comparison: ComparisonRecord) -> str:
-    """What an undecided comparison needs to be decided, in a few words."""
+    """What an undecided comparison needs to be decided, in a few words.
+
+    "" for a decided one, and for one that no number of seeds would decide: its claim says why.
+    """
+    if comparison.verdict is not Verdict.UNDECIDED or not comparison.has_interval:
+        return ""
     needed, hangs_on = comparison.seeds_needed, comparison.hangs_on
-    more = "over 1000 more seeds"
+    more = "needs over 1000 more seeds"
     if needed is not None:
         # It may lack only luck: then the seeds that it has should have been enough.
-        more = f"about {max(1, needed - comparison.n)} more seeds"
+        more = f"needs about {counted(max(1, needed - comparison.n), 'more seed')}"
     elif comparison.difference == 0:
         more = "no difference yet"
     return more if hangs_on is None else f"not robust: changes without seed {hangs_on}; {more}"

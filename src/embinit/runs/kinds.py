@@ -169,9 +169,7 @@ def fields_of(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any
     return {name: structure(content, hints[name]) for name, content in plain.items()}
 
 
-@functools.lru_cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+_hints = functools.lru_cache(typing.get_type_hints)
 
 
 @functools.cache

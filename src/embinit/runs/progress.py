@@ -65,10 +65,9 @@ class Progress:
         ends: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Looks at the plan of ``session``."""
         self._session, self._later, self._ends, self._clock = session, later, ends, clock
 
-    def look(self) -> ProgressSnapshot | None:
+    def snapshot(self) -> ProgressSnapshot | None:
         """The state of the plan now; None while there is no plan."""
         session, now = self._session, self._clock()
         with session.news:
@@ -102,7 +101,6 @@ class Progress:
     def _seconds(
         self, bills: Iterable[tuple[str, float]], paces: Mapping[str, tuple[float, float]]
     ) -> float:
-        """The seconds that costs of groups will take."""
         took, trained = (math.fsum(sums) for sums in zip((0.0, 0.0), *paces.values(), strict=True))
         usual = (took, trained) if trained else (1.0, SECOND)
         paced = ((cost, *paces.get(group, usual)) for group, cost in bills)

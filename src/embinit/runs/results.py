@@ -135,16 +135,6 @@ def provenance(
     }
 
 
-def machines_of(results: Iterable[RunResult]) -> list[dict[str, str]]:
-    """The different machines that results were made on, as far as their records say."""
-    known: list[dict[str, str]] = []
-    for result in results:
-        made_on = dict(result.provenance.get("machine", {}))
-        if made_on and made_on not in known:
-            known.append(made_on)
-    return sorted(known, key=lambda one: sorted(one.items()))
-
-
 def failure_reason(error: Exception) -> str:
     """Why a run failed, in one line: the error, and the line of the user's code that raised it."""
     if isinstance(error, InputError):

@@ -108,7 +108,7 @@ class Session(StoreView):
         self._plan = TrainingPlan(lambda run: kind_of(run).stacked(run, self.device))
         self._blocked: dict[Making, dict[RunSpec, None]] = {}
         self._elsewhere: dict[RunSpec, None] = {}
-        self._looked = 0.0
+        self._retried = 0.0
         self._twice: dict[RunSpec, RunSpec] = {}  # by arm
         self._made_again: set[object] = set()
         self._engine: Processes | None = None
@@ -199,7 +199,7 @@ class Session(StoreView):
     def take(self) -> Work | None:
         """The next work for a trainer, which holds the locks of its runs; None without any."""
         with self.news:
-            self._look_elsewhere()
+            self._retry_elsewhere()
             while (what := self._plan.take()) is not None:
                 locks = contextlib.ExitStack()
                 if isinstance(what, Stack):
@@ -227,11 +227,11 @@ class Session(StoreView):
         self.news.notify_all()
         return False
 
-    def _look_elsewhere(self) -> None:
+    def _retry_elsewhere(self) -> None:
         """Lets runs that another process held wait again; who takes them sees whether they are."""
         now = time.monotonic()
-        if self._elsewhere and (not self._plan or now - self._looked > 1):
-            self._looked = now
+        if self._elsewhere and (not self._plan or now - self._retried > 1):
+            self._retried = now
             self._plan.add(list(self._elsewhere), first=True)
             self._elsewhere.clear()
 

@@ -24,7 +24,7 @@ ALIKE = 2
 
 
 class StoreView:
-    """A process's view of a store; ``trained`` counts what it kept there, ``made`` has its names.
+    """A process's view of a store; ``made`` has the names of what it kept there.
 
     ``name`` is the session's, ``trainers`` are the processes in which this one calls functions.
     ``details`` has where runs raised, and what they printed last; ``is_unwritten`` whether a run
@@ -35,7 +35,7 @@ class StoreView:
         self.store, self.data_dir, self.may_train = store, data_dir, may_train
         self.name = uuid.uuid4().hex
         self.trainers = Trainers()
-        self.trained, self.made = 0, set[str]()
+        self.made: set[str] = set()
         self._keys: dict[RunSpec, str] = {}
         self._stored: dict[str, tuple[str, RunResult]] = {}  # names of records, and results
         self._stale: set[str] = set()
@@ -148,7 +148,6 @@ class StoreView:
         digest, result = kind_of(result.spec).sealed(result, self)
         name = f"{key}.{digest}" if digest else key
         self._stored[key] = name, self.store.put(name, result)
-        self.trained += 1
         self.made.add(name)
 
     def is_missing(self, run: RunSpec) -> bool:

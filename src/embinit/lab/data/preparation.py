@@ -9,13 +9,15 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import torch
 from jaxtyping import Int, Int32
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from embinit.errors import InputError
 from embinit.files.reading import reading
@@ -269,10 +271,7 @@ def _to_file(data: PreparedData) -> tuple[dict[str, Tensor], dict[str, Any]]:
         for field in _TENSORS
         if (value := getattr(split, field)) is not None
     }
-    vocabularies = {
-        side: {"words": vocabulary.words, "counts": vocabulary.counts}
-        for side, vocabulary in data.vocabularies.items()
-    }
+    vocabularies = {side: asdict(vocabulary) for side, vocabulary in data.vocabularies.items()}
     references = {name: split.references for name, split in splits.items()}
     return tensors, {"vocabularies": vocabularies, "references": references}
 
@@ -303,22 +302,22 @@ class _Words:
     """A tokenised split: per example the encoder's tokens, and the target's or the label."""
 
     encoder: list[list[str]]
-    decoder: list[list[str]]
-    labels: list[int]
+    decoder: list[list[str]] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
         """Tokenises examples."""
-        encoder = tokenizers["encoder"].tokenize([example.text for example in examples])
+        encoder = tokenizers["encoder"]([example.text for example in examples])
         if any(example.pair for example in examples):
-            pairs = tokenizers["encoder"].tokenize([example.pair for example in examples])
+            pairs = tokenizers["encoder"]([example.pair for example in examples])
             encoder = [
                 [*text, _SEPARATOR, *pair] if pair else text
                 for text, pair in zip(encoder, pairs, strict=True)
             ]
         targets = [example.target for example in examples if example.target is not None]
         labels = [example.label for example in examples if example.label is not None]
-        decoder = tokenizers["decoder"].tokenize(targets) if targets else []
+        decoder = tokenizers["decoder"](targets) if targets else []
         return cls(encoder, decoder, labels)
 
     def side(self, side: Side) -> list[list[str]]:
@@ -330,29 +329,23 @@ class _Words:
         """Texts of both languages: of each example its text with its pair, or its translation."""
         pairs = zip(self.encoder, self.decoder, strict=True)
         present = ([sentence for sentence in pair if sentence] for pair in pairs)
-        return self._unpaired([pair[n % len(pair)] for n, pair in enumerate(present)])
+        return _Words([pair[n % len(pair)] for n, pair in enumerate(present)])
 
     def side_by_side(self) -> _Words:
         """Source sentences that have a translation, then the translations; else all sentences."""
         pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
         if not pairs:
-            return self._unpaired(self.encoder)
-        return self._unpaired([pair[side] for side in (0, 1) for pair in pairs])
-
-    def _unpaired(self, sentences: list[list[str]]) -> _Words:
-        return _Words(sentences, [], [])
+            return _Words(self.encoder)
+        return _Words([pair[side] for side in (0, 1) for pair in pairs])
 
     def no_longer_than(self, most: int) -> _Words:
         """The examples with at most ``most`` tokens on each side."""
-        kept = [
-            index
-            for index, sentence in enumerate(self.encoder)
-            if len(sentence) <= most and (not self.decoder or len(self.decoder[index]) <= most)
-        ]
+        sides = zip(self.encoder, self.decoder or self.encoder, strict=True)
+        kept = [max(map(len, example)) <= most for example in sides]
         return _Words(
-            [self.encoder[index] for index in kept],
-            [self.decoder[index] for index in kept] if self.decoder else [],
-            [self.labels[index] for index in kept] if self.labels else [],
+            list(compress(self.encoder, kept)),
+            list(compress(self.decoder, kept)),
+            list(compress(self.labels, kept)),
         )
 
     def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
@@ -380,7 +373,5 @@ def _encode(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
 
 
 def _pad(sentences: Sequence[Sequence[int]]) -> Int32[Tensor, "B T"]:
-    padded = torch.full((len(sentences), max(map(len, sentences))), PAD, dtype=torch.int32)
-    for row, sentence in zip(padded, sentences, strict=True):
-        row[: len(sentence)] = torch.tensor(sentence, dtype=torch.int32)
-    return padded
+    rows = [torch.tensor(sentence, dtype=torch.int32) for sentence in sentences]
+    return pad_sequence(rows, batch_first=True, padding_value=PAD)

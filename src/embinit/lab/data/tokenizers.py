@@ -8,46 +8,34 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.files.writing import hub_reachable
 
-
-class Tokenizer(Protocol):
-    """A tokenizer: it cuts text into the tokens that a source knows."""
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text."""
+Tokenizer = Callable[[Sequence[str]], list[list[str]]]
+"""Cuts each text into the tokens that a source knows."""
 
 
-class Whitespace:
-    """A tokenizer that splits text at white space."""
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text."""
-        return [text.split() for text in texts]
+def whitespace(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text between white space."""
+    return [text.split() for text in texts]
 
 
-class SpaCy:
-    """spaCy's tokenizer of a language, lower-cased."""
+def lower_cased(language: str) -> Tokenizer:
+    """The tokenizer by spaCy's rules for a language: lower-cased, without tokens of only spaces."""
+    with warnings.catch_warnings():
+        # spaCy's command line, imported with it, trips over newer releases of click.
+        warnings.simplefilter("ignore")
+        import spacy
 
-    def __init__(self, language: str) -> None:
-        with warnings.catch_warnings():
-            # spaCy's command line, imported with it, trips over newer releases of click.
-            warnings.simplefilter("ignore")
-            import spacy
-
-            self._cut: Any = spacy.blank(language).tokenizer
-
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The words of each text, without those that are only spaces."""
-        return [
-            [token.lower_ for token in cut if not token.is_space] for cut in self._cut.pipe(texts)
-        ]
+        cut: Any = spacy.blank(language).tokenizer
+    return lambda texts: [
+        [token.lower_ for token in tokens if not token.is_space] for tokens in cut.pipe(texts)
+    ]
 
 
 class HuggingFace:
@@ -93,9 +81,9 @@ def tokenizer(name: str, language: str) -> Tokenizer:
     InputError if the name is unknown, or the model's tokenizer can't be loaded.
     """
     if name == "whitespace":
-        return Whitespace()
+        return whitespace
     if name == "spacy":
-        return SpaCy(language)
+        return lower_cased(language)
     if name.startswith("hf:"):
-        return HuggingFace(name.removeprefix("hf:"))
+        return HuggingFace(name.removeprefix("hf:")).tokenize
     raise InputError(f"unknown tokenizer {name!r}: known are whitespace, spacy and hf:<directory>")

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.writing import digest, find
-from embinit.lab.data.microcosm import synonym_groups
+from embinit.lab.data.microcosm.lexicon import synonym_groups
 from embinit.lab.data.preparation import data_fingerprint, prepare, source
 from embinit.lab.data.sources.base import Vectors
 from embinit.lab.data.vocabulary import SPECIAL_WORDS

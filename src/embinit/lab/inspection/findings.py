@@ -7,10 +7,12 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from embinit.lab.data.sources.arrays import ENDINGS
 from embinit.lab.inspection.measures import COPIES, Mask, RowMeasures, Rows, TableMeasures
 from embinit.lab.inspection.subjects import Subject
 
@@ -101,8 +103,8 @@ class TableEvidence:
         side, kind = side or self.side, self.subject.kind
         said = texts()[name] | texts()[name].get(side, {}) | texts()[name].get(kind, {})
         repair = (
-            "embinit inspect MODEL --repair DIR replaces these rows."
-            if kind == "model"
+            "embinit inspect PATH --repair COPY replaces these rows."
+            if kind == "model" or Path(self.subject.name).suffix in ENDINGS
             else "Draw these rows anew, around the mean row."
         )
         figures = {k: v if isinstance(v, int) else float(v) for k, v in figures.items()}

@@ -8,7 +8,8 @@ a factor of the logits) follows from the configuration and from the tensors that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +133,7 @@ def _input_table(
     location: str, tensors: Tensors, vocabulary: object, named: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """The name of the input table, and those of its copies."""
-    there = f"{', '.join(sorted(tensors)[:8])} …"
+    there = _some(sorted(tensors))
     if named is not None:
         if named not in tensors:
             raise InputError(f"{location} has no tensor {named!r}; it has {there}")
@@ -148,20 +149,30 @@ def _input_table(
         if len(tensors[name].shape) == 2 and not _ending([name], POSITIONS)
     ]
     fitting = [name for name in every if tensors[name].shape[0] == vocabulary] or every
-    if not fitting:
-        only = [name for name, tensor in tensors.items() if len(tensor.shape) == 2]
-        if len(only) == 1 and not vocabulary:
-            return only[0], ()
+    if len({tensors[name].shape for name in fitting}) == 1:
+        return fitting[0], tuple(fitting[1:])
+    tables = fitting or [name for name, tensor in tensors.items() if len(tensor.shape) == 2]
+    if len(tables) == 1 and not vocabulary:
+        return tables[0], ()
+    if not tables:
         raise InputError(
-            f"{location}: no tensor is named like an input table ({', '.join(INPUT_TABLES)}); "
-            f"name it with --tensor; there are {there}"
+            f"{location} has no table of two dimensions, but {there or 'no tensor'}; name another "
+            "file"
         )
-    if len({tensors[name].shape for name in fitting}) > 1:
-        raise InputError(
-            f"{location} has several tables that could be the input table "
-            f"({', '.join(fitting)}); name one with --tensor"
-        )
-    return fitting[0], tuple(fitting[1:])
+    reason = (
+        f"no tensor named like an input table ({', '.join(INPUT_TABLES)})"
+        if vocabulary and not fitting
+        else "several tables that could be the input table"
+    )
+    shapes = [f"{name} ({' x '.join(map(str, tensors[name].shape))})" for name in tables]
+    raise InputError(
+        f"{location} has {reason}: {_some(shapes)}; name one, as in: "
+        f"embinit inspect {shlex.quote(location)} --tensor {shlex.quote(tables[0])}"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + " …" * (len(names) > 8)
 
 
 def _multiplier(model_type: str, text: Config, dim: int) -> float:

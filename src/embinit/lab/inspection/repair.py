@@ -1,4 +1,4 @@
-"""Repair of a model: a copy of its directory, with new rows for those that are broken.
+"""Repair of a model or of arrays: a copy, with new rows for those that are broken.
 
 An input row gets the direction of its token's output row at the norm of the others, where there is
 an output table of its own. Other rows are drawn from a normal with the mean and the covariance of
@@ -17,12 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from embinit.errors import InputError, counted
 from embinit.lab.data.checkpoints import Checkpoint
+from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
 from embinit.lab.inspection import Inspection, equal
 from embinit.lab.inspection.findings import Side
 from embinit.lab.inspection.subjects import Subject, subject_of
@@ -36,6 +38,9 @@ WEIGHTS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "*.bin", "*.pth", "*
 
 AT_MOST = 0.1
 """The largest share of a table's rows that is replaced, unless another is given."""
+
+New = Mapping[str, tuple[Sequence[int], Tensor]]
+"""The new rows of each tensor: their numbers and their values."""
 
 BLOCK = 256
 """The number of new rows whose weights are held at once."""
@@ -60,10 +65,13 @@ class Repair:
         return "\n".join(lines)
 
 
-def check_directory(model: Path) -> None:
-    """Refuses what is no directory: only these can be copied."""
-    if not model.is_dir():
-        raise InputError(f"{model} is no directory; --repair copies a model's directory")
+def check_copied(model: Path) -> None:
+    """Refuses what can't be copied."""
+    if not (model.is_dir() or model.suffix in ENDINGS):
+        raise InputError(
+            f"{model} is neither a directory nor an array of NumPy's ({', '.join(ENDINGS)}); "
+            "--repair copies only these"
+        )
 
 
 def repair(
@@ -75,10 +83,12 @@ def repair(
 ) -> Repair:
     """Writes a copy of a model with new rows for the broken ones that its inspection ``found``.
 
+    The copy of an array has the ending of the ``model``, which is added to ``to`` if it lacks it.
+
     InputError if there is nothing to repair, if it would replace more than the share ``at_most`` of
     a table's rows, or if it can't be written. Nothing is written then.
     """
-    check_directory(model)
+    check_copied(model)
     broken = _broken(found)
     if not broken:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
@@ -90,7 +100,7 @@ def repair(
                 f"more than {100 * at_most:g} %; if these rows are broken, allow it by "
                 f"--repair-at-most {math.ceil(1000 * count / rows) / 1000:g}"
             )
-    subject, checkpoint = subject_of(model, tensor), Checkpoint(str(model))
+    subject = subject_of(model, tensor)
     layout, tables = subject.layout, _tables(subject)
     names: dict[Side, list[str]] = {"input": [layout.table, *layout.copies], "output": []}
     if layout.head:
@@ -100,9 +110,13 @@ def repair(
         for side, values in _made(subject, tables, broken).items()
         for name in names[side]
     }
-    with _whole_directory(to) as directory:
-        left_out = _copy(checkpoint, model, directory, new)
-    return Repair(to, broken, left_out)
+    if model.suffix in ENDINGS and model.is_file():
+        to = to if to.suffix == model.suffix else to.with_name(f"{to.name}{model.suffix}")
+        with _whole(to) as copy:
+            _copy_arrays(model, copy, new)
+        return Repair(to, broken, ())
+    with _whole(to) as copy:
+        return Repair(to, broken, _copy(Checkpoint(str(model)), model, copy, new))
 
 
 def _broken(found: Inspection) -> dict[Side, tuple[int, ...]]:
@@ -180,29 +194,19 @@ def drawn(sound: Tensor, count: int, generator: torch.Generator) -> Tensor:
     return torch.cat(made)
 
 
-def _copy(
-    model: Checkpoint,
-    directory: Path,
-    to: Path,
-    new: Mapping[str, tuple[Sequence[int], Tensor]],
-) -> tuple[str, ...]:
+def _copy(model: Checkpoint, directory: Path, to: Path, new: New) -> tuple[str, ...]:
     """Copies a model with new rows; returns the names of files that were left out."""
     kept = set(model.files.values())
     weights = {path.name for pattern in WEIGHTS for path in directory.glob(pattern)} - kept
     indexes = {f"{name}.index.json" for name in weights}
     ignored = shutil.ignore_patterns(".*", *weights, *indexes)
-    shutil.copytree(directory, to, ignore=ignored, dirs_exist_ok=True)
+    shutil.copytree(directory, to, ignore=ignored)
+    to.chmod(0o755)
     for file in {model.files[name] for name in new}:
         names = [name for name, where in model.files.items() if where == file]
         tensors = {name: model[name].whole() for name in names}
         for name in new.keys() & tensors.keys():
-            rows, values = new[name]
-            tensors[name] = tensors[name].clone()
-            tensors[name][list(rows)] = values.to(tensors[name].dtype)
-            if not bool(tensors[name][list(rows)].isfinite().all()):
-                raise InputError(
-                    f"a new row of {name!r} is too large for its type; save the model in float32"
-                )
+            tensors[name] = _with_rows(name, tensors[name], *new[name])
         (to / file).unlink()
         if file.endswith(".safetensors"):
             save_file(tensors, to / file, metadata={"format": "pt"})
@@ -211,18 +215,37 @@ def _copy(
     return tuple(sorted(weights))
 
 
+def _copy_arrays(path: Path, to: Path, new: New) -> None:
+    """Copies an array, or an archive of arrays, with new rows."""
+    arrays = read_arrays(path)
+    for name, rows in new.items():
+        arrays[name] = _with_rows(name, torch.from_numpy(arrays[name]), *rows).numpy()
+    if path.suffix == ".npy":
+        np.save(to, arrays[path.name])
+    else:
+        np.savez(to, **arrays)  # type: ignore[arg-type]  # an option that no array is named like
+
+
+def _with_rows(name: str, table: Tensor, rows: Sequence[int], values: Tensor) -> Tensor:
+    """A copy of a table with new values of some rows; InputError where its type can't hold them."""
+    table = table.clone()
+    table[list(rows)] = values.to(table.dtype)
+    if not bool(table[list(rows)].isfinite().all()):
+        raise InputError(f"a new row of {name!r} is too large for its type; save it in float32")
+    return table
+
+
 @contextlib.contextmanager
-def _whole_directory(to: Path) -> Iterator[Path]:
-    """A directory that becomes ``to`` at the end, or is removed after an error; InputError then."""
+def _whole(to: Path) -> Iterator[Path]:
+    """A path for what becomes ``to`` at the end, or is removed after an error; InputError then."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise InputError(f"{to} exists already; name a new directory")
+        raise InputError(f"{to} exists already; name a new path")
     made = functools.partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with made(dir=to.parent, prefix=f".{to.name}.") as directory:
-            yield Path(directory)
-            os.chmod(directory, 0o755)
-            os.replace(directory, to)
+            yield Path(directory, to.name)
+            os.replace(Path(directory, to.name), to)
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"{to} can't be written: {reason}; nothing is left of it") from error

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.lab.data.checkpoints import Checkpoint, read_tensors
+from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.data.stored_tensors import MemoryTensor, StoredTensor, is_float
@@ -53,17 +53,31 @@ def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject
     """The subject that a user names; InputError if it can't be read, or has no table."""
     if isinstance(thing, Tensor):
         return _of_tensors("tensor", {"table": MemoryTensor("table", thing)}, Layout("table"))
-    if Path(thing).suffix == ".npy":
-        with reading(path := regular(Path(thing))):
-            values = torch.from_numpy(np.load(path, allow_pickle=False))
-        array = MemoryTensor(path.name, values)
-        return _of_tensors(str(thing), {path.name: array}, Layout(path.name))
+    if Path(thing).suffix in ENDINGS:
+        return _of_arrays(Path(thing), tensor)
     if _is_vectors(Path(thing)):
         return _of_vectors(Path(thing))
     if Path(thing).is_file():
         tensors = read_tensors(Path(thing))
         return _of_tensors(str(thing), tensors, layout(str(thing), tensors, {}, tensor))
     return _of_model(str(thing), tensor)
+
+
+def _of_arrays(path: Path, tensor: str | None) -> Subject:
+    """A table of NumPy's, alone or among other arrays, which may have the rows' ``words``."""
+    arrays = read_arrays(path)
+    with reading(path, "save its tables as float32"):
+        tensors: dict[str, StoredTensor] = {
+            name: MemoryTensor(name, torch.from_numpy(values))
+            for name, values in arrays.items()
+            if values.dtype.kind != "U"
+        }
+    subject = _of_tensors(str(path), tensors, layout(str(path), tensors, {}, tensor))
+    words = () if "words" in tensors else tuple(map(str, arrays.get("words", ())))
+    if words and len(words) != subject.table.shape[0]:
+        rows = f"{subject.table.name!r} has {subject.table.shape[0]:,} rows"
+        raise InputError(f"{path}: 'words' has {len(words):,} words, and {rows}; write one a row")
+    return replace(subject, kind="vectors" if words else "tensor", words=words)
 
 
 def _is_vectors(path: Path) -> bool:

@@ -35,7 +35,7 @@ def sentences(data_dir: Path) -> list[str]:
     if not there:
         raise InputError(f"{data_dir} has no German text; put multi30k or iwslt2017 there")
     examples = [one for name in there for one in TASKS[name].load(data_dir, Cut()).train]
-    tokens = tokenizer("spacy", "de").tokenize([one.target or "" for one in examples])
+    tokens = tokenizer("spacy", "de")([one.target or "" for one in examples])
     counts = Counter(chain.from_iterable(tokens))
     return [" ".join(word for word in row if counts[word] >= LEAST) for row in tokens]
 

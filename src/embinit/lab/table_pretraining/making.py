@@ -13,12 +13,8 @@ import torch
 
 from embinit.errors import InputError
 from embinit.files.writing import held
-from embinit.lab.data.microcosm import (
-    TARGET_LANGUAGE,
-    language_digest,
-    synonym_groups,
-    unlabelled,
-)
+from embinit.lab.data.microcosm.lexicon import TARGET_LANGUAGE, language_digest, synonym_groups
+from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.data.sources.assets import TrainedTable, save_table
 from embinit.lab.data.sources.microcosm import (
     PREFIX,

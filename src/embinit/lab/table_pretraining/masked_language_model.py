@@ -13,6 +13,7 @@ and matrices whose sigma at the start, relative to 1/sqrt(D), is that of BERT's 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -98,9 +99,7 @@ def _truncated_normal(weight: Tensor, sigma: float) -> None:
     nn.init.trunc_normal_(weight, std=sigma, a=-2 * sigma, b=2 * sigma)
 
 
-def mask_tokens(
-    ids: Int64[Tensor, "B T"], size: int, generator: torch.Generator
-) -> tuple[Int64[Tensor, "B T"], Int64[Tensor, "B T"]]:
+def mask_tokens(ids: Int64[Tensor, "B T"], size: int, generator: torch.Generator) -> MaskedBatch:
     """Chooses words to predict, and masks most: the ids that the model sees, and the targets.
 
     Ids below ``size`` are words, ``size`` is padding, the mask is ``size`` + 1. The target of words
@@ -144,9 +143,6 @@ def train_masked_language_model(
     InputError if the optimizer is not in ``OPTIMIZERS``.
     """
     size, longest = len(corpus.words), corpus.ids.shape[1]
-
-    def model() -> MaskedLanguageModel:
-        return MaskedLanguageModel(size, dim, longest=longest, start=start, relative=relative)
-
+    model = partial(MaskedLanguageModel, size, dim, longest=longest, start=start, relative=relative)
     name, batches = "masked language model", _masked(corpus, batch, steps, seed)
     return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)

@@ -10,7 +10,7 @@ import functools
 import time
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import unlabelled
+from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.draws import split_draw
 from embinit.lab.table_pretraining import PretrainingRecipe
 from embinit.lab.table_pretraining.corpus import Corpus

@@ -14,6 +14,7 @@ own program always cuts the last token, which in a verb-final language would alw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -162,9 +163,7 @@ def train_span_corruption(
 
     InputError if the optimizer is not in ``OPTIMIZERS``.
     """
-
-    def model() -> SpanCorruptionModel:
-        return SpanCorruptionModel(len(corpus.words), dim, start=start, relative=relative)
-
+    size = len(corpus.words)
+    model = partial(SpanCorruptionModel, size, dim, start=start, relative=relative)
     batches = _corrupted(corpus, batch, steps, seed)
     return train("span corruption", corpus, model, batches, _loss, steps, seed, rate, optimizer)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -205,9 +206,5 @@ def train_two_way_language_model(
     """Trains for ``epochs`` passes; gives the word layer. InputError for unknown optimizers."""
     steps = passes(corpus, epochs, batch)
     batches = corpus.batches(batch, steps, torch.Generator().manual_seed(seed))
-
-    def model() -> TwoWayLanguageModel:
-        return TwoWayLanguageModel(corpus.words, dim)
-
-    name = "two-way language model"
+    name, model = "two-way language model", partial(TwoWayLanguageModel, corpus.words, dim)
     return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)

@@ -137,40 +137,23 @@ def analogy_accuracy(table: Table, words: Sequence[str], questions: Sequence[Que
     return correct / len(asked)
 
 
-def nearest_neighbours(table: Table, k: int, special: Mask | None = None) -> Int[Tensor, "N {k}"]:
-    """The ids of each row's ``k`` nearest other rows by cosine, nearest first.
-
-    Special rows are no row's neighbour; their own neighbours are -1. InputError if fewer than ``k``
-    other rows are left.
-    """
-    ordinary = ordinary_rows(torch.arange(len(table), device=table.device), special)
-    if not 1 <= k < len(ordinary):
-        raise InputError(
-            f"{k} neighbours in a table of {len(ordinary)} ordinary rows; "
-            f"ask for 1 to {len(ordinary) - 1}"
-        )
-    units = _unit_rows(table[ordinary])
-    nearest = torch.full((len(table), k), -1, device=table.device)
-    for block in _blocks(len(units), len(units)):
-        cosines = units[block] @ units.T
-        own = torch.arange(block.start, block.stop, device=table.device).unsqueeze(1)
-        cosines.scatter_(1, own, -torch.inf)
-        nearest[ordinary[block]] = ordinary[cosines.topk(k, dim=1).indices]
-    return nearest
-
-
 def neighbour_purity(table: Table, groups: Int[Tensor, "rows"]) -> float:
-    """The share of rows whose nearest neighbour by cosine is of their own group, 0 to 1.
+    """The share of rows whose nearest other row by cosine is of their own group, 0 to 1.
 
     Rows of group -1 count neither as rows nor as neighbours. InputError if ``groups`` does not fit
     the table, or fewer than two rows are left.
     """
     if groups.shape != table.shape[:1]:
         raise InputError(f"{tuple(groups.shape)} groups for {len(table)} rows; give one a row")
-    member = groups >= 0
-    nearest = nearest_neighbours(table[member], 1).squeeze(1)
-    groups = groups[member]
-    return (groups[nearest] == groups).double().mean().item()
+    units, groups = _unit_rows(table[groups >= 0]), groups[groups >= 0]
+    if len(units) < 2:
+        raise InputError(f"{len(units)} rows with a group have no neighbours; give at least two")
+    nearest = []
+    for block in _blocks(len(units), len(units)):
+        cosines = units[block] @ units.T
+        cosines.diagonal(block.start).fill_(-torch.inf)
+        nearest.append(cosines.topk(1, dim=1).indices.squeeze(1))
+    return (groups[torch.cat(nearest)] == groups).double().mean().item()
 
 
 def _unit_rows(table: Table) -> Table:

@@ -12,21 +12,14 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.lab.data.preparation import PreparedData, data_fingerprint, prepare, source
-from embinit.lab.data.sources import Coverage, Vectors
+from embinit.lab.data.sources import Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.data.vocabulary import Vocabulary
 from embinit.lab.specs import ALL, DataSpec, ModelRun
 from embinit.lab.tables.inits import INITS, complete
 from embinit.randomness import stream
-
-
-def fingerprint(run: ModelRun, data_dir: Path | None) -> str:
-    """Digests of the task's text and the source's vectors; InputError if a file is missing."""
-    digests = [data_fingerprint(run.recipe.data, data_dir)]
-    if run.recipe.table.source is not None:
-        digests.append(source(run.recipe.table.source, data_dir).fingerprint())
-    return "/".join(digests)
+from embinit.runs.results import Coverage
 
 
 @dataclass(frozen=True)
@@ -45,9 +38,8 @@ def make_initial_tables(
 
     InputError if the source is missing, broken, or not of the table's width.
     """
-    width = run.recipe.architecture.table_width
     return {
-        side: make_initial_table(run, side, vocabulary, data, width, data_dir)
+        side: make_initial_table(run, side, vocabulary, data, data_dir)
         for side, vocabulary in data.vocabularies.items()
     }
 
@@ -57,46 +49,50 @@ def make_initial_table(
     side: Side,
     vocabulary: Vocabulary,
     data: PreparedData,
-    dim: int,
     data_dir: Path | None,
 ) -> InitialTable:
     """Makes one side's table from the side's own stream; InputError if the source misfits."""
-    given, name = run.recipe.table.source, run.recipe.table.init
-    if given is not None and not covers(given, data.task, side, data_dir):
-        if run.recipe.table.sides == ALL:
-            raise _uncovered(given, data.task, side)
-        given, name = None, "xavier"
-    init = INITS[name]
-    shape, special = (len(vocabulary.words), dim), vocabulary.special
-    generator = stream(run.seed, f"embedding/{side}")
-    if given is None:
+    spec, vectors = run.recipe.table, vectors_of(run, side, data, data_dir)
+    init = INITS["xavier" if spec.source is not None and vectors is None else spec.init]
+    dim, special = run.recipe.architecture.table_width, vocabulary.special
+    shape, generator = (len(vocabulary.words), dim), stream(run.seed, f"embedding/{side}")
+    if vectors is None:
         values, coverage = init(shape, special, generator), None
     else:
-        vectors = look_up(given, data.spec, side, data_dir)
-        _check_width(given, vectors.values.shape[1], dim)
         missing = stream(run.seed, f"embedding/{side}/missing")
         completed = complete(vectors.values, vectors.found, special, missing)
         values = init(shape, special, generator, completed)
         coverage = vectors.coverage(vocabulary.counts)
-    if run.recipe.table.sigma is not None:
-        values = init.at_sigma(values, special, run.recipe.table.sigma)
+    if spec.sigma is not None:
+        values = init.at_sigma(values, special, spec.sigma)
     return InitialTable(values, special, coverage)
 
 
-def _uncovered(name: str, task: Task, side: Side) -> InputError:
-    return InputError(
-        f"source {name!r} has no vectors for {task.name}'s {side}, whose language is "
-        f"{task.languages[side]}: name a source of both languages, or let the experiment and what "
-        "it claims say that embeddings are on one side alone (one_sided=True)"
-    )
+def vectors_of(
+    run: ModelRun, side: Side, data: PreparedData, data_dir: Path | None
+) -> Vectors | None:
+    """A run's vectors for a side's vocabulary; None if it has no source, or for this language.
 
-
-def _check_width(name: str, width: int, dim: int) -> None:
-    if width != dim:
+    InputError if the source must have the language, or is not of the table's width.
+    """
+    name, dim = run.recipe.table.source, run.recipe.architecture.table_width
+    if name is None:
+        return None
+    if not covers(name, data.task, side, data_dir):
+        if run.recipe.table.sides == ALL:
+            raise InputError(
+                f"source {name!r} has no vectors for {data.task.name}'s {side}, whose language is "
+                f"{data.task.languages[side]}: name a source of both languages, or let the "
+                "experiment and what it claims say that embeddings are on one side alone "
+                "(one_sided=True)"
+            )
+        return None
+    if (width := source(name, data_dir).dim) != dim:
         raise InputError(
             f"source {name!r} has vectors of width {width}, the model's table is {dim} wide; "
             "use the source's width as the table's"
         )
+    return look_up(name, data.spec, side, data_dir)
 
 
 def covers(name: str, task: Task, side: Side, data_dir: Path | None) -> bool:
@@ -115,18 +111,14 @@ def check(run: ModelRun, data_dir: Path | None) -> None:
     name = run.recipe.table.source
     if name is None:
         return
-    covered = [side for side in data.vocabularies if covers(name, data.task, side, data_dir)]
-    if not covered:
+    if not any(covers(name, data.task, side, data_dir) for side in data.vocabularies):
         raise InputError(
             f"source {name!r} covers no language of {data.task.name} "
             f"({', '.join(data.task.languages.values())})"
         )
-    if run.recipe.model is not None:
-        _check_width(name, source(name, data_dir).dim, run.recipe.model.table_width)
     for side, vocabulary in data.vocabularies.items():
-        if side not in covered and run.recipe.table.sides == ALL:
-            raise _uncovered(name, data.task, side)
-        if side in covered and not look_up(name, run.recipe.data, side, data_dir).found.any():
+        vectors = vectors_of(run, side, data, data_dir)
+        if vectors is not None and not vectors.found.any():
             raise InputError(
                 f"source {name!r} has none of the {len(vocabulary.words)} words of "
                 f"{data.task.name}'s {side} ({data.task.languages[side]}); name vectors of that "

@@ -143,9 +143,6 @@ class StackedTrainer(ABC, Generic[Model]):
     def before_step(self, number: int) -> None:
         """A hook before step ``number``, counted from 0 over all epochs."""
 
-    def before_update(self) -> None:
-        """A hook between a step's backward pass and its update."""
-
     def begin(self) -> None:
         """Resets example order and curves; parameters and moments stay."""
         self.orders = [stream(seed, f"order{self._purpose}") for seed in self.initial.seeds]
@@ -196,7 +193,6 @@ class StackedTrainer(ABC, Generic[Model]):
         losses = losses / counted
         self.model.zero_grad(set_to_none=True)
         losses.sum().backward()
-        self.before_update()
         for parameter, of_each_run in self.per_run_parameters.items():
             if parameter.grad is not None:
                 for of_run, gradient in zip(of_each_run, parameter.grad.unbind(), strict=True):
@@ -246,10 +242,6 @@ class GraphCache:
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, object] = {}
-
-    def __contains__(self, key: Hashable) -> bool:
-        """Whether the trainer with that key is kept."""
-        return key in self._kept
 
     def get(self, key: Hashable) -> object | None:
         """The trainer with that key; another one is dropped."""

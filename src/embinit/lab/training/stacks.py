@@ -29,8 +29,7 @@ from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
-from embinit.lab.training.stacked import Losses, StackedTrainer, graph_cache, in_parts
-from embinit.lab.training.stacked import Progress as Progress
+from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, graph_cache, in_parts
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult, provenance
 

@@ -29,12 +29,6 @@ class TransferKind(ModelKind[TransferSpec]):
         labelled = (*(task.data for task in training.tasks), *training.probes)
         return tuple(dict.fromkeys((run.recipe.data, *labelled)))
 
-    def fingerprint(self, run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
-        """Digests of every text and of the source's vectors."""
-        from embinit.lab.transfer import stacks
-
-        return stacks.fingerprint(run, data_dir)
-
     def check(self, run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         """Reads all text and vectors, and checks that they fit the model."""
         from embinit.lab.transfer import stacks

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.data.preparation import data_fingerprint, prepare
+from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.initial_state import (
     InitialState,
@@ -39,13 +39,13 @@ from embinit.lab.models.sizes import (
     parameters_of,
     words_of,
 )
-from embinit.lab.specs import DataSpec, DownstreamSpec, ModelRecipe
+from embinit.lab.specs import DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.stacked import Progress, graph_cache, in_parts, part_of
 from embinit.lab.training.stacks import StackTraining, at_once
-from embinit.lab.transfer import TransferRecipe
+from embinit.lab.transfer import KIND, TransferRecipe
 from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import Stack, kind_of
@@ -57,13 +57,6 @@ TUNING = 0.23
 
 NEXT_TIME = 1_000_000
 """The distance between seeds of a run's fine-tunings; replicates' seeds must be nearer."""
-
-
-def fingerprint(run: RunSpec[TransferRecipe], data_dir: Path | None) -> str:
-    """Digests of the run's inputs besides its spec: all text, and the source's vectors."""
-    parts = [initial_tables.fingerprint(run, data_dir)]
-    parts += [data_fingerprint(data, data_dir) for data in _data_of(run)]
-    return "/".join(parts)
 
 
 def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
@@ -88,7 +81,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
             f"spec has {wanted}, by which parameters are counted: give it more text, or set "
             "most_words to what it has"
         )
-    for data in _data_of(run):
+    for data in KIND.reads(run)[1:]:
         if (data.vocabulary, data.max_length) != (run.recipe.data, run.recipe.data.max_length):
             raise InputError(
                 f"{data.task} must have the vocabulary and the max_length of "
@@ -288,12 +281,6 @@ def _result(
         failure=outcome.failure,
         provenance=made,
     )
-
-
-def _data_of(run: RunSpec[TransferRecipe]) -> list[DataSpec]:
-    """The labelled data that is read besides the run's text."""
-    training = run.recipe.training
-    return list(dict.fromkeys((*(task.data for task in training.tasks), *training.probes)))
 
 
 def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:

@@ -17,8 +17,14 @@ from scipy import stats
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE, generator
-from embinit.lab.data.microcosm.lexicon import CLASSES, Part, lexicon, preferences
+from embinit.lab.data.microcosm.lexicon import (
+    CLASSES,
+    SOURCE_LANGUAGE,
+    Part,
+    generator,
+    lexicon,
+    preferences,
+)
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks.spellings import unspelled
 from embinit.lab.draws import split_draw

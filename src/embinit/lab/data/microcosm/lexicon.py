@@ -16,6 +16,9 @@ from typing import Literal
 
 import numpy as np
 
+SOURCE_LANGUAGE, TARGET_LANGUAGE = "micro-source", "micro-target"
+RELATED_LANGUAGE = "micro-related"
+
 SEED = 20240716
 Part = Literal["noun", "verb", "report", "adjective", "adverb"]
 CLASSES: dict[Part, tuple[int, int]] = {
@@ -43,47 +46,27 @@ class Word:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The words of both languages.
+    """The words of both languages by part of speech and class, and function words by name."""
 
-    Attributes:
-        source: By part of speech, class and synonym.
-        target: By part of speech and class, one word a class.
-        source_function: The source language's function words, by name.
-        target_function: The target language's function words, by name.
-    """
-
-    source: dict[Part, tuple[tuple[str, ...], ...]]
-    target: dict[Part, tuple[str, ...]]
+    source: dict[Part, tuple[tuple[str, ...], ...]]  # the synonyms of each class
+    target: dict[Part, tuple[str, ...]]  # one word a class
     source_function: dict[str, str]
     target_function: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Preferences:
-    """Probabilities of the dependent's class, a row for each class of the governing word.
+    """Probabilities of the dependent's class, a row for each class of the governing word."""
 
-    Attributes:
-        subject: A verb's subject.
-        object: A verb's object.
-        speaker: The subject of a verb of reporting.
-        adjective: A noun's adjective.
-        adverb: A verb's adverb.
-    """
-
-    subject: tuple[tuple[float, ...], ...]
-    object: tuple[tuple[float, ...], ...]
-    speaker: tuple[tuple[float, ...], ...]
-    adjective: tuple[tuple[float, ...], ...]
-    adverb: tuple[tuple[float, ...], ...]
+    subject: tuple[tuple[float, ...], ...]  # of a verb
+    object: tuple[tuple[float, ...], ...]  # of a verb
+    speaker: tuple[tuple[float, ...], ...]  # the subject of a verb of reporting
+    adjective: tuple[tuple[float, ...], ...]  # of a noun
+    adverb: tuple[tuple[float, ...], ...]  # of a verb
 
 
 def generator(*purpose: str, draw: int = 0) -> np.random.Generator:
-    """The random stream of one purpose on one data draw; all of them are independent.
-
-    Args:
-        purpose: What is drawn.
-        draw: The draw's number, less than 2³²; 0 is the draw whose names have no number.
-    """
+    """The random stream of one purpose on one data draw, below 2³²; all are independent."""
     names = (zlib.crc32(name.encode()) for name in purpose)
     return np.random.default_rng([SEED, *([draw] if draw else []), *names])
 

@@ -101,13 +101,10 @@ class Writer:
 
     Only uniform numbers are drawn; classes and synonyms follow by inversion. The bits of a uniform
     number are stable over numpy's versions, those of its samplers need not be.
-
-    Args:
-        rng: The random stream.
-        draw: The draw whose preferences it has.
     """
 
     def __init__(self, rng: np.random.Generator, draw: int = 0) -> None:
+        """A writer with the preferences of a data draw."""
         self._random = _uniform(rng).__next__
         self.draw, self._preferred = draw, _preferred(draw)
 
@@ -129,13 +126,7 @@ class Writer:
         return _word(part, group, self.pick(_zipf(CLASSES[part][1])))
 
     def noun_phrase(self, group: int, adjective: float = 0.0, owner: float = 0.0) -> NounPhrase:
-        """Draws a noun phrase.
-
-        Args:
-            group: The class of the noun.
-            adjective: The probability of an adjective.
-            owner: The probability of an owner.
-        """
+        """Draws a phrase of a noun of a class; with an adjective and an owner by probabilities."""
         noun = self.word("noun", group)
         definite = self.chance(0.6)
         described = self.chance(adjective)
@@ -147,12 +138,7 @@ class Writer:
         )
 
     def adjective(self, noun_group: int, polarity: bool | None = None) -> Word:
-        """Draws an adjective that a noun class prefers.
-
-        Args:
-            noun_group: The class of the noun.
-            polarity: Whether it is favourable; None means either.
-        """
+        """Draws an adjective that a noun class prefers, of one polarity (favourable) or of any."""
         name = {None: "adjective", True: "favourable", False: "unfavourable"}[polarity]
         return self.word("adjective", self.pick(self._preferred[name][noun_group]))
 
@@ -163,13 +149,9 @@ class Writer:
         owner: float = 0.15,
         verbs: int = CLASSES["verb"][0],
     ) -> Action:
-        """Draws an action. One in five is negated.
+        """Draws an action of one of the first so many ``verbs`` classes. One in five is negated.
 
-        Args:
-            adjective: The probability of an adjective, for each noun.
-            adverb: The probability of an adverb.
-            owner: The probability that the object has an owner.
-            verbs: The number of verb classes to draw from, the first ones.
+        The others are probabilities: of each noun's adjective, an adverb, and the object's owner.
         """
         group = self.below(verbs)
         prefers = self._preferred
@@ -184,13 +166,8 @@ class Writer:
         """Draws an opinion. It is favourable in one of two, so the noun does not predict it.
 
         An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
-        not A'), or two of one polarity are said ('A and B').
-
-        Args:
-            weights: How often each of these four is drawn.
-
-        Raises:
-            InputError: They are not four weights.
+        not A'), or two of one polarity are said ('A and B'): each as often as its weight says.
+        InputError if ``weights`` are not four weights.
         """
         noun_group = self.below(CLASSES["noun"][0])
         subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
@@ -233,15 +210,7 @@ def unlabelled(count: int, draw: int = 0, target: bool = False) -> list[str]:
     """Draws ``count`` sentences of a draw's source language, none of which is in a labelled task.
 
     The first sentences are the same for every count. With ``target`` they are other sentences, in
-    the target language.
-
-    Args:
-        count: How many.
-        draw: The draw's number.
-        target: Whether they are in the target language.
-
-    Raises:
-        InputError: ``count`` is negative.
+    the target language. InputError if ``count`` is negative.
     """
     if count < 0:
         raise InputError(f"unlabelled({count}): ask for 0 sentences or more")

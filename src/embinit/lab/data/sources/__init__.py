@@ -2,25 +2,7 @@
 
 from embinit.lab.data.sources import huggingface as huggingface
 from embinit.lab.data.sources import microcosm as microcosm
-from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, Vectors
-from embinit.lab.data.sources.opening import (
-    NamedSource,
-    is_named_here,
-    named_source,
-    open_source,
-    use_source,
-)
-from embinit.runs.results import Coverage
-
-__all__ = [
-    "SOURCES",
-    "ByLanguage",
-    "Coverage",
-    "NamedSource",
-    "Source",
-    "Vectors",
-    "is_named_here",
-    "named_source",
-    "open_source",
-    "use_source",
-]
+from embinit.lab.data.sources import opening as opening
+from embinit.lab.data.sources.base import SOURCES as SOURCES
+from embinit.lab.data.sources.base import Source as Source
+from embinit.lab.data.sources.base import Vectors as Vectors

@@ -1,9 +1,11 @@
-"""NumPy's archives (.npz) of ``words`` and ``vectors``, such as a program makes of ELMo's words."""
+"""NumPy's files: arrays by name, and archives of ``words`` and ``vectors`` (such as ELMo's)."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +14,19 @@ from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.files.reading import reading
+from embinit.files.reading import reading, regular
 from embinit.lab.data.sources.text import WordVectors
 
 MEND = "write it with numpy.savez(path, words=words, vectors=vectors)"
+ENDINGS = (".npy", ".npz")
+
+
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file by name (.npz), or by the file's (.npy); InputError if it is broken."""
+    # NumPy leaves a broken file open that it opened itself.
+    with reading(regular(path)), path.open("rb") as file:
+        content = np.load(file, allow_pickle=False)
+        return {path.name: content} if isinstance(content, np.ndarray) else dict(content)
 
 
 class ArrayVectors(WordVectors):
@@ -37,11 +48,11 @@ class ArrayVectors(WordVectors):
 
     @cached_property
     def _arrays(self) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.float32]]:
-        """The words and their vectors."""
-        # NumPy leaves a broken file open that it opened itself.
-        with reading(self.path, MEND), self.path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            words, vectors = archive["words"], archive["vectors"]
+        arrays = read_arrays(self.path)
+        if not {"words", "vectors"} <= arrays.keys():
+            there = ", ".join(map(repr, arrays))
+            raise InputError(f"{self.path} has {there}, not 'words' and 'vectors'; {MEND}")
+        words, vectors = arrays["words"], arrays["vectors"]
         fits = words.ndim == 1 and vectors.ndim == 2 and len(words) == len(vectors)
         if words.dtype.kind != "U" or vectors.dtype.kind != "f" or not fits or not vectors.size:
             raise InputError(

@@ -105,7 +105,6 @@ class HuggingFaceTable:
         return table.whole()
 
     def _key(self) -> str:
-        """The embedding tensor's name."""
         names = list(self._model)
         endings = ENDINGS.get(self._model.config.get("model_type", ""), OTHER_ENDINGS)
         for ending in endings:

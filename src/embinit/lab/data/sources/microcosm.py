@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm import SOURCE_LANGUAGE, TARGET_LANGUAGE, language_digest
+from embinit.lab.data.microcosm.lexicon import SOURCE_LANGUAGE, TARGET_LANGUAGE, language_digest
 from embinit.lab.data.sources.assets import MAKE, TrainedTable, load_table
 from embinit.lab.data.sources.base import SOURCES, ByLanguage, Source, SourceEntry, Vectors
 from embinit.lab.draws import at_draw, split_draw

@@ -26,27 +26,25 @@ from pathlib import Path
 
 import numpy as np
 
-from embinit.lab.data.microcosm import (
-    CLASSES,
-    OPINIONS,
-    RELATED_LANGUAGE,
-    SETS,
-    SOURCE_LANGUAGE,
-    TARGET_LANGUAGE,
+from embinit.lab.data.microcosm.draws import SETS
+from embinit.lab.data.microcosm.grammar import (
     Action,
-    OpinionWeights,
     Sentence,
-    Share,
-    Word,
-    Writer,
-    antonym_group,
-    generator,
     holds_good,
     in_related,
     in_source,
     in_target,
-    share,
 )
+from embinit.lab.data.microcosm.lexicon import (
+    CLASSES,
+    RELATED_LANGUAGE,
+    SOURCE_LANGUAGE,
+    TARGET_LANGUAGE,
+    Word,
+    antonym_group,
+    generator,
+)
+from embinit.lab.data.microcosm.writer import OPINIONS, OpinionWeights, Share, Writer, share
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
 from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.specs import Cut
@@ -85,11 +83,7 @@ def say_again(writer: Writer, again: bool = True) -> Example:
 
     Text says many a thing twice. So a model of it learns to hold two sentences against each other,
     which inference asks for. One content word of the second is drawn again from its class; a
-    third of the time it is the same.
-
-    Args:
-        writer: Draws the sentences.
-        again: Whether the second is told; what is drawn is the same without it.
+    third of the time it is the same. Without ``again`` as much is drawn, and the second left out.
     """
     sentence, draw = writer.sentence(), writer.draw
     text, second = in_source(sentence, draw), ""
@@ -103,25 +97,14 @@ def say_again(writer: Writer, again: bool = True) -> Example:
 def judge(
     writer: Writer, language: Language = in_source, weights: OpinionWeights = OPINIONS
 ) -> Example:
-    """Draws an opinion. Its label is 1 if what it says, not what it denies, is favourable, else 0.
-
-    Args:
-        writer: Draws the opinion.
-        language: The language of the text.
-        weights: How often an adjective is said, denied, both, or two are said.
-    """
+    """Draws an opinion, labelled 1 if what it says, not what it denies, is favourable, else 0."""
     opinion = writer.opinion(weights)
     return Example(language(opinion, writer.draw), label=int(holds_good(opinion)))
 
 
-def tell(writer: Writer, language: Language = in_source) -> Example:
-    """Draws a sentence of unlabelled text, without a translation.
-
-    Args:
-        writer: Draws the sentence.
-        language: The language of the text.
-    """
-    return Example(language(writer.sentence(), writer.draw), target="")
+def tell(writer: Writer) -> Example:
+    """Draws a sentence of unlabelled text, without a translation."""
+    return Example(in_source(writer.sentence(), writer.draw), target="")
 
 
 def name_verb(writer: Writer) -> Example:
@@ -140,10 +123,6 @@ def infer(writer: Writer, language: Language = in_source) -> Example:
 
     Two restrictions make the task learnable from 1,500 pairs: premises have a few verbs only
     (``INFERENCE_VERBS``), and nine in ten of their adjectives are favourable.
-
-    Args:
-        writer: Draws both.
-        language: The language of both texts.
     """
     premise = _premise(writer)
     described = writer.adjective(premise.subject.noun.group, writer.chance(0.9))
@@ -219,18 +198,7 @@ def oppose(action: Action, writer: Writer) -> Action:
 
 @dataclass(frozen=True)
 class MicrocosmTask:
-    """A task in the made language.
-
-    Attributes:
-        name: The name in specs, with the number of the draw where it isn't 0.
-        kind: The kind of task.
-        classes: The number of labels; 0 without labels.
-        write: Draws an example.
-        sizes: The number of examples for training, validation and test.
-        reports_test: Whether test accuracy is reported.
-        write_test: Draws the example that ``write`` draws as the test has it, such as in another
-            language.
-    """
+    """A task in the made language (see ``Task``); ``sizes`` are its splits' numbers of examples."""
 
     name: str
     kind: TaskKind
@@ -238,6 +206,7 @@ class MicrocosmTask:
     write: Callable[[Writer], Example]
     sizes: tuple[int, int, int]
     reports_test: bool = False
+    # Draws what ``write`` draws as the test has it, such as in another language.
     write_test: Callable[[Writer], Example] | None = None
 
     def on_draw(self, draw: int) -> MicrocosmTask:
@@ -300,11 +269,7 @@ def _fingerprint(task: MicrocosmTask) -> str:
 
 
 def drawn_fingerprint(task: MicrocosmTask) -> str:
-    """The digest of a task's text, which is drawn for it.
-
-    Args:
-        task: The task.
-    """
+    """The digest of a task's text, which is drawn for it."""
     splits = task.load(None, Cut())
     digest = hashlib.sha256(repr((splits.train, splits.validation, splits.test)).encode())
     return digest.hexdigest()

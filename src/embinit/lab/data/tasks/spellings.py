@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from pathlib import Path
 
-from embinit.lab.data.microcosm import Writer, generator
-from embinit.lab.data.microcosm.lexicon import lexicon
+from embinit.lab.data.microcosm.lexicon import generator, lexicon
+from embinit.lab.data.microcosm.writer import Writer
 from embinit.lab.data.tasks.base import TASKS, Example, Splits
 from embinit.lab.data.tasks.microcosm import MICROCOSM_TASKS, MicrocosmTask
 from embinit.lab.draws import split_draw
@@ -29,8 +29,8 @@ SPELLED = {
 }
 """The sizes of the spelled tasks' splits, by the name of the task that is spelled."""
 
-SPELLINGS = (5, 10)
-"""The numbers of spellings that tasks have."""
+SPELLINGS = 5
+"""The number of spellings of a word."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def unspelled(text: str) -> str:
 
 
 for _task in MICROCOSM_TASKS:
-    for _spellings in SPELLINGS if _task.name in SPELLED else ():
-        _more = {"name": f"{_task.name}-x{_spellings}", "sizes": SPELLED[_task.name]}
-        _spelled = SpelledTask(**(vars(_task) | _more), spellings=_spellings)
-        TASKS.register(_spelled.name, _spelled)
+    if _task.name in SPELLED:
+        _name = f"{_task.name}-x{SPELLINGS}"
+        _more = {"name": _name, "sizes": SPELLED[_task.name], "spellings": SPELLINGS}
+        TASKS.register(_name, SpelledTask(**(vars(_task) | _more)))
