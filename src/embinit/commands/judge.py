@@ -149,25 +149,24 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     in_words = bool(parsed.scores) and not _is_file(parsed.scores)
     arms = _read(parsed, parsed.scores) if parsed.scores else None
     earlier = _read(parsed, [parsed.noise], of_noise=True) if parsed.noise else None
-    if arms is not None and arms.of_noise:
-        arms, earlier = None, arms
+    if arms is not None and (arms.of_noise or (earlier is None and len(arms.scores) == 1)):
+        arms, earlier = None, arms  # the noise alone
     if (known := arms or earlier) is None:
         raise InputError("give arms, as in base=3.28,3.27 new=3.26,3.27, a file or a folder")
     metric = known.metric or (earlier or known).metric
     lower = lower_is_better(metric) if parsed.lower is None else parsed.lower
-    alone = arms is None or (earlier is None and len(arms.scores) == 1)
-    if lower is None and not alone:
+    if lower is None and arms is not None:
         text = f"is a higher or a lower {metric or 'score'} better?"
         raise Ask(text, [{"lower": False}, {"lower": True}])
     plan = Plan(
         bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
         parsed.no_worse, parsed.of, parsed.printed or "",
     )  # fmt: skip
-    worst = worst_of(plan.lower, *(of for of in (arms, earlier) if of and not of.of_noise))
+    worst = worst_of(plan.lower, arms, earlier)
     earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
-    if arms is None or alone:
+    if arms is None:
         _require_unused(parsed, "the noise is printed alone", *_OF_ARMS)
-        known = earlier or known.settled(parsed.crashed, worst, next(iter(known.scores)))
+        known = earlier or known
         lines = printing.floor(noise_of(Arms({}), known), plan)
         read = printing.reading(known, plan.of, lower)
         return Status.RUN_AGAIN, [read, *lines, *_notes(parsed, known.notes)]

@@ -114,8 +114,9 @@ class Arms:
 
 
 def worst_of(lower: bool, *several: Arms | None) -> float:
-    """The worst score of all runs that have one; 0 where none has."""
-    runs = [run for arms in several if arms for of in arms.scores.values() for run in of]
+    """The worst score of all runs that have one; 0 where none has, as in a standard deviation."""
+    known = [arms for arms in several if arms and not arms.of_noise]
+    runs = [run for arms in known for of in arms.scores.values() for run in of]
     rest = [run.value for run in runs if run.value and not run.crashed]
     return (max if lower else min)(rest, default=0.0)
 

@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from embinit.errors import InputError, counted, printable
 from embinit.files.writing import without_nan
-from embinit.report.numbers import number, plain, short
+from embinit.report.numbers import MISSING, number, plain, short
 from embinit.scores.arms import Arms
 from embinit.scores.judging import FEWEST, NOISE, SAME, Judged, Plan, level_of
 from embinit.scores.names import baselines
@@ -206,8 +206,9 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
     places = min(12, max(0, 2 - math.floor(math.log10(middle)))) if middle else 2
 
     def score(values: Sequence[float]) -> list[str]:
-        sd = statistics.stdev(values) if len(values) > 1 and not exact else math.nan
-        return [number(statistics.fmean(values), places), short(sd)]
+        known = len(values) > 1 and not exact
+        sd = short(statistics.stdev(values)) if known else MISSING
+        return [number(statistics.fmean(values), places), sd]
 
     several, exact = len(judged) > 1, all("exact" in arm.rule for arm in judged)
     base = max(judged, key=lambda arm: len(arm.of_baseline))
