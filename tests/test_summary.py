@@ -30,6 +30,7 @@ def session(
     """A document whose paper names one finding, the claims ``a`` and ``b``."""
     ids = ["kim2024/finding-1/a", "kim2024/finding-1/b"]
     known = {"key": "kim2024", "citation": "Kim", "short": "Kim", "made": ["micro"]}
+    known["own_size"] = ["paper"]
     known["findings"] = [{"says": TITLE, "claims": ids, "published": published}]
     return typed(make_document(claims, tier=tier, papers=[known]))
 
@@ -160,9 +161,12 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     ):
         assert words in text
     assert "not how large the effect is in English" not in check(render(real, {})).text
-    larger = replace(real, session=replace(real.session, tier="paper"))
-    names = [column for _, column in tables([real, larger])[0].columns]
-    assert names == ["real text, sample tier", "real text, paper tier"]
+    another = replace(real, session=replace(real.session, tier="full"))
+    names = [column for _, column in tables([real, another])[0].columns]
+    assert names == ["real text, sample tier", "real text, full tier"]
+    whole = session(claims_of(["REFUTED"]), "paper")
+    names = [column for _, column in tables([made, real, whole])[0].columns]
+    assert names == ["synthetic language", "real text", "the paper's size"]
 
 
 def test_each_claim_is_a_finding_of_a_paper_that_names_none():
