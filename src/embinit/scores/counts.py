@@ -40,7 +40,7 @@ def counted(
     if not binary:
         values, against = ((runs[0].value,) * runs[0].of for runs in sides)
     n, items = min(len(values), len(against)), plan.of == "items"
-    looks, level = _looks(n, plan, share)
+    analyses, level = _analyses(n, plan, share)
     if binary and pairs:
         moved = [a - b for a, b in zip(values, against, strict=True)]
         up, down = moved.count(1), moved.count(-1)
@@ -50,18 +50,18 @@ def counted(
         hits, trials = ((round(of(values)), round(of(against))) for of in (math.fsum, len))
         rule = "Fisher's exact test"
         found = decide_counts(hits, trials, plan.relation, level, plan.bound)
-    if items or n < looks[0].seeds:
+    if items or n < analyses[0].seeds:
         found = replace(found, verdict=Verdict.UNDECIDED)
-    more = next((look.seeds - n for look in looks if look.seeds > n), None)
+    more = next((analysis.seeds - n for analysis in analyses if analysis.seeds > n), None)
     if found.verdict is not Verdict.UNDECIDED or (found.seeds_needed is None and not plan.gate):
         more = None
     noise = f"{n} items of one model" if items else f"{n} trials that are taken to be independent"
     more, reason = (2, OF_ITEMS) if items else (more, "")
     paired = binary and bool(pairs)
-    return Judged(arm, base, values, against, rule, found, more, reason, noise, looks, paired)
+    return Judged(arm, base, values, against, rule, found, more, reason, noise, analyses, paired)
 
 
-def _looks(n: int, plan: Plan, share: float) -> tuple[tuple[Analysis, ...], float]:
+def _analyses(n: int, plan: Plan, share: float) -> tuple[tuple[Analysis, ...], float]:
     """The analyses from n trials on, and their level."""
     if plan.of == "items":
         return (), share

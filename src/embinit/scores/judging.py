@@ -33,8 +33,10 @@ FEWEST, FEWEST_POOLED = 3, 3
 """The runs of an arm that can be decided by their own noise, and that lend theirs to others."""
 
 HOPELESS = 0.1
-"""An arm is given up whose chance to be kept at the last look is below this. It is a rule on runs
-alone: it keeps nothing, so that it makes no error of the kind that alpha is about."""
+"""An arm is given up whose chance to be kept at the last analysis is below this.
+
+It is a rule on runs alone: it keeps nothing, so that it makes no error of the kind that alpha is
+about."""
 
 NOISE = ""
 """The baseline's name where its runs are those that the noise was measured on; no arm has it."""
@@ -100,17 +102,20 @@ class Plan:
             raise InputError(f"--most {self.most} can't be judged; give {FEWEST} runs or more")
         return self.alpha / trials
 
-    def looks(self, known: KnownSd | None, share: float) -> tuple[Analysis, ...]:
+    def analyses(self, known: KnownSd | None, share: float) -> tuple[Analysis, ...]:
         """The interim analyses of an arm with their levels."""
         if self.most is not None:
             return (Analysis(self.most, share),)
-        looks = schedule(FIRST if known is None else FIRST_KNOWN, LAST, share)
-        return tuple(Analysis(look.seeds, look.share * share) for look in looks)
+        analyses = schedule(FIRST if known is None else FIRST_KNOWN, LAST, share)
+        return tuple(Analysis(analysis.seeds, analysis.share * share) for analysis in analyses)
 
 
-def level_of(looks: Sequence[Analysis], n: int) -> float:
+def level_of(analyses: Sequence[Analysis], n: int) -> float:
     """The level of so many runs: that of the last interim analysis that they reach."""
-    return next((look.share for look in reversed(looks) if look.seeds <= n), looks[0].share)
+    return next(
+        (analysis.share for analysis in reversed(analyses) if analysis.seeds <= n),
+        analyses[0].share,
+    )
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class Judged:
     more: int | None = None
     reason: str = ""
     noise: str = ""
-    looks: tuple[Analysis, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
     paired: bool = False
     printed: bool = False
 
@@ -231,22 +236,22 @@ def judge(
         pairing = Pairing.BY_SEED if pairs or printed else Pairing.NONE
         if base == NOISE and sd is not None:
             pairing = Pairing.AGAINST_NOISE
-        looks = plan.looks(sd, share)
+        analyses = plan.analyses(sd, share)
         n = len(values) if base == NOISE else min(len(values), len(against))
         evidence = Evidence(
             values,
             against,
             plan.relation,
-            level_of(looks, n),
+            level_of(analyses, n),
             plan.bound,
             known_sd=sd,
             pairing=pairing,
             leave_one_out=sd is None and plan.most is None,
-            fewest=max(looks[0].seeds, 0 if sd else FEWEST),
+            fewest=max(analyses[0].seeds, 0 if sd else FEWEST),
             names=(arm, base or "the noise"),
         )
         found = Judged(
-            arm, base, values, against, rule, decide(evidence), noise=source, looks=looks,
+            arm, base, values, against, rule, decide(evidence), noise=source, analyses=analyses,
             paired=bool(pairs) or printed, printed=printed,
         )  # fmt: skip
         judged.append(_with_reason(found, plan, evidence))
@@ -273,13 +278,13 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
 
 def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
     """The arm with the runs that it lacks, and why it is undecided or on what it rests."""
-    found, looks, n = judged.outcome, judged.looks, judged.n
+    found, analyses, n = judged.outcome, judged.analyses, judged.n
     sd, gate = evidence.known_sd, plan.gate
     if judged.values == judged.of_baseline and len(judged.values) > 1:
         verdict = Verdict.SUPPORTED if gate else Verdict.UNDECIDED
         found = replace(found, verdict=verdict, interval=(0.0, 0.0))
         return replace(judged, outcome=found, reason=SAME)
-    following = next((look.seeds - n for look in looks if look.seeds > n), None)
+    following = next((analysis.seeds - n for analysis in analyses if analysis.seeds > n), None)
     if sd is None and n < FEWEST and following is None:
         reason = "two runs an arm need known noise, by --noise FILE, or a third run"
         return replace(judged, more=FEWEST - n, reason=reason)
@@ -294,8 +299,8 @@ def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
     if gate:
         more = following or max(1, (found.seeds_needed or 2 * n) - n)
         return replace(judged, more=more, reason=reason)
-    count, samples = float(looks[-1].seeds), 1 if judged.paired else 2
+    count, samples = float(analyses[-1].seeds), 1 if judged.paired else 2
     if evidence.pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(judged.of_baseline))
-    hope = chance_to_support(found, plan.relation, count, looks[-1].share, samples)
+    hope = chance_to_support(found, plan.relation, count, analyses[-1].share, samples)
     return replace(judged, more=following if hope >= HOPELESS else None, reason=reason)

@@ -102,7 +102,7 @@ def _alone(arm: Judged, plan: Plan) -> str:
     if word == "undecided":
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
-        analyses = [analysis.seeds for analysis in arm.looks]
+        analyses = [analysis.seeds for analysis in arm.analyses]
         if n >= analyses[-1]:
             new = f" at the last analysis: about {n + (arm.more or 0)} new runs of each are needed"
             return f"undecided{new if arm.more else ''}{why}"
@@ -164,14 +164,14 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     shown = f"{' or '.join(f'{short(100 * level)} %' for level in levels)} interval"
     several = f"; {trials} trials share {plain(plan.alpha * 100)} %" if trials > 1 else ""
     rules = " or ".join(dict.fromkeys(arm.rule for arm in judged))
-    counts = {", ".join(str(look.seeds) for look in arm.looks) for arm in judged} - {""}
-    looks = f"; analyses at {' or '.join(sorted(counts))}" if counts else ""
+    counts = {", ".join(str(analysis.seeds) for analysis in arm.analyses) for arm in judged} - {""}
+    analyses = f"; analyses at {' or '.join(sorted(counts))}" if counts else ""
     margin = f"; margin {plain(plan.margin)}" if plan.margin else ""
     margin += "" if plan.no_worse is None else f"; gate at {plain(plan.no_worse)}"
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
     lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
-    return [f"{shown}, {rules}{several}{looks}{margin}", *(lines if noise else [])]
+    return [f"{shown}, {rules}{several}{analyses}{margin}", *(lines if noise else [])]
 
 
 def floor(noise: Noise, plan: Plan) -> list[str]:
@@ -180,8 +180,8 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
     if sd is None:
         raise InputError("there is no noise to measure: give two or more runs of one arm that vary")
     share, margin = plan.share(1), plan.bound
-    looks, most = plan.looks(sd, share), MOST_SEEDS if margin else RUNS[-1] + 1
-    effects = {n: smallest_effect(level_of(looks, n), n, sd, 2) for n in range(2, most)}
+    analyses, most = plan.analyses(sd, share), MOST_SEEDS if margin else RUNS[-1] + 1
+    effects = {n: smallest_effect(level_of(analyses, n), n, sd, 2) for n in range(2, most)}
     seen = ", ".join(f"{n} runs {short(effects[n])}" for n in RUNS)
     runs = next((f"{n} runs" for n in effects if effects[n] <= margin), "over 1000 runs")
     takes = f"a difference of {plain(margin)} takes {runs} an arm, or fewer paired by seed"
