@@ -96,9 +96,14 @@ class _Rows(NamedTuple):
     arms: Sequence[str]
     seeds: Sequence[str]
     runs: Sequence[str]
-    seed: str
+    paired_by: Sequence[str]
     run: str
     step: str
+
+    @property
+    def seed(self) -> str:
+        """The columns of the seeds, with commas."""
+        return ",".join(self.paired_by)
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:
@@ -109,6 +114,14 @@ class _Rows(NamedTuple):
         """Whether rows of one arm differ in a column."""
         pairs = {*zip(self.arms, self.table.columns[name], strict=True)}
         return len(pairs) > len({*self.arms})
+
+    @property
+    def telling(self) -> str:
+        """The columns of ``by`` and what else tells rows of one arm and seed apart."""
+        roles = ("status", "of rows", "count", "error")
+        free = [n for n in self.free if not is_spread(n) and not any(called([n], r) for r in roles)]
+        settings = _settings(self.table, [*filter(self.varies, free)])
+        return ",".join(_telling(self.table, self.by, settings, self.paired_by))
 
     def failures(self, found: Sequence[str]) -> Sequence[str]:
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
@@ -189,8 +202,8 @@ def _rows(table: Table, given: Reading) -> _Rows:
     seed_of = {pair: re.sub(r"\.0(?=,|$)", "", pair.strip(", ")) for pair in {*pairs}}
     names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
     of_seeds = [*map(seed_of.__getitem__, pairs)]
-    seed, run, step = ",".join(seeds), ",".join(runs), next(iter(steps), "")
-    return _Rows(table, given, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
+    run, step = ",".join(runs), next(iter(steps), "")
+    return _Rows(table, given, score, by, free, names, of_seeds, table.texts(runs), seeds, run, step)
 
 
 def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
@@ -494,18 +507,18 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     key, of = next((key, of) for key, of in groups.items() if len(of) > 1)
     column, value = (rows.run, key[2]) if rows.run else (rows.seed, key[1])
     text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
+    settings = _settings(table, rows.free)
     free = [
         n for n in rows.free if rows.varies(n) and not called([n], "status")
-        if not is_number(texts[n]) or _counts(texts[n]) or len({*texts[n]}) == len(of)
+        if n in settings or (is_number(texts[n]) and (_counts(texts[n]) or len({*texts[n]}) == len(of)))
     ]  # fmt: skip
-    by, several = ",".join(rows.by), len({*rows.arms}) > 1
+    several = len({*rows.arms}) > 1
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
     choices += _wheres(table, measures, rows.given.where)
     for n in free if rows.seed else []:
-        choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
-        choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
+        choices += [{"by": rows.telling}, {"cells": n}] if not called([n], "of rows") else []
     choices += [{"step": n} for n in steps]
     if len({*rows.seeds}) == 1 and not rows.run and several:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
@@ -522,9 +535,7 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
     for arm, run in named:
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
-            texts, by = rows.table.columns, ",".join(rows.by)
-            few = [n for n in rows.free if 2 * len({*texts[n]}) <= len(texts[n])]
-            choices: list[Choice] = [{"by": f"{by},{n}"} for n in filter(rows.varies, few)]
+            choices: list[Choice] = [{"by": rows.telling}]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
             choices.append({"unpaired": True})
