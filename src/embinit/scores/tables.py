@@ -116,12 +116,12 @@ class _Rows(NamedTuple):
         return len(pairs) > len({*self.arms})
 
     @property
-    def telling(self) -> str:
+    def telling(self) -> list[str]:
         """The columns of ``by`` and what else tells rows of one arm and seed apart."""
         roles = ("status", "of rows", "count", "error")
         free = [n for n in self.free if not is_spread(n) and not any(called([n], r) for r in roles)]
         settings = _settings(self.table, [*filter(self.varies, free)])
-        return ",".join(_telling(self.table, self.by, settings, self.paired_by))
+        return _telling(self.table, self.by, settings, self.paired_by)
 
     def failures(self, found: Sequence[str]) -> Sequence[str]:
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
@@ -262,14 +262,18 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
     return [*words, *numbers]
 
 
+def _repeat(table: Table, names: Sequence[str]) -> bool:
+    """Whether columns have a row again for most of what they say together."""
+    return bool(names) and 2 * len({*table.texts(names)}) <= len(table.places)
+
+
 def _telling(
     table: Table, by: Sequence[str], settings: Sequence[str], seeds: Sequence[str]
 ) -> list[str]:
     """The arms' columns with the settings that tell rows of one arm and seed apart."""
-    again = 2 * len({*table.texts(seeds)}) <= len(table.places)
-    found = [*by]
+    found, again = [*by], seeds if _repeat(table, seeds) else ()
     for name in sorted(settings, key=lambda n: len({*table.columns[n]})):
-        key = [*(seeds if again else ()), *found]
+        key = [*again, *found]
         if len({*table.texts([*key, name])}) > len({*table.texts(key)}):
             found.append(name)
     return found
@@ -339,8 +343,9 @@ def _score_and_arms(
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
     words = words or [n for n in several if is_number(texts[n]) and not few(n)[0]]
-    all_of_them = [",".join(_telling(table, (), settings, seeds))] if settings else []
-    words = [",".join(by)] if by else [*dict.fromkeys([*all_of_them, *sorted(words, key=few)])]
+    telling = _telling(table, (), settings, seeds)
+    words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
+    words = [",".join(by)] if by else [*dict.fromkeys(words)]
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
@@ -475,10 +480,11 @@ def _ask_of_rows(
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups)
     free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
+    settings = {*_settings(table, free), *filter(is_setting, free)}
     labels = [n for n in texts if n == rows.run and not rows.seed and _rises(rows, n, False)] + [
         n for n in free
-        if is_setting(n) or ((not is_number(texts[n]) or _counts(texts[n]))
-            and (len({*texts[n]}) < len(table.places) or _rises(rows, n)))
+        if n in settings or ((not is_number(texts[n]) or _counts(texts[n])) and _rises(rows, n))
+        or ((_counts(texts[n]) or _dates(texts[n])) and len({*texts[n]}) < len(table.places))
         or (same_in_each(texts[n], rows.arms) and lower_is_better(n) is None)
     ]  # fmt: skip
     # What a seed names once is a run, whatever else is known of it, but for a setting.
@@ -512,19 +518,22 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
         n for n in rows.free if rows.varies(n) and not called([n], "status")
         if n in settings or (is_number(texts[n]) and (_counts(texts[n]) or len({*texts[n]}) == len(of)))
     ]  # fmt: skip
-    several = len({*rows.arms}) > 1
+    several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
     choices += _wheres(table, measures, rows.given.where)
     for n in free if rows.seed else []:
-        choices += [{"by": rows.telling}, {"cells": n}] if not called([n], "of rows") else []
+        ways: list[Choice] = [{"cells": n}, {"by": telling}]  # words may be data sets
+        ways = ways[::-1] if is_number(texts[n]) else ways
+        choices += ways if not called([n], "of rows") else []
     choices += [{"step": n} for n in steps]
     if len({*rows.seeds}) == 1 and not rows.run and several:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
         if rows.given.unpaired:
             return
-    choices.append({"id": column})
+    if rows.run or telling == ",".join(rows.by):
+        choices.append({"id": column})
     mend = "take out copies, or say what the rows are"
     raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
 
@@ -535,7 +544,7 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
     for arm, run in named:
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
-            choices: list[Choice] = [{"by": rows.telling}]
+            choices: list[Choice] = [{"by": ",".join(rows.telling)}]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
             choices.append({"unpaired": True})
@@ -553,8 +562,11 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
     several = len({*rows.arms}) > 1
     choices: list[Choice] = [{"step": n} for n in steps]
-    all_of_them = ",".join([by, *settings])
-    if any(map(is_setting, labels)):
+    all_of_them, telling = ",".join([by, *settings]), rows.telling
+    if telling != [*rows.by] and _repeat(table, telling):  # to pool them would hide a setting
+        choices += [{"by": ",".join(telling)}, *({"cells": n} for n in few if rows.seed)]
+        choices += _wheres(table, few, rows.given.where)
+    elif any(map(is_setting, labels)):
         choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
@@ -562,7 +574,7 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
         choices += [{"cells": n} for n in few if rows.seed]
         choices += _wheres(table, few, rows.given.where)
         choices += [{"step": n} for n in same if n not in steps and _rises(rows, n)]
-    if not of_rows:
+    if not (of_rows or any("by" in choice for choice in choices)):
         choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
     text = f"{table.name}: rows of one arm differ in {listed(labels, 3)}"
     raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, table)
