@@ -143,7 +143,9 @@ def _where(table: Table, where: str | None) -> Table:
         name, _, value = part.partition("=")
         name = one_of(table, "where", name, where)
         texts, number = table.columns[name], number_in(value)
-        like = {t for t in {*texts} if t == value or (number is not None and number_in(t) == number)}
+        like = {
+            t for t in {*texts} if t == value or (number is not None and number_in(t) == number)
+        }
         if not like:
             values = listed(dict.fromkeys(texts))
             text = f"{table.name}: no row has {value!r} in {name}; there are {values}"
@@ -203,7 +205,9 @@ def _rows(table: Table, given: Reading) -> _Rows:
     names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
     of_seeds = [*map(seed_of.__getitem__, pairs)]
     run, step = ",".join(runs), next(iter(steps), "")
-    return _Rows(table, given, score, by, free, names, of_seeds, table.texts(runs), seeds, run, step)
+    return _Rows(
+        table, given, score, by, free, names, of_seeds, table.texts(runs), seeds, run, step
+    )
 
 
 def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
@@ -294,7 +298,8 @@ def _score_and_arms(
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
     if settings:  # what else has words names runs, or notes something of them
-        others = [n for n in others if n in settings or is_number(texts[n]) or called([n], "of rows")]
+        kept = {*settings, *filter(lambda n: is_number(texts[n]), others)}
+        others = [n for n in others if n in kept or called([n], "of rows")]
     several = [n for n in others if len({*texts[n]}) > 1 or len(table.places) == 1]
     numbers = [n for n in others if is_number(texts[n]) and not is_setting(n)]
     numbers = [n for n in numbers if n in several] or numbers
