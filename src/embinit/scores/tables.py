@@ -496,7 +496,7 @@ def _ask_of_rows(
     named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
     if labels and not (given.seed or unpaired or given.id or named):
         _ask_of_labels(rows, labels)
-    if labels and unpaired:
+    if labels and (unpaired or not given.id):
         yield f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike"
 
 
@@ -519,10 +519,10 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     column, value = (rows.run, key[2]) if rows.run else (rows.seed, key[1])
     text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
     settings = _settings(table, rows.free)
-    free = [
-        n for n in rows.free if rows.varies(n) and not called([n], "status")
-        if n in settings or (is_number(texts[n]) and (_counts(texts[n]) or len({*texts[n]}) == len(of)))
-    ]  # fmt: skip
+    numbers = [n for n in rows.free if is_number(texts[n]) and n not in settings]
+    numbers = [n for n in numbers if _counts(texts[n]) or len({*texts[n]}) == len(of)]
+    free = [n for n in rows.free if n in (*settings, *numbers) and rows.varies(n)]
+    free = [n for n in free if not called([n], "status")]
     several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
@@ -533,11 +533,12 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
         ways = ways[::-1] if is_number(texts[n]) else ways
         choices += ways if not called([n], "of rows") else []
     choices += [{"step": n} for n in steps]
-    if len({*rows.seeds}) == 1 and not rows.run and several:
+    settled = telling == ",".join(rows.by)
+    if len({*rows.seeds}) == 1 and not rows.run and several and settled:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
         if rows.given.unpaired:
             return
-    if rows.run or telling == ",".join(rows.by):
+    if rows.run or settled:
         choices.append({"id": column})
     mend = "take out copies, or say what the rows are"
     raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
@@ -549,10 +550,10 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
     for arm, run in named:
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
-            choices: list[Choice] = [{"by": ",".join(rows.telling)}]
+            settled = rows.telling == [*rows.by]
+            choices = [{"unpaired": True} if settled else {"by": ",".join(rows.telling)}]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
-            choices.append({"unpaired": True})
             raise Ask(f"{text} (before at {before.place}); {mend}", choices, rows.table)
 
 
