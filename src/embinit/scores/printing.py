@@ -67,18 +67,25 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
         return [_alone(judged[0], plan)]
     lists: dict[str, list[str]] = {}
     more: dict[str, int] = {}
+    new: list[str] = []
     for arm in judged:
         word = _word(arm, plan)
         known = plan.gate or word in ("keep", "undecided")
         lists.setdefault(word if known else "discard", []).append(_cut(arm.arm))
-        more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
+        if not arm.over:
+            more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
+        elif arm.more:
+            new.append(f"about {arm.n + arm.more} of {_cut(arm.arm)}")
     order = ("keep", "not worse", "worse", "discard", "undecided")
     line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     several = [
         f"{count} more of {listed((_cut(n) for n in more if more[n] == count), MOST_NAMES)}"
         for count in sorted({*more.values()})
     ]
-    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else [])]
+    needed = (
+        [f"new runs that are needed: {listed(new, MOST_NAMES)}, and of the baseline"] if new else []
+    )
+    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else []), *needed]
 
 
 def _word(arm: Judged, plan: Plan) -> str:
@@ -103,8 +110,10 @@ def _alone(arm: Judged, plan: Plan) -> str:
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
         analyses = [analysis.seeds for analysis in arm.analyses]
-        if n >= analyses[-1]:
-            new = f" at the last analysis: about {n + (arm.more or 0)} new runs of each are needed"
+        if arm.over:
+            new = (
+                f": not shown by {n} runs; about {n + (arm.more or 0)} new ones of each are needed"
+            )
             return f"undecided{new if arm.more else ''}{why}"
         lacking = [f"{count} more of {_cut(name)}" for name, count in arm.lacking.items()]
         if len(lacking) == 2 and len({*arm.lacking.values()}) == 1:
