@@ -41,7 +41,7 @@ def page(
         return printable(
             "\n\n".join((*map(escaped, first), "\n".join(lines), *map(escaped, after)))
         )
-    rows = [[_cut(row[0]), *row[1:]] for row in rows]
+    rows = [[_short(row[0]), *row[1:]] for row in rows]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows]
     return printable("\n".join((*first, *lines, *after)))
@@ -161,8 +161,13 @@ def remarks(
     return notes
 
 
-def _cut(name: str) -> str:
+def _short(name: str) -> str:
     return name if len(name) <= 60 else name[:59] + "…"
+
+
+def _cut(name: str) -> str:
+    """An arm's name in a sentence: short, and in quotes where it has a comma."""
+    return f"'{_short(name)}'" if "," in name else _short(name)
 
 
 def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
@@ -179,7 +184,11 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     margin += "" if plan.no_worse is None else f"; gate at {plain(plan.no_worse)}"
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
-    lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
+    lines = (
+        []
+        if own and not others
+        else [f"noise: {noise}{'; likewise for other arms' * bool(others)}"]
+    )
     return [f"{shown}, {rules}{several}{analyses}{margin}", *(lines if noise else [])]
 
 
