@@ -103,7 +103,7 @@ CASES = [
     ("semicolons", "r.csv", rows("arm;loss", "{arm};{score}")),
     ("worse", "r.csv", two(LOW, HIGH), [], DISCARD, "discard new: higher by 1.00"),
     ("no difference", "r.csv", two(HIGH, SAME), [], DISCARD, "discard"),
-    ("inside the margin", "r.csv", two(), ["--margin", "2"], DISCARD, "discard new: no effect"),
+    ("inside the margin", "r.csv", two(), ["--margin", "1.2"], DISCARD, "discard new: no effect"),
     ("three runs", "r.csv", two(HIGH[:3], LOW[:3]), [], AGAIN,
      "undecided: 3 more of each to the first analysis, at 6"),
     ("markdown", "r.md", MARKDOWN),
@@ -258,7 +258,7 @@ CASES = [
     ("the same text in other columns", "r.csv",
      "a,b,loss\n" + "".join(f'"{a}","{b}",{v + seed / 99}\n' for seed in range(6)
      for a, b, v in [("base", "z", 3.0), ("x, y", "z", 2.0), ("x", "y, z", 5.0)]),
-     ["--by", "a,b"], KEEP, 'keep "x, y", z; discard x, "y, z"'),
+     ["--by", "a,b"], KEEP, "keep '\"x, y\", z'; discard 'x, \"y, z\"'"),
     ("one number under two names", "r.jsonl",
      jsonl({"arm": a, "m": {"loss": v}, "m.loss": 9.0} for a, _, v in RUNS), [], REFUSED,
      "r.jsonl:1: broken or cut short (ValueError: 2 entries of a run are called 'm.loss'"),

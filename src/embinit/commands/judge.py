@@ -175,7 +175,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     arms = arms.settled(parsed.crashed, worst, base)
     if others and not others & arms.scores.keys():
         return Status.NOT_OK, [*arms.notes]
-    odd = two_units(arms, earlier)
+    odd = two_units(arms, earlier, base, plan.bound)
     if odd and not parsed.one_unit:
         raise Ask(odd, [{"one_unit": True}])
     if not odd:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -120,8 +121,8 @@ def same_in_each(texts: Sequence[str], arms: Sequence[str], once: bool = True) -
     return alike and (not once or len({*first}) == len(first))
 
 
-def two_units(arms: Arms, noise: Arms | None) -> str:
-    """The question where positive scores differ so much that they may have two units; else ""."""
+def two_units(arms: Arms, noise: Arms | None, base: str, bound: float) -> str:
+    """The question where positive scores, or a margin and they, may have two units; else ""."""
     shown: list[tuple[float, str]] = []
     for of_noise, of in ((" (noise)", noise), ("", arms)):
         for name, runs in (of.scores if of and not of.of_noise else {}).items():
@@ -129,6 +130,9 @@ def two_units(arms: Arms, noise: Arms | None) -> str:
             shown += found if found and min(found)[0] > 0 else []
     (low, least), (high, most) = min(shown, default=(1.0, "")), max(shown, default=(1.0, ""))
     if high <= MOST_TIMES * low:
-        return ""
+        of_base = [run.value for run in arms.scores.get(base, ()) if not run.crashed] or [0.0]
+        if not 0 < (mean := statistics.fmean(of_base)) <= 2 * bound:
+            return ""
+        return f"{bound:g} is a large margin where {base} has {mean:.3g}: are both in one unit?"
     text = f"scores go from {low:g} ({least}) to {high:g} ({most}): write all in one unit, such as"
     return f"{text} %, and take out what is no score; or are they in one unit?"

@@ -123,8 +123,9 @@ class Judged:
     """An arm that was judged against the baseline, by its numbers and the baseline's.
 
     Where seeds pair runs, ``values`` are those of common seeds. ``more`` runs of the arm that has
-    fewer lead to the next analysis; None where it is decided, or more are no use. ``reason`` says
-    why it is undecided or on what it rests, and ``noise`` where the noise is from.
+    fewer lead to the next analysis, or after the last one to as many as would decide; None where
+    it is decided, or more are no use. ``reason`` says why it is undecided or on what it rests, and
+    ``noise`` where the noise is from.
     """
 
     arm: str
@@ -145,6 +146,11 @@ class Judged:
         """The runs of the arm that has fewer; runs that the noise was measured on don't count."""
         both = len(self.values), len(self.of_baseline)
         return both[0] if self.baseline == NOISE else min(both)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has all runs of the last analysis: further ones must be new ones of each."""
+        return bool(self.analyses) and self.n >= self.analyses[-1].seeds
 
     @property
     def undecidable(self) -> bool:
@@ -296,11 +302,12 @@ def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
         reason = "it rests on one run, without which it would be undecided" if rests else ""
         return replace(judged, reason=reason)
     reason = "" if found.hangs_on is None else "it changes without one of its runs"
+    more = following or max(1, (found.seeds_needed or 2 * n) - n)
     if gate:
-        more = following or max(1, (found.seeds_needed or 2 * n) - n)
         return replace(judged, more=more, reason=reason)
-    count, samples = float(analyses[-1].seeds), 1 if judged.paired else 2
+    count, samples = float(LAST if judged.over else analyses[-1].seeds), 1 if judged.paired else 2
     if evidence.pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(judged.of_baseline))
     hope = chance_to_support(found, plan.relation, count, analyses[-1].share, samples)
-    return replace(judged, more=following if hope >= HOPELESS else None, reason=reason)
+    open_still = hope >= HOPELESS and n < LAST
+    return replace(judged, more=more if open_still else None, reason=reason)

@@ -41,7 +41,7 @@ def page(
         return printable(
             "\n\n".join((*map(escaped, first), "\n".join(lines), *map(escaped, after)))
         )
-    rows = [[_cut(row[0]), *row[1:]] for row in rows]
+    rows = [[_short(row[0]), *row[1:]] for row in rows]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, sizes)).rstrip() for row in rows]
     return printable("\n".join((*first, *lines, *after)))
@@ -67,18 +67,25 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
         return [_alone(judged[0], plan)]
     lists: dict[str, list[str]] = {}
     more: dict[str, int] = {}
+    new: list[str] = []
     for arm in judged:
         word = _word(arm, plan)
         known = plan.gate or word in ("keep", "undecided")
         lists.setdefault(word if known else "discard", []).append(_cut(arm.arm))
-        more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
+        if not arm.over:
+            more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
+        elif arm.more:
+            new.append(f"about {arm.n + arm.more} of {_cut(arm.arm)}")
     order = ("keep", "not worse", "worse", "discard", "undecided")
     line = "; ".join(f"{kind} {listed(lists[kind], MOST_NAMES)}" for kind in order if kind in lists)
     several = [
         f"{count} more of {listed((_cut(n) for n in more if more[n] == count), MOST_NAMES)}"
         for count in sorted({*more.values()})
     ]
-    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else [])]
+    needed = (
+        [f"new runs that are needed: {listed(new, MOST_NAMES)}, and of the baseline"] if new else []
+    )
+    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else []), *needed]
 
 
 def _word(arm: Judged, plan: Plan) -> str:
@@ -103,8 +110,10 @@ def _alone(arm: Judged, plan: Plan) -> str:
         if plan.of == "items":
             return f"undecided, {_by(arm)}: {arm.reason}"
         analyses = [analysis.seeds for analysis in arm.analyses]
-        if n >= analyses[-1]:
-            new = f" at the last analysis: about {n + (arm.more or 0)} new runs of each are needed"
+        if arm.over:
+            new = (
+                f": not shown by {n} runs; about {n + (arm.more or 0)} new ones of each are needed"
+            )
             return f"undecided{new if arm.more else ''}{why}"
         lacking = [f"{count} more of {_cut(name)}" for name, count in arm.lacking.items()]
         if len(lacking) == 2 and len({*arm.lacking.values()}) == 1:
@@ -152,8 +161,13 @@ def remarks(
     return notes
 
 
-def _cut(name: str) -> str:
+def _short(name: str) -> str:
     return name if len(name) <= 60 else name[:59] + "…"
+
+
+def _cut(name: str) -> str:
+    """An arm's name in a sentence: short, and in quotes where it has a comma."""
+    return f"'{_short(name)}'" if "," in name else _short(name)
 
 
 def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
@@ -170,7 +184,11 @@ def how(judged: Sequence[Judged], plan: Plan) -> list[str]:
     margin += "" if plan.no_worse is None else f"; gate at {plain(plan.no_worse)}"
     noise, *others = [*dict.fromkeys(arm.noise for arm in judged if arm.noise)] or [""]
     own = noise.startswith("estimated from these runs") and "since" not in noise
-    lines = [] if own and not others else [f"noise: {noise}{'; and others like it' * bool(others)}"]
+    lines = (
+        []
+        if own and not others
+        else [f"noise: {noise}{'; likewise for other arms' * bool(others)}"]
+    )
     return [f"{shown}, {rules}{several}{analyses}{margin}", *(lines if noise else [])]
 
 
