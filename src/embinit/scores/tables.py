@@ -571,7 +571,6 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     all_of_them, telling = ",".join([by, *settings]), rows.telling
     if telling != [*rows.by] and _repeat(table, telling):  # to pool them would hide a setting
         choices += [{"by": ",".join(telling)}, *({"cells": n} for n in few if rows.seed)]
-        choices += _wheres(table, few, rows.given.where)
     elif any(map(is_setting, labels)):
         choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
