@@ -517,7 +517,9 @@ def test_a_result_file_is_judged_or_refused(
 
 
 @pytest.mark.parametrize("sums", [(), ("mean",), ("mean", "std"), ("avg", "sem", "max", "ci95")])
-@pytest.mark.parametrize("run", "acc_s{} acc_seed{} acc/run{} s{}_acc acc/{} acc_{}".split())
+@pytest.mark.parametrize(
+    "run", ["acc_s{}", "acc_seed{}", "acc/run{}", "s{}_acc", "acc/{}", "acc_{}"]
+)
 @pytest.mark.parametrize("scores", [("acc",), ("acc", "f1")])
 def test_columns_of_numbered_runs_are_runs_of_one_score(
     tmp_path, monkeypatch, capsys, run, sums, scores
