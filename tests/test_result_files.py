@@ -6,6 +6,7 @@ No file here may lead to a wrong "keep" (status 0), and every command that a que
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 import re
@@ -539,3 +540,105 @@ def test_columns_of_numbered_runs_are_runs_of_one_score(
     assert found == AGAIN, read
     assert "6 runs: base 3, new 3; arms from `config`, scores from `acc`, higher" in read.out
     assert all(f"acc_{name}" in read.out.split("without", 1)[-1] for name in sums)
+
+
+def grid(head, seeds=True):
+    """Two models at two rates, one of which has two warm-ups; each run has a name, one a note."""
+    lines = [head if seeds else head.replace("seed,", "")]
+    for model, (lr, warmup), seed in itertools.product(
+        ("bert", "roberta"), (("2e-05", 0.06), ("2e-05", 0.1), ("5e-05", 0.06)), (42, 43, 44)
+    ):
+        n = len(lines)
+        score = f"{0.8 + len(model) / 99 + math.sin(n * n) / 99:.5f}"
+        cell = {
+            "run_name": f"{model}-lr{lr}-w{warmup}-s{seed}", "Name": f"x{n * n}-y", "lr": lr,
+            "Created": f"2026-11-{n:02}T10:00:0{n % 9}.000Z", "model": model, "seed": seed,
+            "warmup_ratio": warmup, "use_llrd": str(warmup > 0.06).lower(), "decay": 0.01,
+            "eval_accuracy": score, "eval_loss": f"{1 - n * n % 17 / 99:.5f}",
+            "notes": "restarted after OOM" if n == 5 else "",
+        }  # fmt: skip
+        lines.append(",".join(str(cell[name]) for name in lines[0].split(",")))
+    return "\n".join(lines)
+
+
+OWN = "run_name,model,lr,warmup_ratio,seed,eval_accuracy,eval_loss,notes"
+EXPORT = "Name,Created,model,lr,warmup_ratio,use_llrd,decay,seed,eval_accuracy,eval_loss"
+
+
+@pytest.mark.parametrize("seeds", [True, False])
+@pytest.mark.parametrize("head", [OWN, EXPORT, OWN.replace("model,", "")])
+@pytest.mark.parametrize(
+    "given", ["", "--metric eval_loss", "--by !seed", "--by lr --margin 0.1", "--where lr=2e-5"]
+)
+def test_no_suggestion_pools_settings_or_makes_each_run_an_arm(
+    tmp_path, monkeypatch, capsys, head, seeds, given
+):
+    """Runs of two settings that count as one arm's make a verdict on neither; an arm of one run
+    has no noise, so that the advice would be to train everything again."""
+    monkeypatch.chdir(tmp_path)
+    names = head.split(",")
+    text = grid(head, seeds)
+    if "model" not in names:
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("roberta"))
+    (tmp_path / "r.csv").write_text(text)
+    arguments = given.replace("!seed", "!seed" if seeds else "!eval_loss").split()
+    status = main(["judge", "r.csv", *arguments])
+    error = capsys.readouterr().err
+    offered = [shlex.split(line) for line in re.findall(r"^  embinit (judge .*)", error, re.M)]
+    assert (status, bool(offered)) == (REFUSED, True), error
+    for line in offered:
+        options = dict(itertools.pairwise(line))
+        assert main(line) in (KEEP, DISCARD, AGAIN), line
+        read = capsys.readouterr().out.splitlines()[0]
+        options_of_columns = [options.get(f"--{name}", "") for name in ("by", "cells", "where")]
+        told = {*re.findall(r"\w+", " ".join([read, *options_of_columns]))}
+        # The one is read off the other, or is the same in all rows that are left.
+        if "use_llrd" in told or "lr=5e-05" in line:
+            told.add("warmup_ratio")
+        assert {"model", "lr", "warmup_ratio"} & {*names} <= told, line
+        assert {"run_name", "Name", "Created", "notes", "seed", "decay"}.isdisjoint(told), line
+        assert options["--metric"] in ("eval_accuracy", "eval_loss"), line
+        assert "--unpaired" not in line
+        assert "run_name" not in options.get("--seed", "")
+        assert "!" in given or {*arguments} - {"lr"} <= {*line}, line
+    if "!" in given:
+        out = re.findall(r"no settings, but ids, dates or notes: (.*)\)", error)
+        assert out == [
+            " and ".join(n for n in ("run_name", "Name", "Created", "notes") if n in names)
+        ]
+
+
+@pytest.mark.parametrize("lr", ["2e-5", "2e-05", "0.00002", "2.0E-5"])
+def test_where_compares_numbers_as_numbers(tmp_path, monkeypatch, capsys, lr):
+    """A tool writes 2e-05 for the 2e-5 that its user typed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text(grid(OWN))
+    more = ["--by", "model", "--metric", "eval_accuracy", "--baseline", "bert"]
+    more += ["--no-worse", "0.005", "--most", "3"]
+    assert main(["judge", "r.csv", *more, "--where", f"lr={lr},warmup_ratio=.06"]) == KEEP
+    assert "6 runs: bert 3, roberta 3" in capsys.readouterr().out
+    # What is offered for a value that is not there keeps the other filters, and the options.
+    assert main(["judge", "r.csv", *more, "--where", "lr=3e-5,warmup_ratio=0.06"]) == REFUSED
+    offered = re.findall(r"^  embinit judge (.*)", capsys.readouterr().err, re.M)
+    assert offered
+    for line in map(shlex.split, offered):
+        assert {*more} <= {*line}
+        assert line[line.index("--where") + 1] in (
+            "lr=2e-05,warmup_ratio=0.06", "lr=5e-05,warmup_ratio=0.06",
+        )  # fmt: skip
+
+
+def test_ids_dates_and_notes_that_are_no_settings_are_named(tmp_path, monkeypatch, capsys):
+    """One note must not make a run an arm of its own, and a left-out column must not be silent."""
+    monkeypatch.chdir(tmp_path)
+    head = "run_name,model,seed,Created,notes,eval_accuracy"
+    (tmp_path / "r.csv").write_text(
+        "\n".join(
+            line for line in grid(head).splitlines() if "2e-05-w0.06" in line or "model" in line
+        )
+    )
+    found = main(["judge", "r.csv", "--by", "!seed", "--baseline", "bert", "--most", "3"])
+    out = capsys.readouterr().out
+    assert found in (KEEP, DISCARD, AGAIN)
+    assert "6 runs: bert 3, roberta 3" in out
+    assert "no settings, but ids, dates or notes: run_name and Created" in out

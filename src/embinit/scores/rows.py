@@ -92,10 +92,10 @@ def from_words(words: Sequence[str], metric: str | None) -> Table:
     return table_of_entries("the command line", entries)
 
 
-def one_of(table: Table, option: str, name: str) -> str:
+def one_of(table: Table, option: str, name: str, given: str | None = None) -> str:
     """The column itself, or the only one alike, as ``eval_loss`` or ``x.eval/loss`` of eval/loss.
 
-    Else a question about the ``option`` that named it.
+    Else a question about the ``option`` that named it, as all of it was ``given``.
     """
 
     def plain(text: str) -> str:
@@ -110,7 +110,9 @@ def one_of(table: Table, option: str, name: str) -> str:
         text = f"{len(alike)} columns" if alike else "no column"
         near = "" if alike else nearest(name, known)
         there = listed(alike or known)
-        choices = [{option: other} for other in alike or difflib.get_close_matches(name, known)]
+        place = re.compile(rf"(?<![^,! ]){re.escape(name)}(?![^,=])")
+        others = alike or difflib.get_close_matches(name, known)
+        choices = [{option: place.sub(lambda _: o, given or name, 1)} for o in others]  # noqa: B023
         raise Ask(f"{table.name} has {text} {name!r}: {near}it has {there}", choices)
     return alike[0]
 

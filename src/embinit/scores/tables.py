@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells
+from embinit.scores.arms import CRASHED, NOTHING, Arms, Score, arms_of, cells, number_in
 from embinit.scores.asking import Ask, Choice
 from embinit.scores.checks import (
     grouped,
@@ -42,7 +42,7 @@ NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of its arm's runs."""
 
-DATE = re.compile(r"\d{4}-\d\d-\d\d[T ].*")
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 
 def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
@@ -54,8 +54,9 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     index = ("", "Unnamed: 0")
     kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
     table = long(table._replace(columns=kept), given)
-    notes = [*table.notes]
-    rows = _numbered(_rows(table, given), notes)
+    rows = _rows(table, given)
+    notes = [*rows.table.notes]
+    rows = _numbered(rows, notes)
     _require_runs(rows)
     summary, points = _summary(rows), _points(rows)
     if points:
@@ -95,9 +96,14 @@ class _Rows(NamedTuple):
     arms: Sequence[str]
     seeds: Sequence[str]
     runs: Sequence[str]
-    seed: str
+    paired_by: Sequence[str]
     run: str
     step: str
+
+    @property
+    def seed(self) -> str:
+        """The columns of the seeds, with commas."""
+        return ",".join(self.paired_by)
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:
@@ -108,6 +114,14 @@ class _Rows(NamedTuple):
         """Whether rows of one arm differ in a column."""
         pairs = {*zip(self.arms, self.table.columns[name], strict=True)}
         return len(pairs) > len({*self.arms})
+
+    @property
+    def telling(self) -> list[str]:
+        """The columns of ``by`` and what else tells rows of one arm and seed apart."""
+        roles = ("status", "of rows", "count", "error")
+        free = [n for n in self.free if not is_spread(n) and not any(called([n], r) for r in roles)]
+        settings = _settings(self.table, [*filter(self.varies, free)])
+        return _telling(self.table, self.by, settings, self.paired_by)
 
     def failures(self, found: Sequence[str]) -> Sequence[str]:
         """Why the run of each row has no result, also by columns of states; "" for no reason."""
@@ -124,26 +138,33 @@ class _Rows(NamedTuple):
 
 def _where(table: Table, where: str | None) -> Table:
     """The rows whose columns have values, as in ``split=test,metric=acc``."""
-    before = None
-    for part in [] if where is None else re.split(",(?=[^,=]+=)", where):
+    parts = [] if where is None else re.split(",(?=[^,=]+=)", where)
+    for at, part in enumerate(parts):
         name, _, value = part.partition("=")
-        name = one_of(table, "where", name)
-        kept = [at for at, text in enumerate(table.columns[name]) if text == value]
-        if not kept:
-            values = [*dict.fromkeys(table.columns[name])]
-            text = f"{table.name}: no row has {value!r} in {name}; there are {listed(values)}"
-            raise Ask(text, _wheres(table, [name], before))
-        columns = {n: [texts[at] for at in kept] for n, texts in table.columns.items() if n != name}
-        table = table._replace(columns=columns, places=[table.places[at] for at in kept])
-        before = ",".join(filter(None, (before, part)))
+        name = one_of(table, "where", name, where)
+        texts, number = table.columns[name], number_in(value)
+        like = {
+            t for t in {*texts} if t == value or (number is not None and number_in(t) == number)
+        }
+        if not like:
+            values = listed(dict.fromkeys(texts))
+            text = f"{table.name}: no row has {value!r} in {name}; there are {values}"
+            ways = [[*parts[:at], f"{name}={v}", *parts[at + 1 :]] for v in _likeliest(texts)]
+            raise Ask(text, [{"where": ",".join(way)} for way in ways])
+        kept = [row for row, text in enumerate(texts) if text in like]
+        columns = {n: [of[row] for row in kept] for n, of in table.columns.items() if n != name}
+        table = table._replace(columns=columns, places=[table.places[row] for row in kept])
     return table
 
 
 def _wheres(table: Table, names: Sequence[str], before: str | None) -> list[Choice]:
     """The first two values of some columns, those of training last, after those chosen before."""
     first = f"{before}," if before else ""
-    values = {n: sorted(dict.fromkeys(table.columns[n]), key=unlikely) for n in names}
-    return [{"where": f"{first}{n}={value}"} for n in names for value in values[n][:2]]
+    return [{"where": f"{first}{n}={v}"} for n in names for v in _likeliest(table.columns[n])]
+
+
+def _likeliest(texts: Sequence[str]) -> list[str]:
+    return sorted(dict.fromkeys(texts), key=unlikely)[:2]
 
 
 def _rows(table: Table, given: Reading) -> _Rows:
@@ -153,7 +174,7 @@ def _rows(table: Table, given: Reading) -> _Rows:
         names = getattr(given, option) or ""
         if names in table.columns:
             return [names]
-        return [one_of(table, option, name.strip()) for name in names.split(",") if name]
+        return [one_of(table, option, name.strip(), names) for name in names.split(",") if name]
 
     seeds, runs, steps = columns("seed"), columns("id"), columns("step")
     named = {*seeds, *runs, *steps, *columns("metric"), *columns("cells")}
@@ -161,13 +182,17 @@ def _rows(table: Table, given: Reading) -> _Rows:
     if not seeds:
         seeds = [*filter(is_seed, left)]
         _require_one_pair(table, seeds)
-    by = _all_but(left, seeds, given.by, table) if (given.by or "")[:1] == "!" else columns("by")
+    if (given.by or "")[:1] == "!":
+        by, left_out = _all_but(left, seeds, given.by, table)
+        table = table._replace(notes=[*table.notes, *left_out])
+    else:
+        by = columns("by")
     left = [name for name in left if name not in (*seeds, *by)]
     varied = [name for name in left if len({*table.columns[name]}) > 1]
     runs = runs or [name for name in called(varied, "run") if name not in steps]
     steps = steps or called(left, "step")[:1]
     others = [name for name in left if name not in (*runs, *steps, *called(left, "status"))]
-    score, by = _score_and_arms(table, given, columns("metric"), by, others, runs)
+    score, by = _score_and_arms(table, given, columns("metric"), by, others, runs, seeds)
     for option in ("seed", "id", "step", "cells"):
         for name in filter((score, *by).__contains__, columns(option)):
             raise InputError(f"{name} is the score or tells arms apart: leave out --{option}")
@@ -179,8 +204,10 @@ def _rows(table: Table, given: Reading) -> _Rows:
     seed_of = {pair: re.sub(r"\.0(?=,|$)", "", pair.strip(", ")) for pair in {*pairs}}
     names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
     of_seeds = [*map(seed_of.__getitem__, pairs)]
-    seed, run, step = ",".join(seeds), ",".join(runs), next(iter(steps), "")
-    return _Rows(table, given, score, by, free, names, of_seeds, table.texts(runs), seed, run, step)
+    run, step = ",".join(runs), next(iter(steps), "")
+    return _Rows(
+        table, given, score, by, free, names, of_seeds, table.texts(runs), seeds, run, step
+    )
 
 
 def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
@@ -193,21 +220,66 @@ def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
         raise Ask(text, [*choices[: 2 * (len(seeds) == 2)], {"seed": ",".join(seeds)}], table)
 
 
-def _all_but(names: Sequence[str], seeds: Sequence[str], by: str | None, table: Table) -> list[str]:
-    """The settings but those of ``!seed,…``, which vary; labels where no column is a setting."""
-    without = [one_of(table, "by", name.strip(" !")) for name in (by or "").split(",")]
+def _all_but(
+    names: Sequence[str], seeds: Sequence[str], by: str | None, table: Table
+) -> tuple[list[str], list[str]]:
+    """The settings but those of ``!seed,…``, which vary, and a note on what else does."""
+    without = [one_of(table, "by", name.strip(" !"), by) for name in (by or "").split(",")]
     rest = [n for n in names if n not in (*without, *seeds) and len({*table.columns[n]}) > 1]
-    rest = [n for n in rest if not called([n], "run") + called([n], "step") + called([n], "status")]
-    rest = [n for n in rest if len({*table.columns[n]}) < len(table.places)]  # names of runs differ
-    if found := [*filter(is_setting, rest)]:
-        return found
-    found = [n for n in rest if not is_number(table.columns[n])]
-    few = [n for n in rest if n not in found and 2 * len({*table.columns[n]}) <= len(table.places)]
-    if few := [n for n in few if lower_is_better(n) is None]:
-        choices = [{"by": ",".join(names)} for names in ([*found, *few], found) if names]
-        raise Ask(f"{table.name}: are {listed(few)} settings?", choices, table)
+    roles = ("run", "step", "status")
+    settings = _settings(table, [n for n in rest if not any(called([n], role) for role in roles)])
+    found = [*filter(is_setting, settings)]
+    numbers = [n for n in settings if is_number(table.columns[n])] if not found else []
+    found = found or [n for n in settings if n not in numbers]
+    others = [n for n in rest if n not in settings and not is_number(table.columns[n])]
+    notes = [f"no settings, but ids, dates or notes: {listed(others)}"] if others else []
+    if numbers:
+        choices = [{"by": ",".join(names)} for names in ([*found, *numbers], found) if names]
+        text = f"{table.name}: are {listed(numbers)} settings?"
+        raise Ask(" ".join([text, *(f"({note})" for note in notes)]), choices, table)
     if not found:
         raise InputError(f"{table.name} has no setting that varies but {listed(without)}")
+    return found, notes
+
+
+def _settings(table: Table, names: Sequence[str]) -> list[str]:
+    """The columns that may tell arms apart: words that repeat, then numbers of few values.
+
+    Dates are none, nor what most rows lack, nor sentences of which most are there once.
+    """
+    words, numbers = [], []
+    for name in names:
+        texts = table.columns[name]
+        filled = [*filter(None, texts)]
+        values = {*filled}
+        repeat, few = len(values) < len(filled), 2 * len(values) <= len(filled)
+        if len({*texts}) < 2 or not repeat:
+            continue
+        if is_number(texts) and not is_setting(name):
+            numbers += [name] if few and lower_is_better(name) is None else []
+        elif is_setting(name) or not (
+            2 * len(filled) < len(texts)
+            or _dates(filled)
+            or (not few and 2 * sum(" " in text for text in filled) > len(filled))
+        ):
+            words.append(name)
+    return [*words, *numbers]
+
+
+def _repeat(table: Table, names: Sequence[str]) -> bool:
+    """Whether columns have a row again for most of what they say together."""
+    return bool(names) and 2 * len({*table.texts(names)}) <= len(table.places)
+
+
+def _telling(
+    table: Table, by: Sequence[str], settings: Sequence[str], seeds: Sequence[str]
+) -> list[str]:
+    """The arms' columns with the settings that tell rows of one arm and seed apart."""
+    found, again = [*by], seeds if _repeat(table, seeds) else ()
+    for name in sorted(settings, key=lambda n: len({*table.columns[n]})):
+        key = [*again, *found]
+        if len({*table.texts([*key, name])}) > len({*table.texts(key)}):
+            found.append(name)
     return found
 
 
@@ -218,9 +290,16 @@ def _score_and_arms(
     by: Sequence[str],
     others: Sequence[str],
     runs: Sequence[str],
+    seeds: Sequence[str],
 ) -> tuple[str, list[str]]:
     """The column of the score and those of the arms; a question where others could be them."""
     texts = table.columns
+    settings = _settings(table, [n for n in others if n != VALUE and not called([n], "of rows")])
+    if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
+        settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
+    if settings:  # what else has words names runs, or notes something of them
+        kept = {*settings, *filter(lambda n: is_number(texts[n]), others)}
+        others = [n for n in others if n in kept or called([n], "of rows")]
     several = [n for n in others if len({*texts[n]}) > 1 or len(table.places) == 1]
     numbers = [n for n in others if is_number(texts[n]) and not is_setting(n)]
     numbers = [n for n in numbers if n in several] or numbers
@@ -229,7 +308,7 @@ def _score_and_arms(
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
-    if not labels and not by and not given.one_arm:
+    if not (labels or settings or by or given.one_arm):
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
         words = [n for n in others if n != VALUE and not is_number(texts[n])]
         labels = labels or [n for n in words if not called([n], "of rows")]
@@ -264,13 +343,16 @@ def _score_and_arms(
         count = len({*texts[name]})
         return count == len(table.places), not baselines({*texts[name]}), count
 
-    scores = sorted([n for n in kept if not _counts(texts[n])] or kept, key=likely)
+    measured = [n for n in kept if n not in settings] or kept
+    scores = sorted([n for n in measured if not _counts(texts[n])] or measured, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
     words = words or [n for n in several if is_number(texts[n]) and not few(n)[0]]
-    words = [",".join(by)] if by else sorted(words, key=few)
+    telling = _telling(table, (), settings, seeds)
+    words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
+    words = [",".join(by)] if by else [*dict.fromkeys(words)]
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
-    told = by or (labels and len(table.places) > 1)  # a single row may have all runs
+    told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
     once = words and len({*table.texts(by or words[:1])}) == len(table.places)
@@ -406,17 +488,18 @@ def _ask_of_rows(
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups)
     free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
+    settings = {*_settings(table, free), *filter(is_setting, free)}
     labels = [n for n in texts if n == rows.run and not rows.seed and _rises(rows, n, False)] + [
         n for n in free
-        if is_setting(n) or ((not is_number(texts[n]) or _counts(texts[n]))
-            and (len({*texts[n]}) < len(table.places) or _rises(rows, n)))
+        if n in settings or ((not is_number(texts[n]) or _counts(texts[n])) and _rises(rows, n))
+        or ((_counts(texts[n]) or _dates(texts[n])) and len({*texts[n]}) < len(table.places))
         or (same_in_each(texts[n], rows.arms) and lower_is_better(n) is None)
     ]  # fmt: skip
     # What a seed names once is a run, whatever else is known of it, but for a setting.
     named = rows.seed and len(groups) == len(values) and not any(map(is_setting, labels))
     if labels and not (given.seed or unpaired or given.id or named):
         _ask_of_labels(rows, labels)
-    if labels and unpaired:
+    if labels and (unpaired or not given.id):
         yield f"rows of an arm differ in {listed(labels, 3)}, and are runs of it alike"
 
 
@@ -428,8 +511,8 @@ def _rises(rows: _Rows, name: str, by_one: bool = True) -> bool:
 
 
 def _counts(texts: Sequence[str]) -> bool:
-    """Whether a column has whole numbers."""
-    return all(re.fullmatch(r"-?\d+(\.0)?", text) for text in texts if text)
+    """Whether a column has whole numbers, or says whether something is so."""
+    return all(re.fullmatch(r"-?\d+(\.0)?|(?i:true|false)", text) for text in texts if text)
 
 
 def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
@@ -438,24 +521,28 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     key, of = next((key, of) for key, of in groups.items() if len(of) > 1)
     column, value = (rows.run, key[2]) if rows.run else (rows.seed, key[1])
     text = f"{table.places[of[1]]}: the arm {key[0]!r} has {column} {value} twice"
-    free = [
-        n for n in rows.free if rows.varies(n) and not called([n], "status")
-        if not is_number(texts[n]) or _counts(texts[n]) or len({*texts[n]}) == len(of)
-    ]  # fmt: skip
-    by, several = ",".join(rows.by), len({*rows.arms}) > 1
+    settings = _settings(table, rows.free)
+    numbers = [n for n in rows.free if is_number(texts[n]) and n not in settings]
+    numbers = [n for n in numbers if _counts(texts[n]) or len({*texts[n]}) == len(of)]
+    free = [n for n in rows.free if n in (*settings, *numbers) and rows.varies(n)]
+    free = [n for n in free if not called([n], "status")]
+    several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
     choices += _wheres(table, measures, rows.given.where)
     for n in free if rows.seed else []:
-        choices += [{"cells": n}, {"by": f"{by},{n}"}] if not called([n], "of rows") else []
-        choices += [{"cells": n}, {"seed": f"{rows.seed},{n}"}] if several else []
+        ways: list[Choice] = [{"cells": n}, {"by": telling}]  # words may be data sets
+        ways = ways[::-1] if is_number(texts[n]) else ways
+        choices += ways if not called([n], "of rows") else []
     choices += [{"step": n} for n in steps]
-    if len({*rows.seeds}) == 1 and not rows.run and several:
+    settled = telling == ",".join(rows.by)
+    if len({*rows.seeds}) == 1 and not rows.run and several and settled:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
         if rows.given.unpaired:
             return
-    choices.append({"id": column})
+    if rows.run or settled:
+        choices.append({"id": column})
     mend = "take out copies, or say what the rows are"
     raise Ask(f"{text} (before at {table.places[of[0]]}); {mend}", choices, table)
 
@@ -466,12 +553,10 @@ def _require_seeds_once(rows: _Rows, named: Sequence[tuple[str, Score]]) -> None
     for arm, run in named:
         before = first.setdefault((arm, run.seed), run)
         if run.seed and before is not run:
-            texts, by = rows.table.columns, ",".join(rows.by)
-            few = [n for n in rows.free if 2 * len({*texts[n]}) <= len(texts[n])]
-            choices: list[Choice] = [{"by": f"{by},{n}"} for n in filter(rows.varies, few)]
+            settled = rows.telling == [*rows.by]
+            choices = [{"unpaired": True} if settled else {"by": ",".join(rows.telling)}]
             text = f"{run.place}: the arm {arm!r} has {rows.seed} {run.seed} twice"
             mend = "are there two settings, or are runs alike?"
-            choices.append({"unpaired": True})
             raise Ask(f"{text} (before at {before.place}); {mend}", choices, rows.table)
 
 
@@ -486,8 +571,11 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
     several = len({*rows.arms}) > 1
     choices: list[Choice] = [{"step": n} for n in steps]
-    all_of_them = ",".join([by, *settings])
-    if any(map(is_setting, labels)):
+    all_of_them, telling = ",".join([by, *settings]), rows.telling
+    if telling != [*rows.by] and _repeat(table, telling):  # to pool them would hide a setting
+        choices += [{"by": ",".join(telling)}, *({"cells": n} for n in few if rows.seed)]
+        choices += _wheres(table, few, rows.given.where)
+    elif any(map(is_setting, labels)):
         choices = [{"by": all_of_them}, {"unpaired": True}]
     elif several:
         choices += [{"seed": n} for n in same if n not in of_rows]
@@ -495,7 +583,7 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
         choices += [{"cells": n} for n in few if rows.seed]
         choices += _wheres(table, few, rows.given.where)
         choices += [{"step": n} for n in same if n not in steps and _rises(rows, n)]
-    if not of_rows:
+    if not (of_rows or any("by" in choice for choice in choices)):
         choices += [{"unpaired": True}] * several + [{"by": all_of_them}]
     text = f"{table.name}: rows of one arm differ in {listed(labels, 3)}"
     raise Ask(f"{text}: do they pair runs, tell arms apart, or are the runs alike?", choices, table)
