@@ -298,8 +298,8 @@ def _score_and_arms(
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
     if settings:  # what else has words names runs, or notes something of them
-        kept = {*settings, *filter(lambda n: is_number(texts[n]), others)}
-        others = [n for n in others if n in kept or called([n], "of rows")]
+        read = {*settings, *filter(lambda n: is_number(texts[n]), others)}
+        others = [n for n in others if n in read or called([n], "of rows")]
     several = [n for n in others if len({*texts[n]}) > 1 or len(table.places) == 1]
     numbers = [n for n in others if is_number(texts[n]) and not is_setting(n)]
     numbers = [n for n in numbers if n in several] or numbers
