@@ -355,7 +355,8 @@ def _score_and_arms(
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
-    once = words and len({*table.texts(by or words[:1])}) == len(table.places)
+    of_rows = table.texts(by or sorted(labels, key=few)[:1])
+    once = bool(by or labels) and len({*of_rows}) == len(table.places)
     if given.columns is None and once and of_runs(kept):
         choices.insert(0, {"columns": "runs"})
     what = "column is judged" if by else "columns name the arm and the score"
