@@ -517,6 +517,31 @@ def test_a_result_file_is_judged_or_refused(
         assert main(shlex.split(line)) in (KEEP, DISCARD, AGAIN), line
 
 
+@pytest.mark.parametrize("sums", [(), ("mean",), ("mean", "std"), ("avg", "sem", "max", "ci95")])
+@pytest.mark.parametrize(
+    "run", ["acc_s{}", "acc_seed{}", "acc/run{}", "s{}_acc", "acc/{}", "acc_{}"]
+)
+@pytest.mark.parametrize("scores", [("acc",), ("acc", "f1")])
+def test_columns_of_numbered_runs_are_runs_of_one_score(
+    tmp_path, monkeypatch, capsys, run, sums, scores
+):
+    """A mean, a deviation or another score in a run's place would change the verdict."""
+    monkeypatch.chdir(tmp_path)
+    names = [run.format(n) for n in range(42, 45)] + [f"acc_{name}" for name in sums]
+    heads = [name.replace("acc", score) for score in scores for name in names]
+    cells = {"base": (0.7, 0.72, 0.71), "new": (0.8, 0.83, 0.81)}
+    lines = [[arm, *[*map(str, v), *["0.5"] * len(sums)] * len(scores)] for arm, v in cells.items()]
+    text = "\n".join(map(",".join, [["config", *heads], *lines]))
+    (tmp_path / "r.csv").write_text(text)
+    found, read = main(["judge", "r.csv"]), capsys.readouterr()
+    if found == REFUSED:
+        line = re.findall(r"^  embinit (judge .*)", read.err, re.M)[0]
+        found, read = main(shlex.split(line)), capsys.readouterr()
+    assert found == AGAIN, read
+    assert "6 runs: base 3, new 3; arms from `config`, scores from `acc`, higher" in read.out
+    assert all(f"acc_{name}" in read.out.split("without", 1)[-1] for name in sums)
+
+
 def grid(head, seeds=True):
     """Two models at two rates, one of which has two warm-ups; each run has a name, one a note."""
     lines = [head if seeds else head.replace("seed,", "")]

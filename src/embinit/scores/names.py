@@ -65,6 +65,13 @@ def is_spread(name: str) -> bool:
     return re.split(r"[\W_]", name.lower())[-1] in ROLES["sd"].split()
 
 
+def is_summary(name: str) -> bool:
+    """Whether a column sums runs up by the first or the last word of its name."""
+    words = re.split(r"[\W_]+", name.lower())
+    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median min max"
+    return not {words[0], words[-1]}.isdisjoint(sums.split())
+
+
 def is_seed(name: str) -> bool:
     """Whether a column pairs runs by its name."""
     return bool(_SEED.search(re.sub("[^a-z0-9]", "", name.lower())))

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.scores.arms import number_in
 from embinit.scores.asking import Ask
-from embinit.scores.names import HIGHER, LOWER, called, is_seed, lower_is_better
+from embinit.scores.names import (
+    HIGHER,
+    LOWER,
+    arm_and_seed,
+    called,
+    is_seed,
+    is_setting,
+    is_summary,
+    lower_is_better,
+    unnumbered,
+)
 from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
-A_RUN = re.compile(r"(?:(seed)|run|rep|replicate|trial|r|s)?[-_ ]?(\d+)", re.IGNORECASE)
+A_RUN = re.compile(r"(?:(seed|s)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE)
 SPREAD = re.compile(
     r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
@@ -79,13 +88,15 @@ def long(table: Table, given: Reading) -> Table:
     steps = called(numbers, "step")
     kept = [n for n in table.columns if is_seed(n) or (n in numbers and called([n], "run"))] + steps
     values = [name for name in numbers if name not in kept]
-    of_runs = [name for name in numbers if A_RUN.fullmatch(name)]
-    if len(of_runs) > 1 and given.columns is None and others:
-        summing = [name for name in values if name not in of_runs and _sums(table, of_runs, name)]
-        others += [name for name in numbers if name not in (*of_runs, *summing)]
-        return _melted(table, others, of_runs, "run")
-    if given.columns == "runs":
-        return _melted(table, others, values, "run")
+    numbered = of_runs(numbers)
+    if given.columns != "arms" and (others or given.columns):
+        runs = _judged(numbered, numbers, given)
+        if given.columns and not runs:
+            runs = {VALUE: {name: name for name in values if not is_summary(name)}}
+        if runs:
+            of_all = {name for of in [*numbered.values(), *runs.values()] for name in of.values()}
+            rest = [name for name in table.columns if name not in of_all]
+            return _of_runs(table, rest, runs, given)
     summary = called(values, "sd") or called(values, "count") or steps
     known = [name for name in values if lower_is_better(name) is not None]
     named = {*others} - {*kept} or known or given.metric or given.by
@@ -94,33 +105,64 @@ def long(table: Table, given: Reading) -> Table:
         ends = sorted({n.split("_")[-1] for n in values} & (HIGHER | LOWER))
         if len(ends) > 1:
             raise InputError(f"{table.name} has columns of {listed(ends)}; leave those of one")
-        return _melted(table, [*others, *kept], values, "arm")
+        arms = {("arm", name): {VALUE: name} for name in values}
+        return _melted(table, [*others, *kept], arms, "a column is an arm")
     return table
 
 
-def _melted(table: Table, kept: Sequence[str], values: Sequence[str], name: str) -> Table:
-    """A row for each cell of some columns, whose names are those of arms or runs."""
-    entries, name = [], name if name not in kept else "column"
+def of_runs(names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Columns that may number runs, by score and run: ``acc_s1``, ``acc_s2``, or ``run1``."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        score = "" if A_RUN.fullmatch(name) else arm_and_seed(name)[0]
+        score = score if score != name else unnumbered(name)
+        run = name.replace(score, "", 1).strip("-_., /#")
+        if A_RUN.fullmatch(run) and not is_setting(name):
+            found.setdefault(score or VALUE, {})[run] = name
+    return {score: runs for score, runs in found.items() if len(runs) > 1}
+
+
+def _judged(
+    numbered: Mapping[str, Mapping[str, str]], names: Sequence[str], given: Reading
+) -> Mapping[str, Mapping[str, str]]:
+    """The scores whose runs are judged; a number alone, as of ``acc_1``, may be no run's."""
+    if given.metric and given.metric in numbered:
+        return {given.metric: numbered[given.metric]}
+    if given.columns:
+        return numbered
+    sure = {n: of for n, of in numbered.items() if n == VALUE or not all(map(str.isdigit, of))}
+    known = len(sure) == 1 or any(lower_is_better(n) is not None for n in sure)  # else arms?
+    return sure if known and given.metric not in names else {}
+
+
+def _of_runs(
+    table: Table, rest: Sequence[str], runs: Mapping[str, Mapping[str, str]], given: Reading
+) -> Table:
+    """A row for each run that has columns, without the columns that sum runs up."""
+    by = (given.by or "").split(",")
+    sums = [name for name in rest if (is_summary(name) or name in runs) and name not in by]
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for score, of in runs.items():
+        for run, name in of.items():
+            found = A_RUN.fullmatch(run)
+            key = ("seed", found[2]) if found and found[1] else ("run", run)
+            rows.setdefault(key, {})[score] = name
+    note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
+    return _melted(table, [name for name in rest if name not in sums], rows, note)
+
+
+def _melted(
+    table: Table, kept: Sequence[str], rows: Mapping[tuple[str, str], Mapping[str, str]], note: str
+) -> Table:
+    """Some rows for each row: what names one, and which columns have its scores."""
+    entries = []
     for place, cells in table.entries():
         shared = {column: cells[column] for column in kept}
-        for value in values:
-            found = A_RUN.fullmatch(value) if name == "run" else None
-            key = {"seed": found[2]} if found and found[1] else {name: value}
-            entries.append((f"{place}, {value}", shared | key | {VALUE: cells[value]}))
-    notes = [*table.notes, f"a column is {'an arm' if name == 'arm' else 'a run'}"]
-    return table_of_entries(table.name, entries, notes)
-
-
-def _sums(table: Table, runs: Sequence[str], name: str) -> bool:
-    """Whether a column has the mean or the deviation of each row's runs, by its numbers."""
-    for row, text in enumerate(table.columns[name]):
-        values = [number_in(table.columns[run][row]) or 0.0 for run in runs]
-        found = number_in(text)
-        close = 10.0 ** -len(text.partition(".")[2]) if found is not None else 0.0
-        sums = (statistics.fmean(values), statistics.stdev(values), statistics.pstdev(values))
-        if found is None or not any(abs(found - value) <= close for value in sums):
-            return False
-    return True
+        for (name, value), of in rows.items():
+            key = {name if name not in kept else "column": value}
+            scores = {score: cells[column] for score, column in of.items()}
+            entries.append((f"{place}, {', '.join(of.values())}", shared | key | scores))
+    return table_of_entries(table.name, entries, [*table.notes, note])
 
 
 def _spreads(table: Table, n: int | None) -> Table:

@@ -34,7 +34,7 @@ from embinit.scores.names import (
     unlikely,
 )
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
-from embinit.scores.shapes import Reading, is_number, long, of_chart
+from embinit.scores.shapes import Reading, is_number, long, of_chart, of_runs
 from embinit.stats.power import MOST_SEEDS
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
@@ -355,6 +355,10 @@ def _score_and_arms(
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
+    of_rows = table.texts(by or sorted(labels, key=few)[:1])
+    once = bool(by or labels) and len({*of_rows}) == len(table.places)
+    if given.columns is None and once and of_runs(kept):
+        choices.insert(0, {"columns": "runs"})
     what = "column is judged" if by else "columns name the arm and the score"
     raise Ask(f"{table.name}: which {what}?", choices, table)
 

@@ -10,7 +10,6 @@ from embinit.runs.functions.calling import (
     KIND,
     changed,
     changed_meanwhile,
-    make,
     untraced,
 )
 from embinit.runs.functions.definition import (
@@ -29,7 +28,6 @@ __all__ = [
     "Training",
     "changed",
     "changed_meanwhile",
-    "make",
     "other_versions",
     "plain_training",
     "training",
