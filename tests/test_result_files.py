@@ -561,6 +561,30 @@ def grid(head, seeds=True):
     return "\n".join(lines)
 
 
+@pytest.mark.parametrize("seeds", [True, False])
+def test_the_level_that_has_the_baseline_is_that_of_the_arms(tmp_path, monkeypatch, capsys, seeds):
+    """A data set that counts as an arm is kept for being easy; both levels look alike in JSON."""
+    monkeypatch.chdir(tmp_path)
+    scores = {"base": [0.8, 0.81, 0.83], "swa": [0.85, 0.87, 0.86]}
+    nested = {
+        task: {arm: [score + more for score in of] for arm, of in scores.items()}
+        for task, more in (("cifar", 0.1), ("svhn", 0.01))
+    }
+    if seeds:
+        nested = {
+            task: {arm: {str(at): score for at, score in enumerate(of)} for arm, of in arms.items()}
+            for task, arms in nested.items()
+        }
+    (tmp_path / "r.json").write_text(json.dumps(nested))
+    assert main(["judge", "r.json", "--higher"]) == REFUSED
+    line = re.findall(r"^  embinit (judge .*)", capsys.readouterr().err, re.M)[0]
+    assert main(shlex.split(line)) in (AGAIN, KEEP)
+    out = capsys.readouterr().out
+    assert out.startswith("6 runs: base 3, swa 3;")
+    assert "a run's score is its mean over 2 of arm" in out
+    assert re.search(r"swa +0\.915", out)
+
+
 OWN = "run_name,model,lr,warmup_ratio,seed,eval_accuracy,eval_loss,notes"
 EXPORT = "Name,Created,model,lr,warmup_ratio,use_llrd,decay,seed,eval_accuracy,eval_loss"
 

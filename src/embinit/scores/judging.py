@@ -260,7 +260,8 @@ def judge(
             arm, base, values, against, rule, decide(evidence), noise=source, analyses=analyses,
             paired=bool(pairs) or printed, printed=printed,
         )  # fmt: skip
-        judged.append(_with_reason(found, plan, evidence))
+        summed = any(len({run.place for run in arms.scores[of]}) == 1 for of in (arm, base))
+        judged.append(_with_reason(found, plan, evidence, summed))
     return judged
 
 
@@ -282,8 +283,11 @@ def noise_of(arms: Arms, before: Arms | None = None, seeds: Sequence[str] = ()) 
     return Noise.of(earlier | known, of_seeds=bool(seeds))
 
 
-def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
-    """The arm with the runs that it lacks, and why it is undecided or on what it rests."""
+def _with_reason(judged: Judged, plan: Plan, evidence: Evidence, summed: bool) -> Judged:
+    """The arm with the runs that it lacks, and why it is undecided or on what it rests.
+
+    Nobody knows the single runs of an arm that is ``summed`` up by mean and standard deviation.
+    """
     found, analyses, n = judged.outcome, judged.analyses, judged.n
     sd, gate = evidence.known_sd, plan.gate
     if judged.values == judged.of_baseline and len(judged.values) > 1:
@@ -298,7 +302,7 @@ def _with_reason(judged: Judged, plan: Plan, evidence: Evidence) -> Judged:
         return replace(judged, more=following, reason=found.reason)
     if found.verdict is not Verdict.UNDECIDED:
         alone = replace(evidence, leave_one_out=True)
-        rests = sd is None and plan.most and decide(alone).hangs_on is not None
+        rests = plan.most and sd is None and not summed and decide(alone).hangs_on is not None
         reason = "it rests on one run, without which it would be undecided" if rests else ""
         return replace(judged, reason=reason)
     reason = "" if found.hangs_on is None else "it changes without one of its runs"

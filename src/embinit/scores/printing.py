@@ -237,6 +237,7 @@ def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:
         difference = number(arm.difference, places) + (f" ({' to '.join(ends)})" if ends else "")
         row = [arm.arm, *score(arm.values), difference]
         more = "" if arm.more is None else f", {counted(arm.more, 'run')} more"
+        more = f", about {arm.n + arm.more} new runs" if arm.over and arm.more else more
         said = _word(arm, plan) + more + (f" ({arm.reason})" if arm.reason else "")
         rows.append([*row, *([said] * several)])
     return rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -205,9 +205,20 @@ def _rows(table: Table, given: Reading) -> _Rows:
     names = table.texts(by) if by else [Path(table.name).stem] * len(pairs)
     of_seeds = [*map(seed_of.__getitem__, pairs)]
     run, step = ",".join(runs), next(iter(steps), "")
-    return _Rows(
-        table, given, score, by, free, names, of_seeds, table.texts(runs), seeds, run, step
-    )
+    names_of_runs = table.texts(runs)
+    if given.cells and not (seeds or runs or steps):
+        names_of_runs = _in_order(zip(names, table.texts(columns("cells")), strict=True))
+    return _Rows(table, given, score, by, free, names, of_seeds, names_of_runs, seeds, run, step)
+
+
+def _in_order(cells: Iterable[tuple[str, str]]) -> list[str]:
+    """Each row's number among those of its arm and cell, which are runs in their order."""
+    so_far: Counter[tuple[str, str]] = Counter()
+    numbers = []
+    for cell in cells:
+        so_far[cell] += 1
+        numbers.append(str(so_far[cell]))
+    return numbers
 
 
 def _require_one_pair(table: Table, seeds: Sequence[str]) -> None:
@@ -351,10 +362,13 @@ def _score_and_arms(
     telling = _telling(table, (), settings, seeds)
     words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
+    words.sort(key=lambda name: not (name in texts and baselines({*texts[name]})))
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
+    if not (by or seeds) and len(labels) == 1 and len(table.places) > 1 and baselines(kept):
+        choices = [{"columns": "arms", "cells": labels[0]}]
     of_rows = table.texts(by or sorted(labels, key=few)[:1])
     once = bool(by or labels) and len({*of_rows}) == len(table.places)
     if given.columns is None and once and of_runs(kept):
