@@ -398,6 +398,7 @@ def readme(documents: Sequence[Document], text: str) -> str:
     after = rest.split(END, 1)[1]
     table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
     table = re.sub(r"inconclusive, (?:1 (undecided)|(\d+ undecided))", r"\1\2", table)
+    table = re.sub(r"inconclusive, (?=\S+, \d+ undecided)", "", table).replace("| finding |", "| |")
     table = "\n".join(map(_named_once, table.splitlines()))
     return f"{before}{BEGIN}{table}\n\n{END}{after}"
 
