@@ -400,6 +400,9 @@ def readme(documents: Sequence[Document], text: str) -> str:
     table = re.sub(r"inconclusive, (?:1 (undecided)|(\d+ undecided))", r"\1\2", table)
     table = re.sub(r"inconclusive, (?=\S+, \d+ undecided)", "", table).replace("| finding |", "| |")
     table = "\n".join(map(_named_once, table.splitlines()))
+    if len(alone := {*re.findall(r"( \([^|()]+\)) \|$", table, re.MULTILINE)}) == 1:
+        of_all = alone.pop()  # the only embeddings of the last column stand in its head
+        table = table.replace(f"{of_all} |\n", " |\n").replace(" |\n", f"{of_all} |\n", 1)
     return f"{before}{BEGIN}{table}\n\n{END}{after}"
 
 
