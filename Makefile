@@ -26,6 +26,8 @@ REFERENCE = $(if $(filter studies%,$(CLAIMS)),studies,reports)/reference/$(TIER)
 # A reference that an earlier rule decided, about other statements, is no baseline.
 BASELINE = $(patsubst %,--baseline %,$(shell grep -ls '"rule":' $(REFERENCE)/verdicts.json))
 
+# In the order of the site's report.
+TIERS := micro sample full paper
 # How many of the reference's runs `make retrain` makes again.
 RUNS ?= 20
 
@@ -60,7 +62,7 @@ lint: $(VENV)/installed
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	$(BIN)/embinit report $(wildcard reports/reference/*/verdicts.json) --to site/report.html
+	$(BIN)/embinit report $(wildcard $(TIERS:%=reports/reference/%/verdicts.json)) --to site/report.html
 
 build: $(VENV)/installed-build
 	rm -rf dist
