@@ -19,7 +19,8 @@ SUITE = Family("suite/seeds", size=1, says="Seeds: other ones make no difference
 
 def first(tier):
     """The tier's first experiment, analysed once; none on ``full``, whose runs cost most."""
-    return [replace(base, seeds=SEEDS, most_seeds=None) for base in kim2024.first_experiment(tier)]
+    whole = kim2024.on_the_encoder(kim2024.first_experiment)(tier)
+    return [replace(base, seeds=SEEDS, most_seeds=None) for base in whole]
 
 
 def every_task(experiment):

@@ -8,7 +8,7 @@ from typing import cast
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
-from embinit_papers.kim2024.experiments import BOTH_SIDES, encoder_alone, experiments, probes
+from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.numbers import stands_for
 
 
@@ -50,14 +50,8 @@ def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
 
 
 def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the seeds and the draws that ``experiment`` has.
-
-    Where it has embeddings on the encoder alone, so have they.
-    """
+    """The tier's experiments, each with the seeds and the draws that ``experiment`` has."""
     tier = experiment.tier
-    every = [*experiments(tier), *probes(tier)]
-    if experiment.one_sided and experiment.source_role in BOTH_SIDES:
-        every = [encoder_alone(one) for one in every]
     return [
         replace(
             one,
@@ -66,7 +60,7 @@ def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
             data_draws=experiment.data_draws,
             registering_draws=experiment.registering_draws,
         )
-        for one in every
+        for one in (*experiments(tier), *probes(tier))
     ]
 
 
