@@ -1,4 +1,4 @@
-"""Makes over two hundred edits of a user's suite; no claim that became false may stay green.
+"""Makes some 780 edits of a user's suite; no claim that became false may stay green.
 
     python benchmarks/edits.py --jobs 2 --json benchmarks/results/edits.json
 

@@ -547,7 +547,8 @@ def test_an_own_entrys_module_and_what_it_imports_are_in_a_runs_key(project, mon
     assert len({first, code("K = 2", "L = 1"), code("K = 1", "L = 2")}) == 3
 
 
-def test_an_installed_module_counts_by_what_it_has_now(tmp_path, monkeypatch):
+@pytest.mark.parametrize("itself", ["edited-1.0.dist-info/RECORD,,\n", ""])
+def test_an_installed_module_counts_by_what_it_has_now(itself, tmp_path, monkeypatch):
     """Whoever edits a library where it is installed changes neither its version nor its RECORD."""
     monkeypatch.syspath_prepend(tmp_path)
     about, module = tmp_path / "edited-1.0.dist-info", tmp_path / "edited.py"
@@ -555,7 +556,7 @@ def test_an_installed_module_counts_by_what_it_has_now(tmp_path, monkeypatch):
     module.write_text("K = 1")
     digest = base64.urlsafe_b64encode(hashlib.sha256(b"K = 1").digest()).decode().rstrip("=")
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: edited\nVersion: 1.0\n")
-    (about / "RECORD").write_text(f"edited.py,sha256={digest},5\nedited-1.0.dist-info/RECORD,,\n")
+    (about / "RECORD").write_text(f"edited.py,sha256={digest},5\n{itself}")
 
     def content(written):
         os.utime(module, (written, written))

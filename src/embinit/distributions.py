@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import math
 import os
 import re
 from collections.abc import Iterable
@@ -71,7 +70,7 @@ def content_of(name: str) -> str | None:
         return None
     home, lines = str(found.locate_file("")), (found.read_text("RECORD") or "").splitlines()
     written = [line for line in lines if line.endswith(".dist-info/RECORD,,")]
-    installed = os.stat(os.path.join(home, written[0][:-2])).st_mtime if written else math.inf
+    installed = os.stat(os.path.join(home, written[0][:-2])).st_mtime if written else 0.0
     files = [_recorded(home, line, installed) for line in lines]
     return f"{found.version} {digest_of(chr(10).join(sorted(filter(None, files))))}"
 
