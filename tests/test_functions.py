@@ -419,7 +419,7 @@ def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
     files = [
         home / f"claims/embinit_papers/kim2024/test_{name}.py" for name in ("audit", "table_4")
     ]
-    wanted = "which isn't installed: pip install 'embinit[models]'"
+    wanted = "which isn't installed: pip install torch safetensors sacrebleu"
     for command, status in (
         (("-m", "pytest", "-p", "no:cacheprovider", *files), 3),
         (("-m", "embinit", "prepare", "--to", "prepared"), 4),

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import embinit
 from embinit.commands.main import main
 from embinit.errors import Status
-from embinit.scores.arms import Score, arms_of
+from embinit.scores.arms import Score, arms_of, worst_of
 from embinit.scores.judging import Plan, judge
 from embinit.scores.names import arm_and_seed, lower_is_better
 from embinit.stats.statements import Verdict
@@ -646,6 +646,19 @@ def test_judging_needs_no_torch(tmp_path):
         check=False,
     )
     assert ran.returncode == Status.RUN_AGAIN, ran.stderr
+
+
+@given(
+    st.booleans(), st.floats(0.1, 9),
+    st.lists(st.floats(0.1, 9), min_size=1, max_size=4),
+)  # fmt: skip
+def test_a_crashed_run_gets_no_better_score_than_its_own(lower, own, others):
+    """Else a run that ended at a loss of 50 would be told to have the others' worst, 3.3."""
+    runs = [("base", Score(value, "here")) for value in others]
+    runs += [("new", Score(1.0, "here")), ("new", Score(own, "here", crashed="FAIL"))]
+    known = arms_of(runs)
+    settled = known.settled("worst", lower, worst_of(lower, known))
+    assert settled.scores["new"][-1].value == (max if lower else min)(own, 1.0, *others)
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_arms_that_cannot_differ_break_their_claims(claims_of):
     status, output, known = claims_of(SAME)
     same = (
         "train(dropout=0.1) and train(dropout=0.0) gave the same results on each of 6 seeds: does "
-        "`dropout` reach the training?"
+        "`dropout` reach the training? If it does, return a finer score, such as the loss"
     )
     assert status == 3
     for name in ("above", "not-worse", "gain"):

@@ -95,7 +95,7 @@ def lacking_models(error: ModuleNotFoundError) -> InputError | None:
         return None
     return InputError(
         f"embinit's own models and tables need {name}, which isn't installed: "
-        "pip install 'embinit[models]'"
+        f"pip install {' '.join(MODELS)}"
     )
 
 

@@ -40,7 +40,8 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str:
             apart = " and ".join(_arguments_apart(one.run(0), other.run(0)))
             return (
                 f"{one.label} and {other.label} gave the same results on each of {len(seeds)} "
-                f"seeds: does {apart or 'what they differ in'} reach the training?"
+                f"seeds: does {apart or 'what they differ in'} reach the training? If it does, "
+                "return a finer score, such as the loss"
             )
     return ""
 

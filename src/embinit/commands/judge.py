@@ -163,7 +163,9 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         parsed.no_worse, parsed.of, parsed.printed or "",
     )  # fmt: skip
     worst = worst_of(plan.lower, arms, earlier)
-    earlier = earlier and earlier.settled(parsed.crashed, worst, next(iter(earlier.scores)))
+    earlier = earlier and earlier.settled(
+        parsed.crashed, plan.lower, worst, next(iter(earlier.scores))
+    )
     if arms is None:
         _require_unused(parsed, "the noise is printed alone", *_OF_ARMS)
         known = earlier or known
@@ -172,7 +174,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
         return Status.RUN_AGAIN, [read, *lines, *_notes(parsed, known.notes)]
     base = baseline_of(arms, parsed.baseline, earlier, in_words)
     others = arms.scores.keys() - {base}
-    arms = arms.settled(parsed.crashed, worst, base)
+    arms = arms.settled(parsed.crashed, plan.lower, worst, base)
     if others and not others & arms.scores.keys():
         return Status.NOT_OK, [*arms.notes]
     odd = two_units(arms, earlier, base, plan.bound)

@@ -75,7 +75,7 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError:
         raise InputError(
-            "--embinit-engine ray needs Ray, which isn't installed; pip install 'embinit[ray]'"
+            "--embinit-engine ray needs Ray, which isn't installed; pip install ray"
         ) from None
 
 

@@ -76,10 +76,11 @@ class Arms:
         few = 2 * len(common) <= max(len(ours), len(theirs)) or len(common) < 2
         return () if "" in ours or "" in theirs or few else common
 
-    def settled(self, crashed: str | None, worst: float, base: str = "") -> Arms:
+    def settled(self, crashed: str | None, lower: bool, worst: float, base: str = "") -> Arms:
         """Deals with runs that crashed as ``--crashed`` says; a question where it doesn't.
 
-        An arm all of whose runs crashed is left out and named, unless it is the baseline.
+        ``worst`` takes the place of no score and of a better one. An arm all of whose runs crashed
+        is left out and named, unless it is the baseline.
         """
         least, most = worst_of(False, self), worst_of(True, self)
         # An exact 0 outside the range of all other scores is no score, unless it is a count.
@@ -106,11 +107,20 @@ class Arms:
                 raise Ask(f"{text}, leave it out, or keep its score?", choices)
             else:
                 places = listed((run.place for run in lost), 3)
-                way = "left out" if crashed == "drop" else f"got the worst score of all, {worst:g}"
+                kept[arm], way = [run for run in runs if run not in lost], "left out"
+                if crashed == "worst":
+                    given = [_worse(lower, worst, run) for run in lost]
+                    kept[arm] += given
+                    values = listed({f"{run.value:g}": "" for run in given})
+                    way = f"got the worst score of all, {values}"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
-                replaced = [run._replace(value=worst) for run in lost if crashed == "worst"]
-                kept[arm] = [*(run for run in runs if run not in lost), *replaced]
         return replace(self, scores=kept, notes=tuple(notes))
+
+
+def _worse(lower: bool, worst: float, run: Score) -> Score:
+    """A lost run with the worst score of all, or with its own where that is worse still."""
+    has_own = math.isfinite(run.value) and run.value
+    return run._replace(value=(max if lower else min)(worst, run.value) if has_own else worst)
 
 
 def worst_of(lower: bool, *several: Arms | None) -> float:

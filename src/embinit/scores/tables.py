@@ -42,7 +42,8 @@ NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of its arm's runs."""
 
-DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|\d+ days \d\d:\d\d:\d\d.*")
+"""A date or, as pandas writes it, a duration."""
 
 
 def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008

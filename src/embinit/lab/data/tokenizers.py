@@ -43,7 +43,7 @@ class HuggingFace:
 
     def __init__(self, location: str) -> None:
         self._location = location
-        mend = "name a directory that holds one, or install embinit[text]"
+        mend = "name a directory that holds one, or pip install transformers sentencepiece protobuf"
         with reading(f"the tokenizer {location!r}", mend):
             from transformers import AutoTokenizer
 

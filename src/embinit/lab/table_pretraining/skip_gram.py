@@ -42,7 +42,7 @@ def _train(kind: str, corpus: Corpus, dim: int, epochs: int, seed: int, **own: A
     except ImportError:
         raise InputError(
             "word2vec and fastText tables are trained by gensim, which isn't installed; "
-            "`pip install embinit[vectors]`"
+            "pip install gensim"
         ) from None
     sentences = [
         [corpus.words[token] for token in row if token != corpus.padding]
