@@ -661,6 +661,18 @@ def test_a_crashed_run_gets_no_better_score_than_its_own(lower, own, others):
     assert settled.scores["new"][-1].value == (max if lower else min)(own, 1.0, *others)
 
 
+def test_means_of_several_metrics_by_arm_are_asked_about(tmp_path, capsys):
+    """Each is a row of its arm: judged together, a loss would be a run of an accuracy."""
+    measures = {"acc": {"mean": 91.2, "std": 0.3, "n": 3}, "loss": {"mean": 0.3, "std": 0, "n": 3}}
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"adamw": measures, "muon": measures}))
+    status, out = judged(capsys, path)
+    assert status == Status.UNUSABLE
+    assert "which metric is judged?" in out
+    *_, command = re.findall("embinit (judge .* --where metric=acc .*--higher)", out)[:1]
+    assert "adamw 3, muon 3" in judged(capsys, *shlex.split(command)[1:])[1]
+
+
 @pytest.mark.parametrize(
     ("score", "statuses"),
     [("85 + noise / 2", {0}), ("85 + 0.01 + noise / 2 + other / 20", {0, 8}), ("84 + noise", {1})],

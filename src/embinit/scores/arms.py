@@ -110,7 +110,7 @@ class Arms:
                 kept[arm], way = [run for run in runs if run not in lost], "left out"
                 if crashed == "worst":
                     given = [_worse(lower, worst, run) for run in lost]
-                    kept[arm] += given
+                    kept[arm] = [*kept[arm], *given]
                     values = listed({f"{run.value:g}": "" for run in given})
                     way = f"got the worst score of all, {values}"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")

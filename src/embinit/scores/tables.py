@@ -652,6 +652,10 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     if not sd or not count:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
+    mixed = [n for n in rows.free if rows.varies(n) and not is_number(table.columns[n])]
+    if mixed:
+        ways = _wheres(table, mixed[:1], rows.given.where)
+        raise Ask(f"{table.name}: which {mixed[0]} is judged?", ways, table)
     made: dict[str, list[Score]] = {}
     names = score, sd[0], count[0]
     columns = [cells(table.columns[name], table.places, name)[0] for name in names]
