@@ -154,7 +154,7 @@ def test_skip_gram_learns_synonyms(train, monkeypatch):
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     assert neighbour_purity(table.values, members) > 0.5
     monkeypatch.setitem(sys.modules, "gensim", None)
-    with pytest.raises(InputError, match=r"isn't installed; `pip install embinit\[vectors\]`"):
+    with pytest.raises(InputError, match=r"isn't installed; pip install gensim"):
         train(Corpus.read(unlabelled(3)))
 
 

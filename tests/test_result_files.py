@@ -132,7 +132,7 @@ CASES = [
      "embinit judge stats.json --by model --metric mean --higher"),
     ("helm, two metrics of models", "stats.json", json.dumps(
      [{"model": a} | helm(m, .9) for a in ("base", "new") for m in ("em", "f1")]), [], REFUSED,
-     "stats.json, entry 2 can't be used: give one row an arm"),
+     "embinit judge stats.json --by model --metric mean --where name.name=f1 --higher"),
     ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], REFUSED,
      "embinit judge r.csv --higher --of runs"),
     ("per cent", "r.csv", "arm,acc\n" + "".join(f"{a},{v * 10} %\n" for a, _, v in RUNS),
