@@ -411,7 +411,7 @@ def test_no_torch_is_needed(tmp_path):
     assert embinit.__version__
 
 
-def test_a_papers_claims_name_the_extra_that_they_need(tmp_path):
+def test_a_papers_claims_name_the_packages_that_they_need(tmp_path):
     """Each fails with one line, and so does a command on tables; the audit is skipped."""
     (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
     home = Path(__file__).parents[1]

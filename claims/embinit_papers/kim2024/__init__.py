@@ -341,7 +341,8 @@ def only_on(query: Query, *tiers: str) -> Query:
 def first_experiment(tier: str) -> list[ModelExperiment]:
     """The tier's first experiment, for a claim that goes through all of them; none on ``full``.
 
-    On ``micro`` it has the draws that have the tables of all sources, for one language and for two.
+    On ``micro`` it has eight seeds: only their draws have each source's tables, of one language and
+    of both.
     """
     first = [] if tier == FULL.name else experiments(tier)[:1]
     if tier == MICRO.name:

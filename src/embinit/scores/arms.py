@@ -79,8 +79,8 @@ class Arms:
     def settled(self, crashed: str | None, lower: bool, worst: float, base: str = "") -> Arms:
         """Deals with runs that crashed as ``--crashed`` says; a question where it doesn't.
 
-        ``worst`` takes the place of no score and of a better one. An arm all of whose runs crashed
-        is left out and named, unless it is the baseline.
+        A crashed run whose score is missing, or better than ``worst``, gets ``worst``. An arm all
+        of whose runs crashed is left out and named, unless it is the baseline.
         """
         least, most = worst_of(False, self), worst_of(True, self)
         # An exact 0 outside the range of all other scores is no score, unless it is a count.
@@ -107,12 +107,10 @@ class Arms:
                 raise Ask(f"{text}, leave it out, or keep its score?", choices)
             else:
                 places = listed((run.place for run in lost), 3)
-                kept[arm], way = [run for run in runs if run not in lost], "left out"
-                if crashed == "worst":
-                    given = [_worse(lower, worst, run) for run in lost]
-                    kept[arm] = [*kept[arm], *given]
-                    values = listed({f"{run.value:g}": "" for run in given})
-                    way = f"got the worst score of all, {values}"
+                given = [_worse(lower, worst, run) for run in lost] if crashed == "worst" else []
+                kept[arm] = [*(run for run in runs if run not in lost), *given]
+                values = listed(dict.fromkeys(f"{run.value:g}" for run in given))
+                way = f"got the worst score of all, {values}" if given else "left out"
                 notes.append(f"{counted(len(lost), 'crashed run')} of {arm} {way} ({places})")
         return replace(self, scores=kept, notes=tuple(notes))
 
