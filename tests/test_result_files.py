@@ -100,6 +100,8 @@ CASES = [
     # Tables of runs, in all forms.
     ("csv", "r.csv", seeded()),
     ("tsv", "r.tsv", rows("arm\tloss", "{arm}\t{score}")),
+    ("durations", "r.csv", "arm,duration,loss\n" + "".join(
+     f"{a},0 days 00:04:5{s % 3}.1,{v}\n" for a, s, v in RUNS)),
     ("semicolons", "r.csv", rows("arm;loss", "{arm};{score}")),
     ("worse", "r.csv", two(LOW, HIGH), [], DISCARD, "discard new: higher by 1.00"),
     ("no difference", "r.csv", two(HIGH, SAME), [], DISCARD, "discard"),
