@@ -42,8 +42,8 @@ NO_FAILURE = (*NOTHING, "0", "0.0", "false", "no", "ok")
 ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of its arm's runs."""
 
-DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|\d+ days \d\d:\d\d:\d\d.*")
-"""A date or, as pandas writes it, a duration."""
+DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+DURATION = re.compile(r"\d+ days \d\d:\d\d:\d\d.*")  # as pandas writes it
 
 
 def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
@@ -272,6 +272,7 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
         elif is_setting(name) or not (
             2 * len(filled) < len(texts)
             or _dates(filled)
+            or all(map(DURATION.fullmatch, filled))
             or (not few and 2 * sum(" " in text for text in filled) > len(filled))
         ):
             words.append(name)
