@@ -25,8 +25,8 @@ from embinit_papers.kim2024.changes import (
     with_sinusoidal_positions,
 )
 from embinit_papers.kim2024.experiments import (
-    FEWER_DRAWS,
     FULL,
+    KNOWN,
     MICRO,
     OTHER_SOURCES,
     SOURCES,
@@ -341,12 +341,12 @@ def only_on(query: Query, *tiers: str) -> Query:
 def first_experiment(tier: str) -> list[ModelExperiment]:
     """The tier's first experiment, for a claim that goes through all of them; none on ``full``.
 
-    On ``micro`` it has eight seeds: only their draws have each source's tables, of one language and
+    On ``micro`` it has eight seeds: only their draws have each source's tables of one language and
     of both.
     """
     first = [] if tier == FULL.name else experiments(tier)[:1]
     if tier == MICRO.name:
-        return [replace(one, seeds=FEWER_DRAWS.seeds, most_seeds=None) for one in first]
+        return [replace(one, seeds=KNOWN, most_seeds=None) for one in first]
     return first
 
 

@@ -59,6 +59,7 @@ def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
             most_seeds=experiment.most_seeds,
             data_draws=experiment.data_draws,
             registering_draws=experiment.registering_draws,
+            claims_from=experiment.claims_from,
         )
         for one in (*experiments(tier), *probes(tier))
     ]
