@@ -126,6 +126,8 @@ def table_of(path: Path) -> Table:
         if "\0" in text:
             raise ValueError("it is no text")
     name = str(path)
+    if "\\begin{" in text:
+        raise InputError(f"{name} is LaTeX, which is not read; save it as CSV or Markdown")
     if text.lstrip()[:1] in ("[", "{"):
         return table_of_entries(name, _json(name, text))
     is_markdown = _RULE.search(text, 0, 100_000)

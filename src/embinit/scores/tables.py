@@ -51,7 +51,7 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
     table, given = of_chart(table, given)
-    table = _where(table, given.where)
+    table = _where(table, given)
     index = ("", "Unnamed: 0")
     kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
     table = long(table._replace(columns=kept), given)
@@ -137,8 +137,12 @@ class _Rows(NamedTuple):
         return found
 
 
-def _where(table: Table, where: str | None) -> Table:
-    """The rows whose columns have values, as in ``split=test,metric=acc``."""
+def _where(table: Table, given: Reading) -> Table:
+    """The rows whose columns have values, as in ``split=test,metric=acc``.
+
+    Such a column leaves the table, but where ``by`` names it.
+    """
+    where, by = given.where, re.split(" *, *", given.by or "")
     parts = [] if where is None else re.split(",(?=[^,=]+=)", where)
     for at, part in enumerate(parts):
         name, _, value = part.partition("=")
@@ -153,7 +157,8 @@ def _where(table: Table, where: str | None) -> Table:
             ways = [[*parts[:at], f"{name}={v}", *parts[at + 1 :]] for v in _likeliest(texts)]
             raise Ask(text, [{"where": ",".join(way)} for way in ways])
         kept = [row for row, text in enumerate(texts) if text in like]
-        columns = {n: [of[row] for row in kept] for n, of in table.columns.items() if n != name}
+        left = {n: of for n, of in table.columns.items() if n != name or n in by}
+        columns = {n: [of[row] for row in kept] for n, of in left.items()}
         table = table._replace(columns=columns, places=[table.places[row] for row in kept])
     return table
 
