@@ -206,7 +206,7 @@ FINDINGS = (
         ),
     ),
     Finding(
-        "Standardized GloVe beats Xavier's by little: under two margins",
+        "Standardized GloVe beats Xavier's by under two margins",
         ("kim2024/extent/standardised-gains-little",),
         published=True,
     ),
