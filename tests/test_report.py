@@ -39,7 +39,7 @@ REFERENCE = Path(__file__).parents[1] / "reports/reference"
 HOSTILE = (
     """</style></script><script>alert(1)</script><img src=x onerror="a">&amp;'"{{7*7}}{% x %}"""
 )
-VOID = {"meta", "br", "img", "link", "hr", "input"}
+VOID = {"meta", "br", "wbr", "img", "link", "hr", "input"}
 CLOSED_IN_SVG = {"path", "rect", "circle"}
 
 
