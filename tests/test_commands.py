@@ -114,6 +114,8 @@ def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch
         monkeypatch.setattr(new.metadata, "distribution", lambda name, it=installed: it)
         assert main(["new", str(tmp_path / str(number))]) == 0
         assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
+        said = (tmp_path / str(number) / "README.md").read_text()
+        assert ("Commit the wheel" in said) == line.startswith("./")
     assert "pip wheel --no-deps file:///mine\n" in capsys.readouterr().out
 
 

@@ -239,7 +239,8 @@ def test_several_arms_share_alpha_and_make_a_table_by_effect(capsys):
     assert r"| a\|b\_c | 3.00 | 0.0" in table
     assert "| new | 1.00 | 0.0613 | −2.00" in table
     _, text = judged(capsys, *given, "--json")
-    assert [arm["verdict"] for arm in json.loads(text)["arms"]] == ["UNDECIDED", "SUPPORTED"]
+    found = [(arm["verdict"], arm["decision"]) for arm in json.loads(text)["arms"]]
+    assert found == [("UNDECIDED", "discard"), ("SUPPORTED", "keep")]
     many = [f"arm{n}={n + 1},{n + 2}" for n in range(200)]
     assert max(map(len, judged(capsys, *many, "--lower", "--one-unit")[1].splitlines())) < 300
 
@@ -466,6 +467,37 @@ def test_a_bad_folder_is_one_line(tmp_path, capsys, make, message):
     status, out = judged(capsys, tmp_path, "--metric", "eval_loss")
     assert status == Status.UNUSABLE
     assert message in out
+
+
+@pytest.mark.parametrize("log", ["training.log", "history.csv"])
+def test_a_log_of_two_trainings_is_not_judged_by_the_longer_one(tmp_path, capsys, log):
+    """Keras appends to its log: a second fit, of fewer epochs, left the first one's last score."""
+    for seed in range(6):
+        for arm, shift in (("base", 3.0), ("new", 1.5)):
+            lines = [f"{epoch},{shift + (seed + 1) / (epoch + 9)}" for epoch in range(4)]
+            (home := tmp_path / f"{arm}-s{seed}").mkdir()
+            (home / log).write_text("\n".join(["epoch,eval_loss", *lines, ""]))
+    given = (tmp_path, "--metric", "eval_loss")
+    assert judged(capsys, *given)[0] == Status.OK
+    with (home / log).open("a") as file:  # resumed at epoch 2, it ends where the first one did
+        file.write("2,1.6\n3,1.7\n")
+    assert judged(capsys, *given)[0] == Status.OK
+    with (home / log).open("a") as file:
+        file.write("0,9.0\n1,nan\n")
+    status, out = judged(capsys, *given)
+    assert status == Status.UNUSABLE
+    assert f"{home / log}:9: step 1 is there again, and the steps before it go on to 3" in out
+    (home / log).write_text("epoch,eval_loss\n0,2.0\n1,1.6\n2,nan\n3,1.5\n")
+    assert f"{home / log}:4: eval_loss is nan" in judged(capsys, *given)[1]
+
+
+def test_several_arms_of_few_runs_may_be_judged_as_they_are(capsys):
+    """With one arm the way was printed, with two it had to be known."""
+    arms = "base=5.1,5.3,4.9", "a=5.3,5.5,5.0", "b=5.2,5.3,5.1"
+    status, out = judged(capsys, *arms, "--higher")
+    assert status == Status.RUN_AGAIN
+    assert "3 more of base, a and b (or --most 3, if these are all)" in out
+    assert "(or --most" not in judged(capsys, *arms, "--higher", "--most", "3")[1]
 
 
 def test_a_run_that_ended_early_or_has_no_log_is_not_judged_by_what_it_has(tmp_path, capsys):

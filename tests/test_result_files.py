@@ -315,7 +315,7 @@ CASES = [
     ("metric called std", "r.csv", rows("arm,seed,std", "{arm},{seed},{score}"), [*STD, "--lower"]),
     ("broken json", "r.json", '[{"arm": 1', [], REFUSED, "broken or cut short"),
     ("two tables", "r.md", MARKDOWN + "\n" + MARKDOWN, [], REFUSED, "has 2 tables"),
-    ("a paper's table", "r.tex", "\\begin{tabular}{lc}\na & 1 \\\\\n", [], REFUSED, "is LaTeX, which"),
+    ("a paper's table", "r.tex", "\\begin{tabular}{lc}\na & 1\n", [], REFUSED, "is LaTeX, which"),
     ("a filter on arms", "r.csv", two(), ["--by", "arm", "--where", "arm=new"], AGAIN,
      "6 runs: new 6"),
     ("a curve's option", "r.csv", two(), ["--last", "3"], REFUSED, "has one number a run"),

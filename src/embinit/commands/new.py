@@ -24,6 +24,12 @@ STARTER = {
 }
 """The files of a new project, and what they are made from."""
 
+WHEEL = """
+`requirements.txt` names a wheel of embinit in this folder. `embinit new` printed the command that
+makes it. Commit the wheel.
+"""
+"""What the project's README says where embinit was installed from a folder."""
+
 
 def add_new(commands: Any) -> None:
     """Adds the command to the parser's."""
@@ -46,6 +52,7 @@ def _new(parsed: argparse.Namespace) -> int:
             text = resources.files("embinit.starter").joinpath(template).read_text("utf-8")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             filled = text.replace("@NAME@", name).replace("@REQUIREMENT@", requirement)
+            filled = filled.replace("@WHEEL@", WHEEL if wheel else "")
             (folder / path).write_text(filled, encoding="utf-8")
     except OSError as error:
         kind = OutputError if is_unwritable(error) else InputError

@@ -32,7 +32,8 @@ from embinit.scores.rows import Table, flat, listed, one_of, table_of, table_of_
 from embinit.scores.shapes import is_number
 
 TRAINER, LIGHTNING, TENSORBOARD = "trainer_state.json", "metrics.csv", "events.out.tfevents.*"
-KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jsonl", "*.csv")
+KERAS = "training.log"  # as the pages on CSVLogger name it
+KINDS = (TRAINER, LIGHTNING, TENSORBOARD, "monitor.csv", "*.monitor.csv", "*.jsonl", "*.csv", KERAS)
 OBJECTS = ("all_results.json", "metrics.json", "results.json")
 """The logs that are looked for, in this order; a run's later kinds are left alone."""
 
@@ -199,16 +200,29 @@ def _checkpoint(folder: Path) -> float:
 
 
 def _steps(logs: Sequence[Path]) -> list[Entry]:
-    """The steps of a run's logs in order, each with what was last logged there."""
+    """The steps of a run's logs in order, each with what was last logged there.
+
+    InputError where a log ends at a step that it had before, with other values, and went beyond.
+    """
     steps: dict[str, Entry] = {}
+    again = dict[str, str]()  # the last step of a log, where it was there before, and its place
+    readers = {".csv": _of_table, ".jsonl": _of_table, ".json": _of_object, ".log": _of_table}
     for log in logs:
-        readers = {".csv": _of_table, ".jsonl": _of_table, ".json": _of_object}
+        place, step, other = "", "", False
         for place, entry in readers.get(log.suffix, _of_tensorboard)(log):
             logged = {"step": 0} | {name: cell for name, cell in entry.items() if cell != ""}
             step = str(logged["step"])
             _, before = steps.get(step, (place, {}))
+            other = any(before.get(name, cell) != cell for name, cell in logged.items())
             steps[step] = place, {**before, **logged}
+        again |= {step: place} if other else {}
     numbers, _, _ = cells([*steps], [place for place, _ in steps.values()], "step")
+    for step, number in zip(steps, numbers, strict=True):
+        if step in again and number < max(numbers):
+            raise InputError(
+                f"{again[step]}: step {step} is there again, and the steps before it go on to "
+                f"{max(numbers):g}: are these two trainings? Leave the rows of one"
+            )
     in_order = sorted(zip(numbers, steps.values(), strict=True), key=operator.itemgetter(0))
     return [entry for _, entry in in_order]
 

@@ -69,9 +69,7 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
     more: dict[str, int] = {}
     new: list[str] = []
     for arm in judged:
-        word = _word(arm, plan)
-        known = plan.gate or word in ("keep", "undecided")
-        lists.setdefault(word if known else "discard", []).append(_cut(arm.arm))
+        lists.setdefault(_decision(arm, plan), []).append(_cut(arm.arm))
         if not arm.over:
             more |= {name: min(more.get(name, count), count) for name, count in arm.lacking.items()}
         elif arm.more:
@@ -85,7 +83,16 @@ def conclusion(judged: Sequence[Judged], plan: Plan) -> list[str]:
     needed = (
         [f"new runs that are needed: {listed(new, MOST_NAMES)}, and of the baseline"] if new else []
     )
-    return [line, *([f"to the next analysis: {'; '.join(several)}"] if several else []), *needed]
+    analysis = [f"to the next analysis: {'; '.join(several)}{_only(judged)}"] if several else []
+    return [line, *analysis, *needed]
+
+
+def _only(judged: Sequence[Judged]) -> str:
+    """The option to judge the runs that there are, where these are too few for an analysis."""
+    counts = {arm.n for arm in judged if not arm.over and arm.more is not None}
+    first = min((analysis.seeds for arm in judged for analysis in arm.analyses), default=0)
+    few = len(counts) == 1 and FEWEST <= min(counts) < first
+    return f" (or --most {min(counts)}, if these are all)" if few else ""
 
 
 def _word(arm: Judged, plan: Plan) -> str:
@@ -96,6 +103,12 @@ def _word(arm: Judged, plan: Plan) -> str:
     good = "not worse" if plan.gate else "keep"
     words = {Verdict.SUPPORTED: good, Verdict.REFUTED: "worse", Verdict.NO_EFFECT: "no effect"}
     return words[arm.verdict]
+
+
+def _decision(arm: Judged, plan: Plan) -> str:
+    """What to do with an arm."""
+    word = _word(arm, plan)
+    return word if plan.gate or word in ("keep", "undecided") else "discard"
 
 
 def _alone(arm: Judged, plan: Plan) -> str:
@@ -126,8 +139,7 @@ def _alone(arm: Judged, plan: Plan) -> str:
             text += f"; {large} takes about {needed} of each"
         elif needed:
             text += f", which may decide {large}"
-        only = f" (or --most {n}, if these are all)" if FEWEST <= n < first else ""
-        return text + only + why
+        return text + _only([arm]) + why
     if word == "keep":
         return f"keep {name}: {by}"
     text = {"worse": "", "no effect": "no effect, "}.get(word, f"{word}, ") + by
@@ -213,7 +225,11 @@ def floor(noise: Noise, plan: Plan) -> list[str]:
 
 def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str]) -> str:
     """All numbers."""
-    arms = [asdict(a) | {"verdict": a.verdict, "difference": a.difference} for a in judged]
+    arms = [
+        asdict(arm)
+        | {"decision": _decision(arm, plan), "verdict": arm.verdict, "difference": arm.difference}
+        for arm in judged
+    ]
     made = {"schema_version": 3, "read": read, "plan": asdict(plan), "notes": notes, "arms": arms}
     return json.dumps(without_nan(made), indent=1, default=bool)
 

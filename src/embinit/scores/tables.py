@@ -458,16 +458,16 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
             raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
         for points in parts or [[]]:
-            place = table.places[(points or of)[0]]
-            odd = [values[row] for row in points if not math.isfinite(values[row])]
+            odd = [row for row in points if not math.isfinite(values[row])]
+            place = table.places[(odd or points or of)[0]]
             why = next(filter(None, (failures[row] for row in of)), "")
             if not why and (odd or not points):
-                why = f"{name} is {odd[0]}" if odd else f"it has no {name}"
+                why = f"{name} is {values[odd[0]]}" if odd else f"it has no {name}"
             elif points and not 0 < last <= len(points):
                 mend = f"give --last 1 to {len(points)}"
                 raise InputError(f"{place} has {counted(len(points), 'point')}; {mend}")
             elif not why and steps[points[-1]] < ENDED_EARLY * most[arm]:
-                end = steps[points[-1]]
+                place, end = table.places[points[-1]], steps[points[-1]]
                 why = f"it ended at step {end:g}, and others of {arm} at {most[arm]:g}"
             ends = [values[row] for row in points[-last:]]
             value = statistics.fmean(ends) if ends else math.nan
