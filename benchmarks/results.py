@@ -67,21 +67,25 @@ REASONS = {
     "On SST-2, T5 embeddings beat Xavier's and standardized T5": "The paper's own exception. What "
     "a published table knows of English words' sentiment can outweigh its scale; a table trained "
     "on the synthetic text knows less.",
-    "On SST-2 and IWSLT2017, Xavier at BERT's standard deviation beats Xavier": "The printed gain "
+    "On SST-2 and IWSLT2017, Xavier at BERT's sd beats Xavier": "The printed gain "
     "on SST-2 is half its standard deviation. Models 64 wide, trained on 2,000 sentences, are "
     "slower to leave a larger initialization.",
-    "On MNLI, Xavier at BERT's standard deviation equals Xavier": "As in the row before: what "
+    "On MNLI, Xavier at BERT's sd equals Xavier": "As in the row before: what "
     "393,000 pairs even out, 6,000 do not.",
     "Standardized embeddings beat Xavier's": "GloVe puts words together that occur together, and "
     "in the synthetic sentiment task these are words of either label. On translation, where such "
     "words translate alike, standardized tables gain.",
+    "Costs grow from BERT to GloVe to T5": "GloVe's two tables know nothing of each "
+    "other. mT5's is one for both languages, which may make up for part of its larger scale.",
+    "Shuffling pretrained embeddings hurts": "After the first of four epochs, models with mT5's "
+    "table have learned so little that shuffling it costs less than the margin.",
     "Position encodings help frozen GloVe less": "Position encodings drown a frozen Xavier table "
     "64 wide, which is worse with them than without; GloVe's larger values stand above them.",
     "Position encodings help more than training the embeddings": FROZEN,
     "Without positions, training does not help standardized GloVe": FROZEN,
     "Frozen without positions, GloVe equals standardized GloVe": "The layers above must learn the "
     "scale of a frozen table; the paper's 20 epochs of 29,000 sentences give them the time.",
-    "Position encodings cost standardized GloVe over half its word relations, not all": "A word "
+    "Position encodings cost standardized GloVe most word relations, not all": "A word "
     "of the synthetic language has few others near it, and keeps its nearest one under much noise. "
     "Among the words of English another is always near.",
 }

@@ -153,18 +153,22 @@ EXTENT = Family(
 )
 FINDINGS = (
     Finding(
-        "Embeddings with a standard deviation far above Xavier's train worse",
+        "Embeddings with a standard deviation (sd) far above Xavier's train worse",
         (
             "kim2024/finding-1/wide-below-xavier",
             "kim2024/finding-1/stretched-xavier-below-xavier",
         ),
     ),
     Finding(
+        "Costs grow from BERT to GloVe to T5",
+        ("kim2024/figure-1/gap-ordered-by-sigma",),
+    ),
+    Finding(
         "Standardizing them helps",
         ("kim2024/finding-1/standardising-repairs",),
     ),
     Finding(
-        "BERT embeddings, near Xavier's standard deviation, beat Xavier's",
+        "BERT embeddings, near Xavier's sd, beat Xavier's",
         ("kim2024/finding-1/bert-above-xavier",),
         published=True,
     ),
@@ -184,17 +188,17 @@ FINDINGS = (
         published=True,
     ),
     Finding(
-        "On SST-2 and IWSLT2017, Xavier at BERT's standard deviation beats Xavier",
+        "On SST-2 and IWSLT2017, Xavier at BERT's sd beats Xavier",
         ("kim2024/table-7/stretched-to-bert-above-xavier",),
         published=True,
     ),
     Finding(
-        "On MNLI, Xavier at BERT's standard deviation equals Xavier",
+        "On MNLI, Xavier at BERT's sd equals Xavier",
         ("kim2024/table-7/stretched-to-bert-alike-on-mnli",),
         published=True,
     ),
     Finding(
-        "Xavier at T5's standard deviation equals shuffled T5",
+        "Xavier at T5's sd equals shuffled T5",
         ("kim2024/extent/stretched-xavier-like-shuffled-t5",),
         published=True,
     ),
@@ -245,11 +249,11 @@ FINDINGS = (
         ("kim2024/finding-2/frozen-above-xavier",),
     ),
     Finding(
-        "With position encodings, GloVe × √D keeps its word relations",
+        "With position encodings, GloVe × √D keeps word relations",
         ("kim2024/table-4/scaled-with-positions",),
     ),
     Finding(
-        "Position encodings cost standardized GloVe over half its word relations, not all",
+        "Position encodings cost standardized GloVe most word relations, not all",
         (
             "kim2024/extent/most-relations-lost",
             "kim2024/table-4/standardised-keeps-some-relations",

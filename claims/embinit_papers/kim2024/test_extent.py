@@ -29,7 +29,7 @@ def of_t5(tier):
     every = table1("t5")(tier)
     if tier != "micro":
         return every
-    return [replace(one, most_seeds=12) if one.most_seeds else one for one in every]
+    return [replace(one, most_seeds=12) for one in every]
 
 
 @claim(
