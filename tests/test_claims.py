@@ -221,16 +221,6 @@ def test_a_claim_reaches_the_other_experiments_of_its_tier():
         of_source(scaled(arms, "one"), "t5")
 
 
-@pytest.mark.parametrize("one", experiments("micro"), ids=lambda one: one.name)
-def test_deviations_are_measured_on_draws_that_no_claim_of_theirs_has(one):
-    """And each seed has a draw, whose run is that of the same draw in other experiments."""
-    assert {*one.data_draws}.isdisjoint(one.registering_draws)
-    assert (one.most_seeds or one.seeds) <= len(one.data_draws)
-    all_draws = experiments("micro", ("glove",), (one.role,))[0]
-    run = one.run("xavier", 2)
-    assert run in [all_draws.run("xavier", index) for index in range(len(all_draws.data_draws))]
-
-
 def test_decisions_are_met_in_the_claims_order(arms):
     holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
 

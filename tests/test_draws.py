@@ -56,7 +56,7 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store, key_of
 from embinit.specs import canonical
 from embinit_papers import chung2021
-from embinit_papers.kim2024.experiments import probes
+from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.settings import CLAIMS_FROM
 from embinit_papers.test_suite import FIRST_SEED
 from embinit_studies.table_pretraining import pretrainings
@@ -82,6 +82,17 @@ def test_no_draw_is_of_two_sets(draw):
     """What settings and margins were taken from must not be what a claim is tested on."""
     of = [name for name, members in SETS.items() if draw in members]
     assert of == ([] if draw_set(draw) == "free" else [draw_set(draw)])
+
+
+def test_deviations_are_measured_on_draws_that_no_claim_of_theirs_has(data_draws):
+    """And a draw's run is one run, whichever of a task's experiments asks for it."""
+    tasks = {}
+    for one in experiments("micro"):
+        assert {*one.data_draws}.isdisjoint(one.registering_draws)
+        assert (one.most_seeds or one.seeds) <= len(one.data_draws)
+        runs = {one.run("xavier", index) for index in range(len(one.data_draws))}
+        assert runs <= tasks.setdefault(one.task, runs)
+    assert len(tasks) == 3
 
 
 @given(st.sampled_from(["micro-verb", "micro-t5", "my-2nd"]), draws)

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm.draws import BILINGUAL_CLAIMING
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import Cut, DataSpec, Evaluation, PositionSpec
 from embinit.papers import Tier
@@ -93,8 +92,8 @@ Those sources' standard deviations are measured on them, and their claims judged
 def _micro(role: str) -> Iterator[tuple[TaskSetting, SourceSetting]]:
     """A role's experiments on the synthetic language."""
     source = BOTH_SIDES.get(role, ENCODER_ALONE[role])
-    last = len(BILINGUAL_CLAIMING) - KNOWN * (source in MULTILINGUAL)
-    yield replace(MICRO_TRANSLATION, most_seeds=last), source
+    later = replace(MICRO_TRANSLATION, most_seeds=12)
+    yield later if source in MULTILINGUAL else MICRO_TRANSLATION, source
     yield MICRO_PLAIN_SENTIMENT, ENCODER_ALONE[role]
     yield MICRO_INFERENCE, ENCODER_ALONE[role]
 
@@ -304,9 +303,10 @@ def experiments(
 
 def _replicates(tier: str, source: SourceSetting) -> dict[str, Any]:
     """What an experiment's seeds are, by the languages of its tables."""
-    if source not in MULTILINGUAL:
-        return replicates(tier, source in BOTH_SIDES.values())
-    known, later = BILINGUAL_CLAIMING[:KNOWN], BILINGUAL_CLAIMING[KNOWN:]
+    made = replicates(tier, source in BOTH_SIDES.values())
+    if source not in MULTILINGUAL or made["data_draws"] is None:
+        return made
+    known, later = made["data_draws"][:KNOWN], made["data_draws"][KNOWN:]
     return {"data_draws": later, "registering_draws": known, "claims_from": KNOWN}
 
 
