@@ -72,10 +72,10 @@ def test_one_line_a_claim_where_the_terminal_is_wide_enough():
     """Else its numbers stand below its id, and no line but an id is wider than the terminal."""
     claims = [entry(LONG, "UNDECIDED")]
     [wide] = [line for line in verdict_lines(claims, [], 160, False) if "BLEU" in line]
-    assert wide.split() == [LONG, "UNDECIDED", *MEANS, "-12.1", "BLEU", "0.0040"]
+    assert wide.split() == [LONG, "UNDECIDED", *MEANS, "-12.1", "BLEU", "0.0040", "1", "seed"]
     narrow = verdict_lines(claims, [AUDIT], 60, False)
     place = narrow.index(LONG)
-    assert narrow[place + 1].split() == ["UNDECIDED", *MEANS, "-12.1", "BLEU", "p", "0.0040"]
+    assert narrow[place + 1].split()[:7] == ["UNDECIDED", *MEANS, "-12.1", "BLEU", "p"]
     assert all(len(line) <= 60 for line in narrow if line != LONG)
     assert "\n".join(verdict_lines(claims, [], None, False)).isascii()
 
@@ -111,10 +111,11 @@ def test_the_comparison_that_decides_is_told():
         entry("3", "SUPPORTED", comparison(difference=None, p=None)),
     ]
     lines = verdict_lines(claims, [], None, False)
-    assert [line.split() for line in lines if line[:1].isdecimal() and ";" not in line][:3] == [
-        ["1", "UNDECIDED", *MEANS, "3.00", "BLEU", "0.20", "the", "deciding", "one", "of", "3"],
+    assert [line.split() for line in lines if line[:1].isdecimal() and "NOT" not in line][:3] == [
+        ["1", "UNDECIDED", *MEANS, "3.00", "BLEU", "0.20",
+         "1", "seed;", "the", "deciding", "one", "of", "3"],
         ["2", "SUPPORTED", *SUPPORTED_MEANS, "0.500", "exact"],
-        ["3", "SUPPORTED", *SUPPORTED_MEANS, "–", "BLEU", "–"],
+        ["3", "SUPPORTED", *SUPPORTED_MEANS, "–", "BLEU", "–", "1", "seed"],
     ]
 
 
@@ -133,9 +134,9 @@ def test_p_is_the_statements_in_each_row_and_a_seed_that_all_hangs_on_is_named()
     lines = verdict_lines(claims, [], None, True)
     plain = [" ".join(COLOUR.sub("", line).split()) for line in lines]
     assert plain[0] == "claim verdict means difference [95 to 99 % interval] p"
-    assert "1 NO EFFECT 18.9 vs 31.0 0.300 BLEU 0.40 within 2 BLEU" in plain
+    assert "1 NO EFFECT 18.9 vs 31.0 0.300 BLEU 0.40 1 seed; within 2 BLEU" in plain
     assert "2 NO EFFECT 18.9 vs 31.0 0.00 exact" in plain
-    assert f"3 UNDECIDED 18.9 vs 31.0 3.00 [-0.50, 6.50] BLEU 0.010 {CHANGES}" in plain
+    assert f"3 UNDECIDED 18.9 vs 31.0 3.00 [-0.50, 6.50] BLEU 0.010 1 seed; {CHANGES}" in plain
     assert sum("\x1b[35mNO EFFECT" in line for line in lines) == 2
     assert "0 SUPPORTED, 0 REFUTED, 2 NO EFFECT, 1 UNDECIDED" in COLOUR.sub("", lines[-1])
 

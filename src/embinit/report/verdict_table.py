@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from embinit.claims.records import ClaimRecord
+from embinit.errors import counted
 from embinit.report.document import Document, FindingSummary
 from embinit.report.numbers import MINUS
 from embinit.report.summary import in_words, left_out, tables, totals
@@ -125,6 +126,7 @@ def _claim_row(claim: ClaimRecord) -> Row:
             p_in_words(shown),
         )
         several = len(claim.comparisons)
+        remarks = [*([] if shown.exact else [counted(len(shown.seeds), "seed")]), *remarks]
         remarks += [f"the deciding one of {several}"] if several > 1 else []
         remarks.append(wanted(shown))
     return (clean(claim.id), claim.verdict, *numbers, "; ".join(filter(None, remarks))), style
