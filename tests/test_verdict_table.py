@@ -112,7 +112,12 @@ def test_the_comparison_that_decides_is_told():
     ]
     lines = verdict_lines(claims, [], None, False)
     assert [line.split() for line in lines if line[:1].isdecimal() and "NOT" not in line][:3] == [
-        ["1", "UNDECIDED", *MEANS, *"3.00 BLEU 0.20 1 seed; the deciding one of 3".split()],
+        [
+            "1",
+            "UNDECIDED",
+            *MEANS,
+            *["3.00", "BLEU", "0.20", "1", "seed;", "the", "deciding", "one", "of", "3"],
+        ],
         ["2", "SUPPORTED", *SUPPORTED_MEANS, "0.500", "exact"],
         ["3", "SUPPORTED", *SUPPORTED_MEANS, "–", "BLEU", "–", "1", "seed"],
     ]
