@@ -491,6 +491,26 @@ def test_a_log_of_two_trainings_is_not_judged_by_the_longer_one(tmp_path, capsys
     assert f"{home / log}:4: eval_loss is nan" in judged(capsys, *given)[1]
 
 
+@pytest.mark.parametrize("runs", [2, 3])
+def test_fewer_runs_than_most_discard_nothing_that_all_of_them_would_not(tmp_path, capsys, runs):
+    """Two of three seeds were discarded, and with the third one undecided: fewer said more."""
+    rows = [("adamw", .781), ("sgd", .783), ("adamw", .79), ("sgd", .789), ("adamw", .785),
+            ("sgd", .788)]  # fmt: skip
+    lines = [f"{arm},{at // 2},{value}" for at, (arm, value) in enumerate(rows[: 2 * runs])]
+    (tmp_path / "r.csv").write_text("\n".join(["optimizer,seed,val_accuracy", *lines]))
+    given = (tmp_path / "r.csv", "--baseline", "adamw", "--most", "3")
+    assert judged(capsys, *given)[0] == Status.RUN_AGAIN
+
+
+def test_a_part_of_a_columns_name_is_answered_with_the_column(tmp_path, capsys):
+    (tmp_path / "r.csv").write_text("optimizer,seed,val_accuracy\na,0,0.1\nb,0,0.2\n")
+    out = judged(capsys, tmp_path / "r.csv", "--by", "optimizer", "--metric", "acc")[1]
+    assert "--metric val_accuracy" in out
+    out = judged(capsys, tmp_path / "r.csv", "--by", "optimizer", "--metric", "bleu")[1]
+    assert "it has optimizer, seed and val_accuracy" in out
+    assert "nothing there" not in out
+
+
 def test_several_arms_of_few_runs_may_be_judged_as_they_are(capsys):
     """With one arm the way was printed, with two it had to be known."""
     arms = "base=5.1,5.3,4.9", "a=5.3,5.5,5.0", "b=5.2,5.3,5.1"

@@ -102,6 +102,8 @@ CASES = [
     ("tsv", "r.tsv", rows("arm\tloss", "{arm}\t{score}")),
     ("durations", "r.csv", "arm,duration,loss\n" + "".join(
      f"{a},0 days 00:04:5{s % 3}.1,{v}\n" for a, s, v in RUNS)),
+    ("durations of MLflow", "r.csv", "arm,Duration,loss\n" + "".join(
+     f"{a},{30 + s % 3}.1min,{v}\n" for a, s, v in RUNS)),
     ("semicolons", "r.csv", rows("arm;loss", "{arm};{score}")),
     ("worse", "r.csv", two(LOW, HIGH), [], DISCARD, "discard new: higher by 1.00"),
     ("no difference", "r.csv", two(HIGH, SAME), [], DISCARD, "discard"),

@@ -309,7 +309,7 @@ def _with_reason(judged: Judged, plan: Plan, evidence: Evidence, summed: bool) -
     more = following or max(1, (found.seeds_needed or 2 * n) - n)
     if gate:
         return replace(judged, more=more, reason=reason)
-    count, samples = float(LAST if judged.over else analyses[-1].seeds), 1 if judged.paired else 2
+    count, samples = float(LAST), 1 if judged.paired else 2
     if evidence.pairing is Pairing.AGAINST_NOISE:
         count = 2 / (1 / count + 1 / len(judged.of_baseline))
     hope = chance_to_support(found, plan.relation, count, analyses[-1].share, samples)

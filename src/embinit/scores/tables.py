@@ -43,7 +43,7 @@ ENDED_EARLY = 0.9
 """A run ended early whose last step is below this share of the last step of its arm's runs."""
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
-DURATION = re.compile(r"\d+ days \d\d:\d\d:\d\d.*")  # as pandas writes it
+DURATION = re.compile(r"\d+ days \d\d:\d\d:\d\d.*|[\d.]+(ms|s|min|h)")  # of pandas, of MLflow
 
 
 def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
