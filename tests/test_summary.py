@@ -149,7 +149,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     assert [column for _, column in table.columns] == ["synthetic language", "real text"]
     cells = "replicates, 2 of 3, 1 undecided | mixed, 1 of 2 |"
     assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
-    found = lists(tables([made, real]))
+    found = lists([made, real])
     assert found["synthetic language"]["Replicates"] == [TITLE]
     assert found["real text"]["Does not replicate, or mixed"] == [f"{TITLE} (mixed)"]
     assert [*found] == ["real text", "synthetic language"]

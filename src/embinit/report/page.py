@@ -180,7 +180,7 @@ def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) 
         "sessions": sessions,
         "several": len(sessions) > 1,
         "tables": tables,
-        "lists": summary.lists(tables),
+        "lists": summary.lists(documents),
         "embeds": any(card.claim.source for card in every),
         "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,

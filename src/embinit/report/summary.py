@@ -347,11 +347,12 @@ def tables(documents: Sequence[Document]) -> list[FindingsTable]:
     return found
 
 
-def lists(every: Sequence[FindingsTable]) -> dict[str, dict[str, list[str]]]:
+def lists(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
     """The titles of all findings by kind of data, real text first, and outcome.
 
-    *Mixed* and *not testable* are said.
+    *Mixed*, *not testable* and *in part* are said.
     """
+    every, papers = tables(documents), [p for one in documents for p in one.session.papers]
     kinds = {column for table in every for _, column in table.columns}
     ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
     groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
@@ -361,5 +362,7 @@ def lists(every: Sequence[FindingsTable]) -> dict[str, dict[str, list[str]]]:
             for kind, titles in groups.items():
                 word = cell.outcome if (cell := found.get(kind)) else NOT_RUN
                 name = next(name for name in LISTS if word in LISTS[name])
-                titles[name].append(f"{title} ({word})" if word in (MIXED, NOT_TESTABLE) else title)
+                said = [word] if word in (MIXED, NOT_TESTABLE) else []
+                said += ["in part"] if cell and left_out(cell, papers) else []
+                titles[name].append(f"{title} ({', '.join(said)})" if said else title)
     return groups
