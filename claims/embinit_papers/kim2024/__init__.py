@@ -26,7 +26,7 @@ from embinit_papers.kim2024.changes import (
 )
 from embinit_papers.kim2024.experiments import (
     FULL,
-    KNOWN,
+    KNOWN_DRAWS,
     MICRO,
     OTHER_SOURCES,
     SOURCES,
@@ -350,7 +350,7 @@ def first_experiment(tier: str) -> list[ModelExperiment]:
     """
     first = [] if tier == FULL.name else experiments(tier)[:1]
     if tier == MICRO.name:
-        return [replace(one, seeds=KNOWN, most_seeds=None) for one in first]
+        return [replace(one, seeds=KNOWN_DRAWS, most_seeds=None) for one in first]
     return first
 
 

@@ -82,7 +82,7 @@ ENCODER_ALONE = {role: micro_source(role, LABELS[role], one_sided=True) for role
 MULTILINGUAL = (BOTH_SIDES["bert"], BOTH_SIDES["t5"])
 """The sources whose table is one for both languages."""
 
-KNOWN = 8
+KNOWN_DRAWS = 8
 """The first draws for both languages, whose runs with multilingual sources are known.
 
 Those sources' standard deviations are measured on them, and their claims judged on the others.
@@ -306,8 +306,8 @@ def _replicates(tier: str, source: SourceSetting) -> dict[str, Any]:
     made = replicates(tier, source in BOTH_SIDES.values())
     if source not in MULTILINGUAL or made["data_draws"] is None:
         return made
-    known, later = made["data_draws"][:KNOWN], made["data_draws"][KNOWN:]
-    return {"data_draws": later, "registering_draws": known, "claims_from": KNOWN}
+    known, later = made["data_draws"][:KNOWN_DRAWS], made["data_draws"][KNOWN_DRAWS:]
+    return {"data_draws": later, "registering_draws": known, "claims_from": KNOWN_DRAWS}
 
 
 def encoder_alone(experiment: ModelExperiment) -> ModelExperiment:

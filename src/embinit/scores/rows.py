@@ -111,8 +111,8 @@ def one_of(table: Table, option: str, name: str, given: str | None = None) -> st
         near = "" if alike else nearest(name, known)
         there = listed(alike or known)
         place = re.compile(rf"(?<![^,! ]){re.escape(name)}(?![^,=])")
-        others = alike or difflib.get_close_matches(name, known)
-        others = others or [o for o in known if plain(name) in plain(o)]
+        close = difflib.get_close_matches(name, known)
+        others = alike or close or [o for o in known if plain(name) in plain(o)]
         choices = [{option: place.sub(lambda _: o, given or name, 1)} for o in others]  # noqa: B023
         said = f"{table.name} has {text} {name!r}: {near}it has {there}"
         raise Ask(said, choices) if choices else InputError(said)
