@@ -17,11 +17,13 @@ from embinit.errors import InputError
 from embinit.report.reading import read
 from embinit.report.summary import left_out, lists, tables
 from embinit.stats.statements import RULE, Verdict
+from embinit_papers import chung2021, kim2024
 from test_claims import FOLDERS, functions
 
 ROOT = Path(__file__).parents[1]
 SAID = r" \((mixed|not testable at this size|in part|mixed, in part)\)$"
 TOML = "statements.toml"
+TIERS = ("micro", "sample", "full")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,13 @@ def test_every_reference_is_told(results, documents, monkeypatch, tmp_path):
     monkeypatch.setattr(results, "ROOT", tmp_path)
     with pytest.raises(InputError, match="has verdicts of tier micro; bless them with TIER=micro"):
         results.documents_of()
+
+
+def test_the_references_have_todays_titles():
+    """Else one finding has a row a title, and each looks as if it were not run elsewhere."""
+    stored = [read(ROOT / f"reports/reference/{tier}/verdicts.json") for tier in TIERS]
+    known = [one.says for one in (*kim2024.FINDINGS, *chung2021.FINDINGS)]
+    assert [title for table in tables(stored) for title, _ in table.rows] == known
 
 
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
