@@ -29,7 +29,7 @@ from embinit_papers.chung2021 import (
 from embinit_papers.chung2021.counting import papers_parameters
 from embinit_papers.chung2021.setting import average
 from embinit_studies import two_languages
-from embinit_studies.coupling import from_vectors
+from embinit_studies.two_languages import from_vectors
 
 CHUNG = PAPERS["chung2021"]
 

@@ -7,9 +7,9 @@ from embinit_papers.chung2021.setting import USUAL
 from embinit_papers.chung2021.shapes import coupled, pretrained_for
 from embinit_papers.kim2024 import blind, on_the_encoder, only_on, table1
 from embinit_studies import DECOUPLING, POSITIONS, PRETRAINED_SIGMA, READINGS, TIERS
-from embinit_studies.coupling import experiments, first_experiment
 from embinit_studies.repairs import inputs
 from embinit_studies.table_pretraining import BERT_START, pretraining
+from embinit_studies.two_languages import experiments, first_experiment
 
 
 @claim(

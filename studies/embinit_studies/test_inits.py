@@ -10,7 +10,7 @@ from __future__ import annotations
 from embinit.claims import claim
 from embinit_papers.chung2021.setting import USUAL
 from embinit_studies import INITS
-from embinit_studies.coupling import from_vectors, resolved
+from embinit_studies.two_languages import from_vectors, resolved
 
 
 @claim(

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit_studies import OUTPUT_WIDTH
-from embinit_studies.coupling import experiments, first_experiment, over_input_widths
-from embinit_studies.two_languages import before_fine_tuning, over_output_widths
+from embinit_studies.two_languages import (
+    before_fine_tuning,
+    experiments,
+    first_experiment,
+    over_input_widths,
+    over_output_widths,
+)
 
 
 @claim(

@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from embinit.claims import claim
+from embinit.lab.specs import PositionSpec
 from embinit_studies import POSITIONS
-from embinit_studies.repairs import from_scheme, inputs
+from embinit_studies.repairs import inputs
+
+
+def added(arms, vectors="GloVe"):
+    """The metric with positions added to standardized vectors."""
+    return replace(arms["pretrained"], label=f"{vectors}, standardised")
+
+
+def added_and_in_attention(arms, init="pretrained", table="GloVe"):
+    """The metric with added positions, and rotary ones in attention."""
+    label = f"{table}, positions added and in attention"
+    return replace(arms.with_model(attention="rotary")[init], label=label)
+
+
+def in_attention_alone(arms):
+    """The metric with rotary positions in attention."""
+    return _with_none_added(arms, "rotary", "GloVe, positions in attention alone")
+
+
+def scored_apart(arms, vectors="GloVe"):
+    """The metric with positions that attention scores apart from the words."""
+    return _with_none_added(arms, "untied", f"{vectors}, positions scored apart")
+
+
+def _with_none_added(arms, attention, label):
+    arms = arms.changed(positions=PositionSpec("none")).with_model(attention=attention)
+    return replace(arms["pretrained"], label=label)
 
 
 @claim(
@@ -15,7 +44,7 @@ from embinit_studies.repairs import from_scheme, inputs
     experiments=inputs(),
 )
 def test_positions_in_both_places_gain(experiment):
-    assert from_scheme(experiment, "both") > from_scheme(experiment, "standardised")
+    assert added_and_in_attention(experiment) > added(experiment)
 
 
 @claim(
@@ -26,7 +55,8 @@ def test_positions_in_both_places_gain(experiment):
     experiments=inputs("translation"),
 )
 def test_meaning_adds_to_positions_in_both_places(experiment):
-    assert from_scheme(experiment, "both") > from_scheme(experiment, "xavier-both")
+    xavier = added_and_in_attention(experiment, "xavier", "Xavier")
+    assert added_and_in_attention(experiment) > xavier
 
 
 @claim(
@@ -37,7 +67,7 @@ def test_meaning_adds_to_positions_in_both_places(experiment):
     experiments=inputs("inference"),
 )
 def test_positions_in_attention_alone_cost_inference(experiment):
-    assert from_scheme(experiment, "rotary") < from_scheme(experiment, "standardised")
+    assert in_attention_alone(experiment) < added(experiment)
 
 
 @claim(
@@ -48,7 +78,8 @@ def test_positions_in_attention_alone_cost_inference(experiment):
     experiments=inputs("sentiment"),
 )
 def test_positions_scored_apart_help_sentiment(experiment):
-    assert from_scheme(experiment, "bert-untied") > from_scheme(experiment, "bert")
+    bert = experiment.changed(source="micro-bert")
+    assert scored_apart(bert, "BERT") > added(bert, "BERT")
 
 
 @claim(
@@ -59,4 +90,5 @@ def test_positions_scored_apart_help_sentiment(experiment):
     experiments=inputs(),
 )
 def test_a_large_sigma_table_costs_though_nothing_is_added(experiment):
-    assert from_scheme(experiment, "raw-untied") < from_scheme(experiment, "untied")
+    unscaled = scored_apart(experiment.changed(sigma=None), "GloVe as it is")
+    assert unscaled < scored_apart(experiment)

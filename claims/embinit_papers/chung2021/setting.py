@@ -54,7 +54,7 @@ class Setting:
     tasks: tuple[Task, ...]
     times: int  # how often each encoder is fine-tuned
     margin: float  # of accuracies, in points
-    further: tuple[str, ...]  # what is measured before fine-tuning besides probes
+    further: tuple[str, ...] = ()  # what is measured before fine-tuning besides probes
     probes: tuple[tuple[str, int | None], ...] = ()  # tasks with numbers of training examples
     removed: tuple[int, ...] = ()  # the last layers that the last task is fine-tuned without
     source: str = "micro-glove"
