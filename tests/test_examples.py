@@ -31,7 +31,7 @@ def run(*command, cwd=ROOT, **environment):
     )
 
 
-WITHOUT_TORCH = ("scikit_learn", "subprocess")
+WITHOUT_TORCH = ("subprocess",)
 SMALL = {
     "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
@@ -54,6 +54,12 @@ def folder_of_claims(project):
     return "src" if (EXAMPLES / project / "src").is_dir() else "claims"
 
 
+def copied(project, folder):
+    """A copy of an example, as it is committed."""
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    return shutil.copytree(EXAMPLES / project, folder / project, ignore=ignored)
+
+
 def installed(home):
     """What pip would install of an example that is a package: its modules and entry points."""
     if not (home / "src").is_dir():
@@ -73,9 +79,8 @@ def installed(home):
 @pytest.mark.nightly
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_of_its_own_is_judged(project, tmp_path):
-    """Two of them where torch can't be loaded; controls that could tell come out as they should."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / project, tmp_path / project, ignore=ignored)
+    """One of them where torch can't be loaded; controls that could tell come out as they should."""
+    home = copied(project, tmp_path)
     if project in SHORTER:
         name, long, short = SHORTER[project]
         text = (home / name).read_text(encoding="utf-8")
@@ -102,12 +107,10 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
 
 def test_a_paper_of_another_package_is_found_by_its_name(tmp_path):
     """In any folder: its claims are in its package."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "third_paper", tmp_path / "third_paper", ignore=ignored)
-    path = installed(home)
+    home = copied("third_paper", tmp_path)
+    path = os.pathsep.join([str(ROOT / "src"), *installed(home)])
     cwd = tmp_path / "empty"
     cwd.mkdir()
-    path = os.pathsep.join([str(ROOT / "src"), *path])
     asked = ("-m", "pytest", "--pyargs", "takase2023", "--collect-only", "-q")
     listed = run(*asked, cwd=cwd, PYTHONPATH=path)
     assert listed.returncode == 0, listed.stdout + listed.stderr
@@ -169,8 +172,7 @@ def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
 @pytest.mark.nightly
 def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     """The curve's end refutes a training that learns at less than half of the rate."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
+    home = copied("golden_curve", tmp_path)
     claims = home / "claims/test_curve.py"
     claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
     ran = run("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
