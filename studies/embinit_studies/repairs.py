@@ -50,7 +50,6 @@ def _experiments(prefix: str, roles: tuple[str, ...], **more: Any) -> Query:
     def query(tier: str) -> list[ModelExperiment]:
         return [
             replace(task, validation_bleu=False).experiment(
-                ModelExperiment,
                 tier,
                 source,
                 name=f"{prefix}{task.task}",

@@ -277,7 +277,7 @@ def experiments(
 ) -> list[ModelExperiment]:
     """The tier's experiments: each of its tasks with each of some sources."""
     return [
-        task.experiment(ModelExperiment, name, source, **_replicates(name, source))
+        task.experiment(name, source, **_replicates(name, source))
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
@@ -314,7 +314,6 @@ def without_vectors(name: str) -> list[ModelExperiment]:
     """
     return [
         task.experiment(
-            ModelExperiment,
             name,
             source,
             name=f"{source.role}-{task.task}-no-vectors",
