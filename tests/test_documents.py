@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
 from embinit.report import load_schema
 from embinit.report.reading import read
+from running import python
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
@@ -57,7 +56,7 @@ def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
     modules = "embinit.commands.main, embinit.report.page"
     code = f"import sys, {modules}; assert 'jsonschema' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python("-c", code)
 
 
 def test_what_a_merge_doubled_is_refused_by_name(tmp_path):
