@@ -30,14 +30,7 @@ from embinit.lab.measures import (
 from embinit.papers import Finding, Printed
 from embinit.runs.measures import Measure
 from embinit_papers.chung2021 import shapes
-from embinit_papers.chung2021.setting import (
-    AVERAGE,
-    SETTINGS,
-    USUAL,
-    experiments,
-    shown,
-    without,
-)
+from embinit_papers.chung2021.setting import AVERAGE, SETTINGS, USUAL, experiments, shown, without
 
 SECTION_4 = Family(
     "chung2021/section-4",

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from embinit.claims import claim
 from embinit.lab.measures import PROBE_MIX
-from embinit_papers.chung2021 import (
-    SECTION_6_2,
-    cost,
-    measured,
-    over_output_widths,
-    where_shown,
-)
+from embinit_papers.chung2021 import SECTION_6_2, cost, measured, over_output_widths, where_shown
 from embinit_papers.chung2021.shapes import narrow_input, output_widths
 
 

@@ -8,13 +8,7 @@ alone. Its four epochs are too few to ask which curve peaks first.
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    FIGURE_1,
-    TRANSLATION,
-    of_source,
-    only_on,
-    table1,
-)
+from embinit_papers.kim2024 import FIGURE_1, TRANSLATION, of_source, only_on, table1
 from embinit_papers.kim2024.changes import epochs
 
 

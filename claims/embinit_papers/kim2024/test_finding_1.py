@@ -6,13 +6,7 @@ BERT's table, whose width is near Xavier's, fares better (section 1, Tables 1, 2
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    FINDING_1,
-    TRANSLATION,
-    no_vectors,
-    only_on,
-    table1,
-)
+from embinit_papers.kim2024 import FINDING_1, TRANSLATION, no_vectors, only_on, table1
 
 
 def but_t5_on_sst2(tier):

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    READINGS,
-    table1,
-    table3,
-    with_missing_at_xavier,
-)
+from embinit_papers.kim2024 import READINGS, table1, table3, with_missing_at_xavier
 
 
 @claim(

@@ -6,11 +6,7 @@ The paper has none; its shuffles are of a table's rows and columns.
 from __future__ import annotations
 
 from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    SHUFFLED_POSITIONS,
-    table1,
-    with_shuffled_positions,
-)
+from embinit_papers.kim2024 import SHUFFLED_POSITIONS, table1, with_shuffled_positions
 
 
 @claim(
