@@ -1,4 +1,4 @@
-"""Tasks and sources of the first paper's models, which other papers share.
+"""Tasks and sources of the first paper's models, and how claims are stated; all papers share them.
 
 - ``micro``: the synthetic language, no downloads, minutes on a CPU (docs/noise-floor.md says how
   its settings were chosen).
@@ -18,9 +18,12 @@ margins are a twentieth of what Xavier learns above guessing, rounded up to half
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from embinit.claims.definitions import Family, claim
+from embinit.claims.statements import Statement
 from embinit.lab.data.microcosm.draws import (
     BILINGUAL_CLAIMING,
     BILINGUAL_REGISTERING,
@@ -223,3 +226,16 @@ def sigma_at(ratio: float, dim: int) -> float:
     R is the energy of the words over that of sinusoids, where the table is multiplied by √D.
     """
     return math.sqrt(ratio / (2 * dim))
+
+
+def claim_of(families: Iterable[Family]) -> Callable[..., Statement]:
+    """``embinit.claim`` for claims of some families, by default of the one that the id begins with.
+
+    ``family`` is the name of another.
+    """
+    known = {family.name: family for family in families}
+
+    def stated(id: str, *, family: str = "", **given: Any) -> Statement:
+        return claim(id, family=known.get(family or id.rpartition("/")[0]), **given)
+
+    return stated

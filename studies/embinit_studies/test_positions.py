@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embinit.claims import claim
 from embinit.lab.specs import PositionSpec
-from embinit_studies import POSITIONS
+from embinit_studies import claim
 from embinit_studies.repairs import inputs
 
 
@@ -28,7 +27,8 @@ def in_attention_alone(arms):
 
 def scored_apart(arms, vectors="GloVe"):
     """The metric with positions that attention scores apart from the words."""
-    return _with_none_added(arms, "untied", f"{vectors}, positions scored apart")
+    unscaled = " as it is" if arms.sigma is None else ""
+    return _with_none_added(arms, "untied", f"{vectors}{unscaled}, positions scored apart")
 
 
 def _with_none_added(arms, attention, label):
@@ -40,7 +40,6 @@ def _with_none_added(arms, attention, label):
     "studies/positions/told-twice-gain",
     says="Positions in attention in addition to added ones help GloVe",
     where="starts/positions/attention-helps-beside-the-sum",
-    family=POSITIONS,
     experiments=inputs(),
 )
 def test_positions_in_both_places_gain(experiment):
@@ -51,7 +50,6 @@ def test_positions_in_both_places_gain(experiment):
     "studies/positions/meaning-adds-to-it",
     says="With positions in both, GloVe's table is better than Xavier's",
     where="starts/positions/meaning-adds-to-it",
-    family=POSITIONS,
     experiments=inputs("translation"),
 )
 def test_meaning_adds_to_positions_in_both_places(experiment):
@@ -63,7 +61,6 @@ def test_meaning_adds_to_positions_in_both_places(experiment):
     "studies/positions/attention-alone-costs-inference",
     says="Positions in attention alone cost inference",
     where="starts/positions/attention-alone-costs-inference",
-    family=POSITIONS,
     experiments=inputs("inference"),
 )
 def test_positions_in_attention_alone_cost_inference(experiment):
@@ -74,7 +71,6 @@ def test_positions_in_attention_alone_cost_inference(experiment):
     "studies/positions/apart-help-sentiment",
     says="Separately scored positions help BERT's table to find a negation",
     where="starts/apart/helps-sentiment",
-    family=POSITIONS,
     experiments=inputs("sentiment"),
 )
 def test_positions_scored_apart_help_sentiment(experiment):
@@ -86,9 +82,7 @@ def test_positions_scored_apart_help_sentiment(experiment):
     "studies/positions/width-costs-though-nothing-is-added",
     says="A large-sigma table trains worse though it can absorb no positions",
     where="starts/apart/width-still-costs",
-    family=POSITIONS,
     experiments=inputs(),
 )
 def test_a_large_sigma_table_costs_though_nothing_is_added(experiment):
-    unscaled = scored_apart(experiment.changed(sigma=None), "GloVe as it is")
-    assert unscaled < scored_apart(experiment)
+    assert scored_apart(experiment.changed(sigma=None)) < scored_apart(experiment)

@@ -36,6 +36,7 @@ from embinit_papers.kim2024.experiments import (
     without_vectors,
 )
 from embinit_papers.kim2024.numbers import TASKS, TRANSLATION, stands_for
+from embinit_papers.settings import claim_of
 
 __all__ = [
     "TASKS",
@@ -64,50 +65,60 @@ def _family(
     return Family(f"kim2024/{name}", by_tier, says, origin=origin)
 
 
-FINDING_1 = _family(
-    "finding-1",
-    (18, 33, 33, 10),
-    "Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
+FAMILIES = (
+    _family(
+        "finding-1",
+        (18, 33, 33, 10),
+        "Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
+    ),
+    _family(
+        "finding-2",
+        (3, 11, 11, 4),
+        "Finding 2: large-sigma embeddings absorb the position encodings",
+    ),
+    _family("finding-3", (11, 16, 16, 5), "Finding 3: meaning helps, and shuffling hurts"),
+    _family("table-1", (18, 32, 32, 10), "Table 1: its other directions, and its exceptions"),
+    _family("table-2", (0, 24, 56, 0), "Table 2: the tables' standard deviations"),
+    _family("table-3", (4, 5, 5, 6), "Table 3: trained or frozen, with positions or without"),
+    _family("table-4", (4, 4, 4, 0), "Table 4: word relations under scaling and positions"),
+    _family("figure-1", (6, 0, 9, 3), "Figure 1: the curves over epochs"),
+    _family("levels", (0, 0, 13, 7), "Levels: Xavier scores here what it scores in print", "ours"),
+    _family(
+        "readings",
+        (2, 2, 2, 3),
+        "Readings of the paper's tables that its text does not state",
+        "ours",
+    ),
+    _family(
+        "shuffled-positions",
+        (9, 12, 12, 0),
+        "Shuffled positions: meaning still helps, as a summary of the paper has it",
+        "summary",
+    ),
+    _family(
+        "next-checks",
+        (9, 10, 13, 4),
+        "Next checks of a summary: deeper, longer, every family",
+        "summary",
+    ),
+    _family(
+        "other-tables",
+        (18, 16, 0, 0),
+        "Next checks of a summary: tables of other methods",
+        "summary",
+    ),
+    _family(
+        "precision", (0, 0, 0, 2), "Precision: products in TF32 train as well as in float32", "ours"
+    ),
+    _family(
+        "beyond",
+        (1, 0, 0, 0),
+        "Section 3.1: a sigma that does not depend on the vocabulary",
+        "ours",
+    ),
+    _family("extent", (7, 9, 9, 2), "Extent: what the paper's adverbs say of a size"),
 )
-FINDING_2 = _family(
-    "finding-2", (3, 11, 11, 4), "Finding 2: large-sigma embeddings absorb the position encodings"
-)
-FINDING_3 = _family("finding-3", (11, 16, 16, 5), "Finding 3: meaning helps, and shuffling hurts")
-TABLE_1 = _family("table-1", (18, 32, 32, 10), "Table 1: its other directions, and its exceptions")
-TABLE_2 = _family("table-2", (0, 24, 56, 0), "Table 2: the tables' standard deviations")
-TABLE_3 = _family("table-3", (4, 5, 5, 6), "Table 3: trained or frozen, with positions or without")
-TABLE_4 = _family("table-4", (4, 4, 4, 0), "Table 4: word relations under scaling and positions")
-FIGURE_1 = _family("figure-1", (6, 0, 9, 3), "Figure 1: the curves over epochs")
-LEVELS = _family(
-    "levels", (0, 0, 13, 7), "Levels: Xavier scores here what it scores in print", "ours"
-)
-READINGS = _family(
-    "readings", (2, 2, 2, 3), "Readings of the paper's tables that its text does not state", "ours"
-)
-SHUFFLED_POSITIONS = _family(
-    "shuffled-positions",
-    (9, 12, 12, 0),
-    "Shuffled positions: meaning still helps, as a summary of the paper has it",
-    "summary",
-)
-NEXT_CHECKS = _family(
-    "next-checks",
-    (9, 10, 13, 4),
-    "Next checks of a summary: deeper, longer, every family",
-    "summary",
-)
-OTHER_TABLES = _family(
-    "other-tables", (18, 16, 0, 0), "Next checks of a summary: tables of other methods", "summary"
-)
-PRECISION = _family(
-    "precision", (0, 0, 0, 2), "Precision: products in TF32 train as well as in float32", "ours"
-)
-BEYOND = _family(
-    "beyond", (1, 0, 0, 0), "Section 3.1: a sigma that does not depend on the vocabulary", "ours"
-)
-EXTENT = _family("extent", (7, 9, 9, 2), "Extent: what the paper's adverbs say of a size")
-FAMILIES = tuple(one for one in vars().values() if isinstance(one, Family))
-"""All of the above."""
+claim = claim_of(FAMILIES)
 
 
 def _row(says: str, *claims: str, published: bool = False) -> Finding:
