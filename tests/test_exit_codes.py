@@ -442,18 +442,6 @@ def test_an_error_in_the_report_is_no_refutation(pytester):
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_check_refuses_an_earlier_sessions_document(session, capsys):
-    """Else a session that could write nothing would be taken for the one before it."""
-    _, document = session()
-    path = "reports/latest/verdicts.json"
-    assert main(["check", path, "--since", "1000000000"]) == Status.OK
-    assert main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
-    assert "was written by an earlier session" in capsys.readouterr().err
-    document["session"]["started"] = "soon"
-    Path(path).write_text(json.dumps(document))
-    assert main(["check", path, "--since", "1"]) == Status.UNUSABLE
-
-
 @pytest.mark.parametrize(
     "arguments", [["check"], ["frobnicate"], ["check", "a", "--frobnicate"]], ids=" ".join
 )

@@ -56,16 +56,13 @@ def _report(parsed: argparse.Namespace) -> int:
         return _judge_stores(parsed)
     from embinit.files.writing import write_atomically
     from embinit.report import markdown, page
-    from embinit.report.baseline import compare
     from embinit.report.reading import read
 
     first, *others = documents = [read(path) for path in parsed.verdicts]
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
-        baseline, fail_on = compared(parsed)
-        since = None if baseline is None else compare(first, baseline)
-        print(markdown.as_markdown(first, since, fail_on), end="")
+        print(markdown.as_markdown(first, *compared(parsed, first)), end="")
     else:
         text = page.render(first, {}, others=others)
         try:
@@ -83,7 +80,6 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
 
     A refuted claim is a result, so pytest's status 1 is a failure here only for a fault.
     """
-    from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
     from embinit.runs.store import Store
@@ -93,7 +89,6 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
             raise InputError(
                 f"{path} is not a store of runs; name one that pytest wrote (--embinit-store)"
             )
-    baseline, fail_on = compared(parsed)
     report_dir = parsed.report_dir.absolute()
     with tempfile.TemporaryDirectory(prefix="embinit-") as folder:
         together = Store(Path(folder))
@@ -101,13 +96,12 @@ def _judge_stores(parsed: argparse.Namespace) -> int:
         arguments = [parsed.claims, *parsed.behind, "--embinit-no-train"]
         # One word each, or pytest would look for the project where the store lies.
         arguments += [f"--embinit-store={folder}", f"--embinit-report-dir={report_dir}"]
-        if baseline:
+        if parsed.baseline is not None:
             arguments.append(f"--embinit-baseline={parsed.baseline.absolute()}")
         status = run_pytest(arguments)
     if status in (Status.OK, Status.NOT_OK):
         document = read(report_dir / "verdicts.json")
-        since = None if baseline is None else compare(document, baseline)
-        return Status.NOT_OK if faults(document, since, fail_on) else Status.OK
+        return Status.NOT_OK if faults(document, *compared(parsed, document)) else Status.OK
     return status
 
 
