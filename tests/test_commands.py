@@ -125,7 +125,7 @@ def test_the_workflow_of_a_new_project_is_that_of_the_docs_and_runs(project):
     assert f"```yaml\n{text}```" in (ROOT / "docs/ci.md").read_text()
     steps = yaml.safe_load(text)["jobs"]["claims"]["steps"]
     given = [line.split() for step in steps if (line := step.get("run", ""))]
-    asked = [line + [*QUIET] for line in given if line[0] == "pytest"]
+    asked = [[*line, *QUIET] for line in given if line[0] == "pytest"]
     asked += [line for line in given if line[:2] == ["embinit", "check"]]
 
     def job(rate):

@@ -8,12 +8,9 @@ configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import sys
 import time
-import traceback
 from argparse import ArgumentError
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
@@ -87,10 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Ends a session of claims with a status of its own where an exception would end it.
-
-    Python would end with 1, as though a claim was refuted.
-    """
+    """Ends a session of claims with a status of its own where an exception would end it."""
     try:
         result = yield
         if config.pluginmanager.has_plugin(NAME):
@@ -101,17 +95,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     except Exception as error:
         if not config.pluginmanager.has_plugin(NAME) or hasattr(config, "workerinput"):
             raise  # a worker's controller learns of it
-        from embinit.errors import Status, is_unwritable
+        from embinit.errors import status_of
 
-        if not is_unwritable(error):
-            traceback.print_exc()
-            return Status.BROKEN
-        # What is still buffered would be written, and fail, once more.
-        with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        with contextlib.suppress(OSError):
-            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
-        return Status.UNWRITABLE
+        return status_of(error)
 
 
 def _distributes(config: pytest.Config) -> bool:
