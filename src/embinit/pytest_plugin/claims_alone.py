@@ -51,11 +51,11 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
     root = config.rootpath if folder.is_relative_to(config.rootpath) else folder.parent
     files = (file for pattern in config.getini("python_files") for file in path.rglob(pattern))
     texts = map(text_of, [path] if path.is_file() else files)
-    mention = ["embinit" in text or "seeds" in text for text in texts]
+    mention = ("embinit" in text or "seeds" in text for text in texts)  # read as they are asked
     if FOLDER in folder.relative_to(root).parts:
         return any(mention)
     locked = (folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))
-    return locked and any(mention) and all(mention)
+    return locked and path.exists() and all(mention)
 
 
 def text_of(file: Path) -> str:
