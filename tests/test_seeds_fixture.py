@@ -516,18 +516,6 @@ def test_runs_are_counted_by_who_made_them(claims_of, pytester):
     assert "runs: 0 trained, 12 reused" in claims_of(FIVE_LINES)[1]
 
 
-def test_a_projects_own_marker_control_makes_no_control(claims_of, pytester):
-    """There the marker has a name of its own."""
-    pytester.makeini("[pytest]\nmarkers =\n    control: a traffic control\n")
-    assert set(claims_of(FIVE_LINES + CONTROL)[2]) == {
-        "untied-helps[seeds]", "training-matters[seeds]"
-    }  # fmt: skip
-    _, _, known = claims_of(FIVE_LINES + CONTROL)
-    assert not any(claim["control"] for claim in known.values())
-    _, _, known = claims_of(FIVE_LINES + CONTROL.replace("mark.control", "mark.embinit_control"))
-    assert known["training-matters[seeds]"]["control"]
-
-
 def test_an_input_that_changes_while_a_session_runs_breaks_its_claims(claims_of, pytester):
     """One arm had the old data and the other a mixture, and two equal arms were SUPPORTED."""
     (pytester.path / "k.txt").write_text("1")

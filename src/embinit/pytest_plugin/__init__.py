@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import OPTIONS, SETTINGS, SWITCHES
+from embinit.options import OPTIONS, SETTINGS, STRICT
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 NAME = "embinit-claims"
 RESULT = "embinit_result"
 """The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
-CONTROL, SHORT_CONTROL = "embinit_control", "control"
-"""The marker of a test with ``seeds`` that is a control. A project may have its own ``control``."""
-MARKED = "embinit: what this test with seeds states must be found"
+CONTROL = "control"
+"""The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
@@ -47,10 +46,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         type="args",
         default=[],
     )
-    for name, text in SWITCHES.items():
-        parser.addini(name, text, type="bool", default=False)
     for name, text in SETTINGS.items():
-        parser.addini(name, text, type="string", default="")
+        if name == STRICT:
+            parser.addini(name, text, type="bool", default=False)
+        else:
+            parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: test claims about training")
@@ -69,9 +69,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[BEGAN] = time.monotonic()
-    for name in CONTROL, SHORT_CONTROL:
-        if not any(re.match(rf"{name}\b", line) for line in config.getini("markers")):
-            config.addinivalue_line("markers", f"{name}: {MARKED}")
+    if not any(re.match(rf"{CONTROL}\b", line) for line in config.getini("markers")):
+        what = "embinit: what this test with seeds states must be found"
+        config.addinivalue_line("markers", f"{CONTROL}: {what}")
     if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
@@ -111,13 +111,6 @@ def _is_asked_for(config: pytest.Config) -> bool:
         for name, settings in OPTIONS.items()
     )
     return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
-
-
-def is_control(item: pytest.Item | pytest.Collector) -> bool:
-    """Whether a test is marked as a control, under the short name where that is embinit's."""
-    ours = f"{SHORT_CONTROL}: {MARKED}" in item.config.getini("markers")
-    names = (CONTROL, SHORT_CONTROL) if ours else (CONTROL,)
-    return any(item.get_closest_marker(name) is not None for name in names)
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:

@@ -21,7 +21,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, noise_floors, paper, unknown_tier
-from embinit.pytest_plugin import SHORT_CONTROL, is_control, power_summary
+from embinit.pytest_plugin import CONTROL, power_summary
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
@@ -41,7 +41,7 @@ from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (
-    f"it is marked {SHORT_CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
+    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
     "and assert what must be found"
 )
 
@@ -126,7 +126,7 @@ class Collection:
         on_seeds = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
         for item in tests:
             stated = Statement.of(item.function)
-            if stated is None and item.path in on_seeds and is_control(item):
+            if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
                 self._read(item, stated, files)
