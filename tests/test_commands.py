@@ -19,7 +19,7 @@ import embinit
 from builders import make_function_run, make_result
 from embinit.commands import new, register
 from embinit.commands.main import main
-from embinit.commands.pytest_process import run_pytest
+from embinit.commands.register import run_pytest
 from embinit.errors import Status
 from embinit.runs.store import Store
 from embinit.runs.trainers.inputs import digest_of_file, interpreter

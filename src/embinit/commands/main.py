@@ -55,10 +55,8 @@ def _run(given: list[str]) -> int:
         parser.print_help()
         return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(given)
-    if parsed.command != "register":
-        runs_pytest = parsed.command == "report" and parsed.store
-        if unknown := rest if runs_pytest else [*rest, *behind]:
-            commands[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    if parsed.command != "register" and (unknown := [*rest, *behind]):
+        commands[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)
