@@ -504,7 +504,7 @@ def test_other_options_are_in_no_report(claims_of, pytester):
     ]
     assert not any("sk-1" in text for text in files)
     document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    command = "pytest --embinit-seeds 6 --embinit-no-train test_fitted.py"
+    command = "pytest test_fitted.py --embinit-seeds=6 --embinit-no-train"
     assert document["session"]["command"] == command
 
 

@@ -148,12 +148,6 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
     return not any(name.strip() == "seeds" for names in every for name in names)
 
 
-def _explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
-    from embinit.pytest_plugin.items import explain  # it takes long to load
-
-    return explain(report, module)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
@@ -164,10 +158,13 @@ def pytest_make_collect_report(
     if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
         from embinit.pytest_plugin.claims_alone import text_of
 
-        if "embinit" in text_of(collector.path) and _explain(report, collector):
-            claim_session(collector.config)
-            option.continue_on_collection_errors = True
-            setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
+        if "embinit" in text_of(collector.path):
+            from embinit.pytest_plugin.items import explain  # it takes long to load
+
+            if explain(report, collector):
+                claim_session(collector.config)
+                option.continue_on_collection_errors = True
+                setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
     if "embinit.claims.statements" in sys.modules and report.passed:
         collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report

@@ -98,18 +98,9 @@ class Collection:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         if not is_tier(self._options.tier):  # experiments may name tiers of their own
             raise pytest.UsageError(str(unknown_tier(self._options.tier)))
-        files = Files.of(items, self._count)
+        files = Files.of(items, self._without)
         yield
         self._read_all(items, files)
-
-    def _count(self, claim: Claim) -> int:
-        """How many experiments a claim has on the tier; one where that is unknown."""
-        try:
-            return len(self._experiments(claim))
-        except BaseException as error:
-            if ends_session(error):
-                raise
-            return 1
 
     def _read_all(self, items: list[pytest.Item], files: Files) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
