@@ -21,7 +21,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import is_tier, noise_floors, paper, unknown_tier
-from embinit.pytest_plugin import CONTROL, power_summary
+from embinit.pytest_plugin import CONTROL
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
@@ -34,6 +34,7 @@ from embinit.pytest_plugin.items import (
     id_of,
     read_item,
 )
+from embinit.pytest_plugin.power_summary import summary
 from embinit.pytest_plugin.project_globals import ProjectGlobals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import TrainingPlugin
@@ -211,8 +212,7 @@ class Collection:
         verbosity = self._options.config.get_verbosity()
         if verbosity < 0 or self._training.registration:
             return []
-        lines = power_summary.session_lines(self._training.cases)
-        lines += power_summary.doubts(self._training.cases)
+        lines = [*summary(self._training.cases)]
         if line := self._training.progress_line():
             lines += [line, *self._training.analyses.longer_than_budget()]
         if self._absent:
