@@ -458,7 +458,7 @@ def test_what_a_conftest_may_do_is_no_change(pytester):
 
         os.environ.setdefault("MINE", str(lib.K))
         sys.path.insert(0, str(lib.PLACE))
-        MINE = {"k": lib.K}
+        MINE = dict(lib.CONFIG.__dict__, k=lib.K)
         MINE["k"] = lib.CONFIG.model.rate == 0.1 or lib.helper()
 
         @pytest.fixture

@@ -35,8 +35,8 @@ from embinit.runs.trainers.inputs import seal
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
 LATE = ("pytest_runtest", "pytest_fixture", "pytest_sessionfinish", "pytest_unconfigure")
 """The hooks that are called once the values are known."""
-PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem", "patch", "object", "dict"})
-"""Functions and methods that set what their first argument is or names."""
+PATCHES = ("setattr", "delattr", "setitem", "delitem", "patch", "patch.object", "patch.dict")
+"""How the functions end that set what their first argument is or names."""
 CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "pop", "remove"})
 """Methods that change their object."""
 UNSET = UNSEEN - {"TZ"} | {"PYTEST_CURRENT_TEST"}
@@ -68,8 +68,8 @@ class ProjectGlobals:
 
     def __init__(self, plugins: Iterable[Any] = ()) -> None:
         """Describes them, and what the project's ``plugins``, its conftest.py, set by then."""
-        files = {str(getattr(plugin, "__file__", None) or "<") for plugin in plugins}
-        self._set = dict(pair for file in sorted(files) for pair in set_by(file))
+        own = [plugin for plugin in plugins if _is_own(plugin)]
+        self._set = dict(pair for plugin in own for pair in set_by(plugin))
         self._values = {
             name: values_of(module)
             for name, module in list(sys.modules.items())
@@ -103,32 +103,30 @@ class ProjectGlobals:
         return None
 
 
-def set_by(file: str) -> Iterator[tuple[str, str]]:
+def set_by(plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
     """The project's modules that a conftest.py sets something in before the values are known.
 
     It is read from its text: what is run at its import, its hooks, and the functions they call.
     """
-    tree = ast.Module([], [])
-    if is_own_file(file):
-        with contextlib.suppress(OSError, SyntaxError, ValueError):
-            tree = ast.parse(Path(file).read_bytes())
+    file, tree = str(plugin.__file__), ast.Module([], [])
+    with contextlib.suppress(OSError, SyntaxError, ValueError):  # such as compiled code
+        tree = ast.parse(Path(file).read_bytes())
     functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
     hooks = [name for name in functions if name.startswith("pytest_") and not name.startswith(LATE)]
     rest = [part for part in tree.body if not isinstance(part, ast.FunctionDef)]
     run = [("it is imported", part) for whole in rest for part in ast.walk(whole)]
     run += [(f"{name} is called", part) for name in hooks for part in ast.walk(functions[name])]
-    owners: dict[str, str] = {}  # what names belong to
+    modules = {n: m for n, m in vars(plugin).items() if isinstance(m, types.ModuleType)}
+    owners = {name: module.__name__ for name, module in modules.items()}  # what names belong to
     for _, part in run:  # which grows
         called = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
         if called in functions and called not in hooks:
             run += [(f"{called} is called", inner) for inner in ast.walk(functions.pop(called))]
-        for alias in getattr(part, "names", ()) if isinstance(part, ast.Import) else ():
-            owners[alias.asname or alias.name] = alias.name
-        if isinstance(part, ast.ImportFrom):
+        if isinstance(part, ast.Import | ast.ImportFrom):
+            package = getattr(part, "module", None) or ""
             for alias in part.names:
-                inside = f"{part.module}.{alias.name}"
-                owner = inside if inside in sys.modules else str(part.module)
-                owners[alias.asname or alias.name] = owner
+                inside = f"{package}.{alias.name}".lstrip(".")
+                owners[alias.asname or alias.name] = inside if inside in sys.modules else package
     for when, part in run:
         module = owners.get(name := _root_of_change(part), name.rpartition(".")[0])
         if module in sys.modules and _is_own(sys.modules[module]):
@@ -141,10 +139,10 @@ def _root_of_change(part: ast.AST) -> str:
     if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
         target = part
     elif isinstance(part, ast.Call):
-        last = ast.unparse(part.func).rpartition(".")[2]
-        if last in PATCHES and part.args:
+        called = ast.unparse(part.func)
+        if called.endswith(PATCHES) and part.args:
             target = part.args[0]
-        elif last in CHANGES:
+        elif called.rpartition(".")[2] in CHANGES:
             target = part.func
     while isinstance(target, ast.Attribute | ast.Subscript | ast.Call):
         # vars(lib) and getattr(lib, "a") are parts of lib.
