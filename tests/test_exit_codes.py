@@ -372,11 +372,12 @@ def test_a_fall_fails_where_that_is_asked_for(session, capsys):
         assert "4 margins from where it was" in summary
 
 
-@pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])
-def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
+def test_what_is_nothing_to_fail_on_is_one_line(session, capsys):
+    """A gate that nothing can fail would be green by default."""
     session()
-    assert main([*CHECK, f"--fail-on={given}"]) == Status.UNUSABLE
-    assert "is nothing to fail on; say moved" in capsys.readouterr().err
+    for given in ("lost", "moved=x", "moved=-1", "moved=nan", ""):
+        assert main([*CHECK, f"--fail-on={given}"]) == Status.UNUSABLE
+        assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
 def test_an_interrupted_session_says_so(session, pytester, capsys):

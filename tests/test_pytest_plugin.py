@@ -27,6 +27,13 @@ from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
 
+
+def stated(name, says, expects=None):
+    """The text of a claim, or of a control."""
+    test = f"test_{name.replace('-', '_')}(experiment)"
+    return f"\n\n@stated({name!r}, {expects})\ndef {test}:\n    assert {says}\n"
+
+
 CLAIMS = """
 from dataclasses import replace
 
@@ -42,51 +49,23 @@ def once(tier):
     return [replace(experiment, seeds=6, most_seeds=None) for experiment in own]
 
 
-def stated(name, expects=None):
-    return claim(
-        f"mine/finding/{name}", says=name, family=MINE, experiments=once,
-        expects=expects,
-    )
-
-
-@stated("holds")
-def test_holds(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
-
-
-@stated("falls")
-def test_falls(experiment):
-    assert experiment["pretrained"] > experiment["xavier"]
-
-
-@stated("open")
-def test_open(experiment):
-    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
-
-
-@stated("small")
-def test_small(experiment):
-    assert experiment["pretrained_shuffled"] > experiment["xavier"]
-
-
-@stated("missing")
-def test_missing(experiment):
-    assert experiment["xavier_pretrained"] > experiment["xavier"]
-
-
-@stated("planted", Verdict.REFUTED)
-def test_planted(experiment):
-    assert experiment["pretrained"] > experiment["xavier"]
-
-
-@stated("control-that-misbehaves", Verdict.REFUTED)
-def test_misbehaving(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
+def stated(name, expects):
+    given = dict(family=MINE, experiments=once, expects=expects)
+    return claim(f"mine/finding/{name}", says=name, **given)
 """
-
+OPEN = 'experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]'
+CLAIMS += (
+    stated("holds", 'experiment["pretrained"] < experiment["xavier"]')
+    + stated("falls", 'experiment["pretrained"] > experiment["xavier"]')
+    + stated("open", OPEN)
+    + stated("small", 'experiment["pretrained_shuffled"] > experiment["xavier"]')
+    + stated("missing", 'experiment["xavier_pretrained"] > experiment["xavier"]')
+    + stated("planted", 'experiment["pretrained"] > experiment["xavier"]', "Verdict.REFUTED")
+    + stated("misbehaving", 'experiment["pretrained"] < experiment["xavier"]', "Verdict.REFUTED")
+)
 VERDICTS = {
     "holds": "SUPPORTED", "falls": "REFUTED", "open": "UNDECIDED", "small": "NO EFFECT",
-    "missing": "NOT RUN", "planted": "REFUTED", "control-that-misbehaves": "SUPPORTED",
+    "missing": "NOT RUN", "planted": "REFUTED", "misbehaving": "SUPPORTED",
 }  # fmt: skip
 SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
 
@@ -206,7 +185,7 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     """A control that misbehaved, or nothing run, is no baseline; nor one that has less."""
     arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
     for selected, said in (
-        ("claim or mine", "not blessed: control mine/finding/control-that-misbehaves"),
+        ("claim or mine", "not blessed: control mine/finding/misbehaving"),
         ("missing", "not blessed: no claim is decided: 1 NOT RUN"),
         ("planted", "no claim but controls in"),
     ):
@@ -346,12 +325,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
 
 def test_a_budget_ends_no_control(suite):
     """It is looked at until it is decided or has its last seeds; claims are not."""
-    more = """
-
-@stated("control-open", Verdict.SUPPORTED)
-def test_open_control(experiment):
-    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
-"""
+    more = stated("control-open", OPEN, "Verdict.SUPPORTED")
     (suite.path / "claims/test_mine.py").write_text(CLAIMS + more)
     argued = ("claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0")
     suite.runpytest_inprocess(*argued)
@@ -567,27 +541,16 @@ from embinit_papers.chung2021.shapes import coupled, narrow_input
 MINE = Family("mine/sizes", {"micro": 1})
 
 
-def stated(name, expects=None):
-    return claim(
-        f"mine/sizes/{name}", says=name, family=MINE, experiments=on_average,
-        expects=expects, equal="finetuning",
-    )
-
-
-@stated("caught", Verdict.NOT_RUN)
-def test_caught(experiment):
-    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
-
-
-@stated("not-caught", Verdict.NOT_RUN)
-def test_not_caught(experiment):
-    assert experiment[USUAL] > coupled(experiment)[USUAL]
-
-
-@stated("unfair")
-def test_unfair(experiment):
-    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
+def stated(name, expects):
+    given = dict(family=MINE, experiments=on_average, expects=expects, equal="finetuning")
+    return claim(f"mine/sizes/{name}", says=name, **given)
 """
+UNEQUAL = "narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]"
+BUDGETS += (
+    stated("caught", UNEQUAL, "Verdict.NOT_RUN")
+    + stated("not-caught", "experiment[USUAL] > coupled(experiment)[USUAL]", "Verdict.NOT_RUN")
+    + stated("unfair", UNEQUAL)
+)
 
 
 def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch):

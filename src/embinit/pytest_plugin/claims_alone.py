@@ -46,13 +46,13 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
     if config.option.pyargs and not path.exists():
         with contextlib.suppress(ImportError, ValueError):
             spec = importlib.util.find_spec(name)
-            path = Path(spec.origin or "").parent if spec is not None else path
+            path = Path(spec.origin).parent if spec is not None and spec.origin else path
     folder = path if path.is_dir() else path.parent
-    root = config.rootpath if folder.is_relative_to(config.rootpath) else folder.parent
+    root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
     files = (file for pattern in config.getini("python_files") for file in path.rglob(pattern))
     texts = map(text_of, [path] if path.is_file() else files)
     mention = ("embinit" in text or "seeds" in text for text in texts)  # read as they are asked
-    if FOLDER in folder.relative_to(root).parts:
+    if FOLDER in (folder.name, *folder.relative_to(root).parts):
         return any(mention)
     locked = (folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))
     return locked and path.exists() and all(mention)
