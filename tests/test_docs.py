@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builders import python
 from embinit.commands.main import _parsers, main
 from embinit.options import OPTIONS
 from embinit.runs.measures import MEASURES
-from running import python
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import python
 from documents import counted
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
@@ -16,7 +17,6 @@ from embinit.errors import InputError, Status
 from embinit.files.schema import mismatch
 from embinit.report import load_schema
 from embinit.report.reading import read
-from running import python
 
 REFERENCE = Path(__file__).parents[1] / "reports/reference/micro/verdicts.json"
 WHOLE = json.loads(REFERENCE.read_bytes())
@@ -56,7 +56,8 @@ def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
     modules = "embinit.commands.main, embinit.report.page"
     code = f"import sys, {modules}; assert 'jsonschema' not in sys.modules"
-    python("-c", code)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_a_merge_doubled_is_refused_by_name(tmp_path):

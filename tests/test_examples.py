@@ -7,11 +7,14 @@ import os
 import re
 import shutil
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from running import ROOT, python
+from builders import python
+from documents import latest
 
+ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 FILES = [f"examples/{path.name}" for path in sorted(EXAMPLES.glob("test_*.py"))]
 PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
@@ -78,13 +81,15 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
     path = os.pathsep.join([str(without), str(ROOT / "src"), *installed(home)])
     small = SMALL.get(project, ())
     command = ("-m", "pytest", folder_of_claims(project), *small)
-    python(*command, cwd=home, statuses=(0, 1), PYTHONPATH=path)
-    document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    ran = python(*command, cwd=home, PYTHONPATH=path)
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    document = latest(home)
     assert document["claims"]
     assert all(claim["verdict"] != "NOT RUN" for claim in document["claims"])
     if "--embinit-seeds=2" not in small:
         assert all(claim["as_expected"] is not False for claim in document["claims"])
     again = python("-m", "embinit", "runs", cwd=home, PYTHONPATH=path)
+    assert again.returncode == 0, again.stderr
     assert "failed" not in again.stdout
 
 
@@ -96,6 +101,7 @@ def test_a_paper_of_another_package_is_found_by_its_name(tmp_path):
     cwd.mkdir()
     asked = ("-m", "pytest", "--pyargs", "takase2023", "--collect-only", "-q")
     listed = python(*asked, cwd=cwd, PYTHONPATH=path)
+    assert listed.returncode == 0, listed.stdout + listed.stderr
     assert "test_small_embeddings.py::" in listed.stdout
 
 
@@ -123,8 +129,9 @@ def test_the_port_was_registered_before_its_runs():
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     """With two seeds, for speed: each claim is judged and no control misbehaves."""
     options = (f"--embinit-store={tmp_path / 'store'}", f"--embinit-report-dir={tmp_path}")
-    asked = ("-m", "pytest", *FILES, "-q", "-p", "no:cacheprovider", "--embinit-seeds=2", *options)
-    python(*asked, statuses=(0, 1))
+    asked = ("-m", "pytest", *FILES, "-q", "-p", "no:cacheprovider", "--embinit-seeds=2")
+    ran = python(*asked, *options)
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     document = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
     files = {claim["nodeid"].partition("::")[0] for claim in document["claims"]}
     assert files == set(FILES)
@@ -136,6 +143,7 @@ def test_each_file_of_claims_trains_and_is_decided(tmp_path):
 def test_a_claim_is_judged_without_pytest(tmp_path):
     """The verdict is printed with its numbers."""
     ran = python(EXAMPLES / "judging.py", tmp_path / "store")
+    assert ran.returncode == 0, ran.stderr
     assert "GloVe < Xavier: " in ran.stdout
     # Two, or twice as many until they decide: that hangs on digits, which machines don't share.
     assert re.search(r", (2|4|8|16) seeds", ran.stdout)
@@ -156,7 +164,8 @@ def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     home = copied("golden_curve", tmp_path)
     claims = home / "claims/test_curve.py"
     claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
-    python("-m", "pytest", "claims", cwd=home, statuses=(1,), PYTHONPATH=str(ROOT / "src"))
-    document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    ran = python("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    document = latest(home)
     verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
     assert "REFUTED" in verdicts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 import zipfile
 from email import message_from_string
@@ -11,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import embinit
-from running import python
+from builders import python
+from documents import latest
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "claims/embinit_papers"
@@ -27,7 +27,8 @@ def project():
 def wheel(tmp_path_factory):
     """The wheel, unpacked, built by the back end itself: no network, no environment."""
     directory = tmp_path_factory.mktemp("wheel")
-    python("-m", "hatchling", "build", "-t", "wheel", "-d", directory)
+    made = python("-m", "hatchling", "build", "-t", "wheel", "-d", directory)
+    assert made.returncode == 0, made.stdout + made.stderr
     [built] = directory.glob("*.whl")
     with zipfile.ZipFile(built) as archive:
         archive.extractall(directory / "unpacked")
@@ -66,8 +67,9 @@ def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
     """``pytest --pyargs`` finds all of them by name; the audit trains nothing."""
     papers = [f"embinit_papers.{paper}" for paper in PAPERS]
     asked = ("-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit")
-    python(*asked, cwd=tmp_path, PYTHONPATH=str(wheel))
-    document = json.loads((tmp_path / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    ran = python(*asked, cwd=tmp_path, PYTHONPATH=str(wheel))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    document = latest(tmp_path)
     assert {audit["paper"] for audit in document["audits"]} == {*PAPERS}
 
 
@@ -75,6 +77,7 @@ def test_an_installed_embinit_runs_the_clones_claims(wheel):
     """``pip install ./embinit`` brings a second copy of the papers, which is not in the way."""
     asked = ("-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only")
     ran = python(*asked, PYTHONPATH=str(wheel))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "test_finding_1.py::" in ran.stdout
 
 
