@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from embinit.papers import NoiseFloor, Paper, Tier
-from embinit_papers.chung2021 import FAMILIES, FINDINGS, MEASURES, numbers, printed
+from embinit_papers.chung2021 import (
+    FAMILIES,
+    FINDINGS,
+    MEASURES,
+    numbers,
+    printed,
+)
 from embinit_papers.chung2021.setting import SETTINGS, experiments, shown
 
 
