@@ -228,7 +228,7 @@ def sigma_at(ratio: float, dim: int) -> float:
     return math.sqrt(ratio / (2 * dim))
 
 
-def claim_of(families: Iterable[Family]) -> Callable[..., Statement]:
+def claim_in(families: Iterable[Family]) -> Callable[..., Statement]:
     """``embinit.claim`` for claims of some families, by default of the one that the id begins with.
 
     ``family`` is the name of another.

@@ -7,7 +7,7 @@ README has the map.
 from __future__ import annotations
 
 from embinit.claims.definitions import Family
-from embinit_papers.settings import claim_of
+from embinit_papers.settings import claim_in
 
 TIERS = ("micro", "sample", "paper")
 """The tiers that the claims are registered on."""
@@ -74,4 +74,4 @@ FAMILIES = (
         origin="ours",
     ),
 )
-claim = claim_of(FAMILIES)
+claim = claim_in(FAMILIES)

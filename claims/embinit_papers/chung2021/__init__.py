@@ -31,7 +31,7 @@ from embinit.papers import Finding, Printed
 from embinit.runs.measures import Measure
 from embinit_papers.chung2021 import shapes
 from embinit_papers.chung2021.setting import AVERAGE, SETTINGS, USUAL, experiments, shown, without
-from embinit_papers.settings import claim_of
+from embinit_papers.settings import claim_in
 
 FAMILIES = (
     Family(
@@ -65,7 +65,7 @@ FAMILIES = (
         origin="paper",
     ),
 )
-claim = claim_of(FAMILIES)
+claim = claim_in(FAMILIES)
 
 FINDINGS = (
     Finding(

@@ -36,7 +36,7 @@ from embinit_papers.kim2024.experiments import (
     without_vectors,
 )
 from embinit_papers.kim2024.numbers import TASKS, TRANSLATION, stands_for
-from embinit_papers.settings import claim_of
+from embinit_papers.settings import claim_in
 
 __all__ = [
     "TASKS",
@@ -118,7 +118,7 @@ FAMILIES = (
     ),
     _family("extent", (7, 9, 9, 2), "Extent: what the paper's adverbs say of a size"),
 )
-claim = claim_of(FAMILIES)
+claim = claim_in(FAMILIES)
 
 
 def _row(says: str, *claims: str, published: bool = False) -> Finding:
