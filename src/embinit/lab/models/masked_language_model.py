@@ -135,12 +135,6 @@ class MaskedLanguageModel(nn.Module):
             found += [((x @ w + bias).argmax(dim=-1) == true).sum() for x, w, bias, true in parts]
         return torch.stack(found)[self._place].float(), (masked.labels != NOTHING).sum(dim=1)
 
-    def tables(self, run: int) -> tuple[Float[Tensor, "N E"], Float[Tensor, "N O"]]:
-        """A run's input and output table, which are one if it is coupled."""
-        table = self.encoder.encoder_embedding.table
-        [head] = [head for head in self.heads if run in head.runs.tolist()]
-        return table[run], head.output(table).weight[head.runs.tolist().index(run)].T
-
     def initialise(self, seeds: Sequence[int]) -> None:
         """Initialises the heads, by each run's seed."""
         for head in self.heads:
