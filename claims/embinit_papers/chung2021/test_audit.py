@@ -6,20 +6,13 @@ can't be taken at their word.
 
 from __future__ import annotations
 
-import pytest
-
 from embinit.claims.audit import Check, agrees, audited, exactly, printed
 from embinit_papers.chung2021 import numbers
 from embinit_papers.chung2021.counting import papers_parameters
 
+PAPER = numbers()
 WORDS = 120_000
 """The multilingual vocabulary of section 3."""
-
-
-@pytest.fixture
-def paper():
-    """The paper's tables."""
-    return numbers()
 
 
 def counts_of(name, row, words, nearest):
@@ -54,9 +47,9 @@ def mean(values):
     says="The embeddings' shares of the parameters follow from vocabularies and widths",
     where="section 1, Table 1",
 )
-def test_shares_of_embeddings_follow_from_their_shapes(paper):
+def test_shares_of_embeddings_follow_from_their_shapes():
     checks = []
-    for row in paper["table_1"]:
+    for row in PAPER["table_1"]:
         table = printed(row["vocabulary"]) * exactly(row["dim"])
         share = 100 * printed(row["embeddings"]) / printed(row["parameters"])
         shape = f"{row['vocabulary']} x {row['dim']}"
@@ -73,12 +66,10 @@ def test_shares_of_embeddings_follow_from_their_shapes(paper):
     says="The multilingual models have the parameters that are printed",
     where="Tables 2 to 6",
 )
-def test_parameters_are_the_models(paper):
+def test_parameters_are_the_models():
     """Counts are printed without what follows the point: mBERT's 177.6M are 177M."""
-    checks = []
-    for name, row in paper["xtreme"].items():
-        checks += counts_of(name, row, WORDS, int)
-    narrow, wide = paper["xtreme"]["narrow input"], paper["xtreme"]["narrow output"]
+    checks = [c for name, row in PAPER["xtreme"].items() for c in counts_of(name, row, WORDS, int)]
+    narrow, wide = PAPER["xtreme"]["narrow input"], PAPER["xtreme"]["narrow output"]
     fewer = 100 * (1 - printed(narrow["finetuning"]) / printed(wide["finetuning"]))
     quotient = f"1 - {narrow['finetuning']} / {wide['finetuning']}"
     checks.append(agrees("fewer parameters in %, section 4", "43", fewer, quotient))
@@ -90,10 +81,10 @@ def test_parameters_are_the_models(paper):
     says="The English and the factorised models have the parameters that are printed",
     where="Tables 12 and 13",
 )
-def test_parameters_in_english_are_the_models(paper):
+def test_parameters_in_english_are_the_models():
     """The English counts are rounded, with 30,000 words; the multilingual ones as in Table 2."""
     checks = []
-    for name, row in paper["tables_12_and_13"].items():
+    for name, row in PAPER["tables_12_and_13"].items():
         nearest = int if row["words"] == WORDS else round
         checks += counts_of(name, row, row["words"], nearest)
     return checks
@@ -104,9 +95,9 @@ def test_parameters_in_english_are_the_models(paper):
     says="The averages are means over the six tasks, of EM and F1 where there are two",
     where="Tables 2 to 6",
 )
-def test_averages_are_means_over_tasks(paper):
+def test_averages_are_means_over_tasks():
     checks = []
-    for name, row in paper["xtreme"].items():
+    for name, row in PAPER["xtreme"].items():
         scores = row["scores"].values()
         average = mean([mean([*map(printed, score)]) for score in scores])
         arithmetic = f"({' + '.join('/'.join(score) for score in scores)}) / 6"
