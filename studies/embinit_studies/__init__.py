@@ -6,72 +6,63 @@ README has the map.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from embinit.claims.definitions import Family
 from embinit_papers.settings import claim_in
 
 TIERS = ("micro", "sample", "paper")
 """The tiers that the claims are registered on."""
 
+
+def _ours(name: str, sizes: Mapping[str, int], says: str) -> Family:
+    return Family(f"studies/{name}", sizes, says, origin="ours")
+
+
 FAMILIES = (
-    Family(
-        "studies/readings",
+    _ours(
+        "readings",
         {"micro": 8, "sample": 10, "paper": 10},
-        says="Readings of Kim et al. (2024): what their tables suggest and don't print",
-        origin="ours",
+        "Readings of Kim et al. (2024): what their tables suggest and don't print",
     ),
-    Family(
-        "studies/beyond",
+    _ours(
+        "beyond",
         {"micro": 9, "sample": 2, "paper": 2},
-        says="Mechanism, beyond the paper: what positions and width do (exploratory)",
-        origin="ours",
+        "Mechanism, beyond the paper: what positions and width do (exploratory)",
     ),
-    Family(
-        "studies/pretrained-sigma",
+    _ours(
+        "pretrained-sigma",
         {"micro": 6, "sample": 0, "paper": 0},
-        says="Width, beyond the paper: why T5's tables are wide (exploratory)",
-        origin="ours",
+        "Width, beyond the paper: why T5's tables are wide (exploratory)",
     ),
-    Family(
-        "studies/decoupling",
+    _ours(
+        "decoupling",
         {"micro": 3, "paper": 5},
-        says="Decoupling: two tables are no worse than one, and better in a wider model",
-        origin="ours",
+        "Decoupling: two tables are no worse than one, and better in a wider model",
     ),
-    Family(
-        "studies/output-width",
+    _ours(
+        "output-width",
         {"micro": 4, "paper": 4},
-        says="Readings: what the abstract's sentences would lead one to expect besides",
-        origin="ours",
+        "Readings: what the abstract's sentences would lead one to expect besides",
     ),
-    Family(
-        "studies/inits",
+    _ours(
+        "inits",
         {"micro": 6, "paper": 8},
-        says="Inits under pre-training: does the first paper's finding 1 hold for the input table?",
-        origin="ours",
+        "Inits under pre-training: does the first paper's finding 1 hold for the input table?",
     ),
-    Family(
-        "studies/repairs",
+    _ours(
+        "repairs",
         {"micro": 7},
-        says="A large sigma costs; no single repair restores the table, and all three do",
-        origin="ours",
+        "A large sigma costs; no single repair restores the table, and all three do",
     ),
-    Family(
-        "studies/positions",
-        {"micro": 9},
-        says="Positions: told twice, in attention alone, or scored apart",
-        origin="ours",
-    ),
-    Family(
-        "studies/sides",
+    _ours("positions", {"micro": 9}, "Positions: told twice, in attention alone, or scored apart"),
+    _ours(
+        "sides",
         {"micro": 4},
-        says="Sides: what an experiment on the encoder alone says of one on both sides",
-        origin="ours",
+        "Sides: what an experiment on the encoder alone says of one on both sides",
     ),
-    Family(
-        "studies/mean",
-        {"micro": 3},
-        says="Mean: a mean far from zero costs, without a large standard deviation",
-        origin="ours",
+    _ours(
+        "mean", {"micro": 3}, "Mean: a mean far from zero costs, without a large standard deviation"
     ),
 )
 claim = claim_in(FAMILIES)

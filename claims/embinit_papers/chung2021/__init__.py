@@ -8,7 +8,7 @@ in ``setting``, the shapes of models in ``shapes``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -33,92 +33,57 @@ from embinit_papers.chung2021 import shapes
 from embinit_papers.chung2021.setting import AVERAGE, SETTINGS, USUAL, experiments, shown, without
 from embinit_papers.settings import claim_in
 
+
+def _section(number: str, sizes: Mapping[str, int], says: str) -> Family:
+    says = f"Section {number}: {says}"
+    return Family(f"chung2021/section-{number}", sizes, says, origin="paper")
+
+
 FAMILIES = (
-    Family(
-        "chung2021/section-4",
-        {"micro": 4, "paper": 4},
-        says="Section 4: decoupling, and narrower tables",
-        origin="paper",
-    ),
-    Family(
-        "chung2021/section-5",
-        {"micro": 2, "paper": 6},
-        says="Section 5: wider output tables, and reinvested parameters",
-        origin="paper",
-    ),
-    Family(
-        "chung2021/section-6.1",
-        {"micro": 2, "paper": 2},
-        says="Section 6.1: masked words predicted",
-        origin="paper",
-    ),
-    Family(
-        "chung2021/section-6.2",
-        {"paper": 5},
-        says="Section 6.2: which layers fine-tuning needs",
-        origin="paper",
-    ),
-    Family(
-        "chung2021/section-6.3",
-        {"paper": 3},
-        says="Section 6.3: how well the upper layers translate",
-        origin="paper",
-    ),
+    _section("4", {"micro": 4, "paper": 4}, "decoupling, and narrower tables"),
+    _section("5", {"micro": 2, "paper": 6}, "wider output tables, and reinvested parameters"),
+    _section("6.1", {"micro": 2, "paper": 2}, "masked words predicted"),
+    _section("6.2", {"paper": 5}, "which layers fine-tuning needs"),
+    _section("6.3", {"paper": 3}, "how well the upper layers translate"),
 )
 claim = claim_in(FAMILIES)
 
+
+def _row(says: str, *claims: str, untestable: tuple[str, ...] = ()) -> Finding:
+    return Finding(says, tuple(f"chung2021/{claim}" for claim in claims), True, untestable)
+
+
 FINDINGS = (
-    Finding(
-        "Decoupling alone changes little",
-        ("chung2021/section-4/decoupling-alike",),
-        published=True,
-    ),
-    Finding(
+    _row("Decoupling alone changes little", "section-4/decoupling-alike"),
+    _row(
         "A narrow input costs no more than a narrow output",
-        ("chung2021/section-4/narrow-input-not-below-narrow-output",),
-        published=True,
+        "section-4/narrow-input-not-below-narrow-output",
     ),
-    Finding(
+    _row(
         "Narrow tables cost",
-        (
-            "chung2021/section-4/narrow-output-costs",
-            "chung2021/section-4/narrow-input-costs",
-            "chung2021/section-5/narrow-input-below-coupled",
-        ),
-        published=True,
+        "section-4/narrow-output-costs",
+        "section-4/narrow-input-costs",
+        "section-5/narrow-input-below-coupled",
     ),
-    Finding(
-        "A wider output table improves fine-tuning",
-        ("chung2021/section-5/wider-output-improves",),
-        published=True,
-    ),
-    Finding(
+    _row("A wider output table improves fine-tuning", "section-5/wider-output-improves"),
+    _row(
         "Wider or decoupled output tables predict more masked words",
-        (
-            "chung2021/section-6.1/wider-output-predicts-better",
-            "chung2021/section-6.1/decoupled-predicts-better",
-        ),
-        published=True,
+        "section-6.1/wider-output-predicts-better",
+        "section-6.1/decoupled-predicts-better",
     ),
-    Finding(
+    _row(
         "Saved input parameters gain more in width, most in layers",
-        (
-            "chung2021/section-5/reinvested-in-width-above-coupled",
-            "chung2021/section-5/reinvested-in-layers-above-coupled",
-            "chung2021/section-5/layers-above-width",
-        ),
-        published=True,
+        "section-5/reinvested-in-width-above-coupled",
+        "section-5/reinvested-in-layers-above-coupled",
+        "section-5/layers-above-width",
         untestable=("micro",),
     ),
-    Finding(
+    _row(
         "A wider output table keeps the upper layers general",
-        (
-            "chung2021/section-6.2/removal-costs-more",
-            "chung2021/section-6.2/mixed-probes-improve",
-            "chung2021/section-6.3/upper-layers-translate",
-            "chung2021/section-6.3/flatter-fall",
-        ),
-        published=True,
+        "section-6.2/removal-costs-more",
+        "section-6.2/mixed-probes-improve",
+        "section-6.3/upper-layers-translate",
+        "section-6.3/flatter-fall",
         untestable=("micro",),
     ),
 )
