@@ -17,7 +17,6 @@ NARROWER, WIDER = 6, 4
 """The paper's narrow tables have H / 6 dimensions, its wide output tables 4 H."""
 
 Arms = ModelExperiment
-Change = Callable[[Arms], Arms]
 
 
 def _model(arms: Arms) -> ModelSpec:
