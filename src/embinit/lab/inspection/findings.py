@@ -58,7 +58,7 @@ class TableEvidence:
     subject: Subject
     table: TableMeasures
     by_row: RowMeasures
-    head_equal: bool | None = None  # to the table; None where no head is stored
+    head_equal: bool = False  # whether a head is stored that is equal to the table
     explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
     alike: float = COPIES  # the cosine above which rows are copies
     groups: Mapping[float, Sequence[Rows]] = field(default_factory=dict)  # of rows alike, by cosine

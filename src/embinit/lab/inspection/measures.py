@@ -8,7 +8,7 @@ rows, since the whole one takes N times D squared steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.randomness import stream
 
 BLOCK_VALUES = 2**20
@@ -66,6 +65,7 @@ class RowMeasures:
 class TableMeasures:
     """The measures of a table without its padding and its rows that are not finite."""
 
+    name: str
     rows: int
     dim: int
     dtype: str
@@ -86,23 +86,28 @@ class TableMeasures:
         return f" (about: of {self.sample_rows:,} sampled rows)" * sampled
 
 
-def blocks(tensor: StoredTensor) -> Iterator[tuple[int, Tensor]]:
-    """A table's rows in blocks, each with the number of its first row."""
-    size = max(1, BLOCK_VALUES // tensor.shape[1])
-    for start in range(0, tensor.shape[0], size):
-        yield start, tensor.rows(start, min(start + size, tensor.shape[0]))
+def blocks(table: Tensor) -> Sequence[Tensor]:
+    """A table's rows in blocks."""
+    rows: Sequence[Tensor] = table.split(max(1, BLOCK_VALUES // table.shape[1]))
+    return rows
 
 
-def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
+def equal(table: Tensor, head: Tensor) -> bool:
+    """Whether two tables hold the same values; it stops at the first block that differs."""
+    both = zip(blocks(table), blocks(head), strict=True)
+    return table.shape == head.shape and all(torch.equal(a.float(), b.float()) for a, b in both)
+
+
+def measure(name: str, table: Tensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
     """Measures a table (N, D), where ``measured`` rows are no padding and have a token."""
     rows, dim = table.shape
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
     onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
     by_row = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
-    sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
-    for start, block in blocks(table):
-        part = slice(start, start + len(block))
+    sums, squares, units, end = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0, 0
+    for block in blocks(table):
+        part = slice(end, end := end + len(block))
         values, length = _sound(block.float())
         weight = torch.from_numpy(measured[part]).to(values.dtype) * length.isfinite()
         inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
@@ -120,9 +125,10 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     mean = float(mean_row.mean())
     shares_of, rank = _spectrum(sample)
     return TableMeasures(
+        name=name,
         rows=rows,
         dim=dim,
-        dtype=table.dtype,
+        dtype=str(table.dtype).removeprefix("torch."),
         measured_rows=int(sound.sum()),
         mean=mean,
         sigma=math.sqrt(max(0.0, second / dim - mean**2)),
@@ -136,13 +142,13 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     ), RowMeasures(norms, by_row[:, -2], by_row[:, :PROJECTIONS], measured)
 
 
-def _sample(table: StoredTensor, measured: Mask) -> Tensor:
+def _sample(table: Tensor, measured: Mask) -> Tensor:
     """Rows at even distances over the measured part of a table, those that are finite."""
     end = int(np.flatnonzero(measured)[-1]) + 1 if measured.any() else 0
     count = min(end, SAMPLE_ROWS)
     ids = sorted({end * number // count for number in range(count)})
     ids = [row for row in ids if measured[row]]
-    rows = table.take(ids).float() if ids else torch.zeros(0, table.shape[1])
+    rows = table[ids].float()
     return rows[rows.isfinite().all(dim=1)]
 
 

@@ -139,13 +139,3 @@ def off_centre(evidence: TableEvidence) -> Iterator[Finding]:
             rows,
             common=median,
         )
-
-
-def words_twice(evidence: TableEvidence) -> Iterator[Finding]:
-    """Words that a file of vectors has more than once."""
-    first: dict[str, int] = {}
-    words = enumerate(evidence.subject.words)
-    rows = [row for row, word in words if first.setdefault(word, row) != row]
-    if rows:
-        what = f"{rows_of(len(rows), verb='repeat')} a word that the file had before"
-        yield evidence.finding("words-twice", f"{what}: {evidence.named(rows)}", rows)

@@ -7,9 +7,6 @@ from collections.abc import Iterator
 
 from embinit.lab.inspection.findings import Finding, TableEvidence, rows_of
 
-MOST_LOSS = 20.0
-"""The largest first loss above ln V that is not reported, in nats."""
-
 WIDEST, NARROWEST = 50.0, 0.004
 """The bounds of a row's root mean square after look-up, beyond which it is reported."""
 
@@ -60,12 +57,9 @@ def head(evidence: TableEvidence) -> Iterator[Finding]:
         if layout.headed and layout.tied is False:
             name = "head-missing"
             what = "the configuration does not tie the output table, but none is stored"
-    elif stored.shape[0] != evidence.table.rows:
+    elif len(stored) != evidence.table.rows:
         name = "head-rows-differ"
-        what = (
-            f"the output table has {stored.shape[0]:,} rows, the input table "
-            f"{evidence.table.rows:,}"
-        )
+        what = f"the output table has {len(stored):,} rows, the input table {evidence.table.rows:,}"
     elif layout.tied and not evidence.head_equal:
         name = "tie-broken"
         what = (
@@ -79,38 +73,6 @@ def head(evidence: TableEvidence) -> Iterator[Finding]:
         yield evidence.finding(name, what, side="output")
 
 
-def first_loss(evidence: TableEvidence) -> Iterator[Finding]:
-    """Logits whose spread alone makes a large loss."""
-    loss = excess_loss(evidence)
-    if loss is not None and loss > MOST_LOSS:
-        start = math.log(evidence.table.rows)
-        yield evidence.finding(
-            "first-loss",
-            f"a state that is unrelated to the rows has a loss of about {start + loss:.3g} nats, "
-            f"{loss:.3g} above ln V = {start:.3g}",
-            side="output",
-            excess=loss,
-            uniform=start,
-            sigma=1 / math.sqrt(evidence.table.dim),
-        )
-
-
-def excess_loss(evidence: TableEvidence) -> float | None:
-    """The expected loss above ln V, in nats, of an unrelated state; None without a head."""
-    subject, table = evidence.subject, evidence.table
-    if subject.kind != "model" or not (subject.layout.headed or evidence.side == "output"):
-        return None
-    # Logits of a normed state have the variance of a row's values times the gain's squares, and
-    # ln E exp(z) of a normal z is half its variance.
-    return 0.5 * subject.layout.logit_factor**2 * table.energy / table.dim * gain(evidence)
-
-
-def gain(evidence: TableEvidence) -> float:
-    """The summed squares of the final norm's gain; D where it was not found."""
-    values = evidence.subject.gain
-    return float(evidence.table.dim) if values is None else float((values.double() ** 2).sum())
-
-
 def lookup_rms(evidence: TableEvidence) -> float:
     """A row's root mean square after the architecture's multiplier."""
     table = evidence.table
@@ -118,17 +80,18 @@ def lookup_rms(evidence: TableEvidence) -> float:
 
 
 def scale(evidence: TableEvidence) -> Iterator[Finding]:
-    """The scale of rows after look-up in the architecture."""
+    """The scale of rows, after look-up in the architecture and next to the configuration's."""
     layout, sigma = evidence.subject.layout, evidence.table.sigma
     if evidence.subject.kind != "model":
         return
-    rms = lookup_rms(evidence) if not layout.normed and not layout.own_scale else 0.0
-    after = f"after the look-up a row's root mean square is {rms:.3g}"
-    if rms > WIDEST:
-        yield evidence.finding("wide-after-lookup", after, rms=rms)
-    elif 0 < rms < NARROWEST:
-        what = f"{after}, and no norm follows"
-        yield evidence.finding("narrow-after-lookup", what, rms=rms, factor=1 / rms)
+    if evidence.side == "input" and not layout.any_scale:
+        rms = lookup_rms(evidence)
+        after = f"after the look-up a row's root mean square is {rms:.3g}"
+        if rms > WIDEST:
+            yield evidence.finding("wide-after-lookup", after, rms=rms)
+        elif 0 < rms < NARROWEST:
+            what = f"{after}, and no norm follows"
+            yield evidence.finding("narrow-after-lookup", what, rms=rms, factor=1 / rms)
     declared = layout.declared_sigma
     if declared and sigma > 0 and not 1 / DECLARED <= sigma / declared <= DECLARED:
         what = f"sigma is {sigma:.3g} where the configuration's initializer_range is {declared:g}"
@@ -146,10 +109,10 @@ def position_ratio(evidence: TableEvidence) -> float | None:
     """
     if evidence.subject.kind == "vectors":
         return 2 * evidence.table.energy
-    rows = evidence.subject.positions
-    if rows is None or len(rows) == 0:
+    if evidence.subject.positions is None:
         return None
-    energy = float((rows - rows.mean(dim=0)).double().pow(2).sum(dim=1).mean())
+    rows = evidence.subject.positions.double()
+    energy = float((rows - rows.mean(dim=0)).pow(2).sum(dim=1).mean())
     multiplier = evidence.subject.layout.multiplier
     return multiplier**2 * evidence.table.energy / energy if energy else None
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -39,6 +40,16 @@ _BOM = b"\xef\xbb\xbf"
 _NOT_IN_NUMBERS = re.compile(rb"[_\t\n\v\f\r]")
 _LITERAL = re.compile(rb"b(['\"]).*\1")
 
+Row = npt.NDArray[np.float32]
+"""A word's vector (D,)."""
+
+
+class _Every:
+    """A container of everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class WordVectors(abc.ABC):
@@ -57,7 +68,7 @@ class WordVectors(abc.ABC):
         """D, the width of a vector."""
 
     @abc.abstractmethod
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
 
         InputError if a line is broken, wanted or not; numbers that aren't wanted may pass as 1.2.3.
@@ -84,12 +95,18 @@ class WordVectors(abc.ABC):
         count = 0
         for count, (word, numbers) in enumerate(itertools.chain(first, entries), 1):  # noqa: B007
             if numbers is not None and not found[row := wanted[word]]:
-                values[row] = numbers
+                values[row] = torch.from_numpy(numbers)
                 found[row] = True
         if count < self.least:
             reason = f"the file has {count:,} words, where {self.least:,} or more are wanted"
             raise self._broken("", f"{reason}; put the whole file there")
         return Vectors(values, found)
+
+    def whole(self) -> tuple[list[str], Float[Tensor, "N D"]]:
+        """All words, repeated ones too, and their vectors; InputError if the file is broken."""
+        entries = [(word.decode(), row) for word, row in self._read(_Every()) if row is not None]
+        rows = np.stack([row for _, row in entries]) if entries else np.zeros((0, self.dim))
+        return [word for word, _ in entries], torch.from_numpy(rows)
 
     def _broken(self, place: object, reason: str) -> InputError:
         """The error for a place in the file: the number of a line, or text such as ", byte 7"."""
@@ -134,7 +151,7 @@ class TextVectors(WordVectors):
             raise self._broken(1, f"{reason}; the file has lost its line ends: fetch it again")
         return dim
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """See the base class. A line that is too short or too wide is an InputError too."""
         dim, header, literal = self.dim, self._header, self._literal
         count = 0
@@ -206,7 +223,7 @@ class TextVectors(WordVectors):
             )
         return word
 
-    def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
+    def _numbers(self, fields: list[bytes], number: int) -> Row:
         try:
             if any(map(_NOT_IN_NUMBERS.search, fields[1:])):
                 raise ValueError
@@ -217,4 +234,4 @@ class TextVectors(WordVectors):
             reason = f"word {word!r} has something that is no number; {MEND}"
             raise self._broken(number, reason) from None
         self._require_finite(row, fields[0], number, MEND)
-        return torch.from_numpy(row)
+        return row
