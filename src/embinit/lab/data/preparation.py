@@ -101,7 +101,7 @@ def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) ->
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
     """The digest of a task's text, cached or from its files; InputError if there is none."""
     directory = cache.open_directory(data_dir)
-    cached = directory.text_fingerprint(task) if directory else None
+    cached: str | None = directory.index["tasks"].get(task) if directory else None
     return cached or TASKS[task].fingerprint(data_dir)
 
 
@@ -135,14 +135,13 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
 
     InputError if the text is missing or broken, or no training example is short enough.
     """
-    read = data_fingerprint(spec, data_dir)
-    return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
+    return _prepared(spec, data_dir, data_fingerprint(spec, data_dir))
 
 
 @functools.lru_cache(maxsize=64)
-def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
+def _prepared(spec: DataSpec, data_dir: Path | None, read: str) -> PreparedData:
     directory = cache.open_directory(data_dir)
-    if directory and (cached := directory.text_fingerprint(spec.task)):
+    if directory and (cached := directory.index["tasks"].get(spec.task)):
         key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
         return _loaded(directory, key, spec)
     texts = draws_directory() / TEXTS
@@ -155,7 +154,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
             return _loaded(directory, key, spec)
     data = _encoded(spec, data_dir)
     with contextlib.suppress(InputError):  # no room, say
-        cache.CacheWriter(root).add("data", key, *_to_file(data))
+        cache.make_directory(root).add("data", key, *_to_file(data))
     return data
 
 
@@ -235,7 +234,7 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
 
 
 def write(
-    spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.CacheWriter
+    spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Directory
 ) -> None:
     """Writes a task's text, and sources' vectors for its vocabularies, to a cache that lacks them.
 
