@@ -38,7 +38,7 @@ from embinit.lab.data.sources.microcosm import (
     MicrocosmSource,
     table_path,
 )
-from embinit.lab.data.sources.opening import use_source
+from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_draw, split_draw
@@ -128,7 +128,7 @@ def test_an_entry_in_a_draw_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
     set_apart(monkeypatch, SOURCES)
     path = tmp_path / "vectors.txt"
     path.write_text("a 1 2\n")
-    use_source("micro-glove@3", path)
+    NamedSource("micro-glove@3", path)()
     assert SOURCES["micro-glove@3"](None).dim == 2
     assert isinstance(SOURCES["micro-glove@4"](None), MicrocosmSource)
 

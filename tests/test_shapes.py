@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.lexicon import lexicon
 from embinit.lab.data.preparation import prepare
-from embinit.lab.data.tasks import TASKS
-from embinit.lab.data.tasks.microcosm import MicrocosmTask
-from embinit.lab.data.tasks.spellings import unspelled
 from embinit.lab.data.vocabulary import EOS, PAD
 from embinit.lab.measures import (
     NEIGHBOURS_FALL,
@@ -29,7 +26,7 @@ from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layer_probes import mix_accuracy, neighbour_accuracy, sentence_vectors
 from embinit.lab.models.masking import Masked
 from embinit.lab.models.sizes import ABOVE, BELOW, count_parameters, deepened, widened
-from embinit.lab.specs import Cut, ModelSpec
+from embinit.lab.specs import ModelSpec
 from embinit.lab.transfer.frozen import FURTHER
 from embinit.lab.transfer.stacks import check, train
 from embinit.lab.transfer.word_similarity import rated_pairs, similarity
@@ -149,23 +146,6 @@ def test_a_tables_similarity_is_the_languages_where_it_knows_the_classes():
     assert similarity(rows, pairs) > 80
     assert len(set(pairs.ratings)) > 100
     assert {*pairs.first, *pairs.second} <= {n for n, word in enumerate(words) if word in groups}
-
-
-@pytest.mark.parametrize("name", ["two-languages-x5", "inference-across-x5", "verb-x5@9"])
-def test_a_spelled_task_is_the_task_in_more_words(name):
-    """Spelled back it is the same text with the same labels, and its vocabulary is larger."""
-    task = TASKS[f"micro-{name}"]
-    plain = MicrocosmTask(**{one.name: getattr(task, one.name) for one in fields(MicrocosmTask)})
-    ours, theirs = (one.load(None, Cut(300, 20, 20)) for one in (task, plain))
-    for split in ("train", "validation", "test"):
-        for mine, other in zip(getattr(ours, split), getattr(theirs, split), strict=True):
-            texts = [mine.text, mine.pair, mine.target or ""]
-            back = [" ".join(map(unspelled, text.split())) for text in texts]
-            assert back == [other.text, other.pair, other.target or ""]
-            assert (mine.label, mine.target is None) == (other.label, other.target is None)
-    words = [{w for one in some.train for w in one.text.split()} for some in (ours, theirs)]
-    assert len(words[0]) > 1.5 * len(words[1])
-    assert task.fingerprint(None) != replace(task, spellings=2).fingerprint(None)
 
 
 @given(dim=st.sampled_from([24, 48]), words=st.integers(300, 5000), layers=st.integers(2, 6))

@@ -151,7 +151,6 @@ class Size:
     texts: int
     rate: float = 2e-3  # of pre-training
     epochs: int = 2  # likewise
-    spellings: int = 1  # of each content word
     inference: int = 1_000  # training examples of the last task
     times: int = 1  # how often each encoder is fine-tuned
     removed: tuple[int, ...] = ()
@@ -163,24 +162,23 @@ FLAT = Size(dim=48, heads=6, layers=2, words=700, texts=7_500, inference=400, ti
 
 def micro(size: Size, roles: Sequence[str] = ("sentiment", "inference")) -> Setting:
     """The setting on the synthetic language, for a size of model and text, and tasks."""
-    spelled = "" if size.spellings == 1 else f"-x{size.spellings}"
     tasks = (
         Task(
             "sentiment",
-            f"micro-sentiment-across{spelled}",
+            "micro-sentiment-across",
             1_000,
             TrainingSpec(16, 3, 1e-3),
         ),
         Task(
             "inference",
-            f"micro-inference-across{spelled}",
+            "micro-inference-across",
             size.inference,
             TrainingSpec(16, 6, 1e-3, schedule="linear"),
         ),
     )
     return Setting(
         text=DataSpec(
-            f"micro-two-languages{spelled}",
+            "micro-two-languages",
             ("whitespace", "whitespace"),
             Cut(train=size.texts),
             min_freq=1,
@@ -199,8 +197,8 @@ def micro(size: Size, roles: Sequence[str] = ("sentiment", "inference")) -> Sett
         pretraining=PretrainingSpec(batch_size=24, epochs=size.epochs, lr=size.rate, share=0.3),
         tasks=tuple(task for task in tasks if task.role in roles),
         probes=(
-            (f"micro-sentiment-across{spelled}", 800),
-            (f"micro-verb{spelled}", 1_000),
+            ("micro-sentiment-across", 800),
+            ("micro-verb", 1_000),
         ),
         removed=size.removed,
         times=size.times,

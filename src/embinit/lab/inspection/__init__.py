@@ -16,11 +16,12 @@ from embinit.errors import InputError
 from embinit.lab.inspection import row_checks as rows
 from embinit.lab.inspection import table_checks as tables
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
-from embinit.lab.inspection.findings import Check, Side, TableEvidence
+from embinit.lab.inspection.findings import Check, TableEvidence
 from embinit.lab.inspection.findings import Finding as Finding
-from embinit.lab.inspection.measures import COPIES, KEYED, alike, equal, measure
+from embinit.lab.inspection.layout import Side, Subject
+from embinit.lab.inspection.measures import COPIES, KEYED, alike, measure
 from embinit.lab.inspection.result import Inspection as Inspection
-from embinit.lab.inspection.subjects import Subject, subject_of
+from embinit.lab.inspection.subjects import subject_of
 
 __all__ = ["SEVERITIES", "Finding", "Inspection", "inspect"]
 
@@ -58,15 +59,13 @@ def inspect(
     if not LOOSEST <= copies < 1:
         raise InputError(f"the cosine of copies is {copies:g}; give one from {LOOSEST} to 0.9999")
     subject = subject_of(thing, tensor)
-    same = subject.head is not None and equal(subject.table, subject.head)
-    sides: list[Side] = ["input"] if subject.head is None or same else ["input", "output"]
-    evidence = [_evidence(subject, side, same, copies) for side in sides]
+    evidence = [_evidence(subject, side, copies) for side in subject.tables]
     findings = [finding for of_table in evidence for finding in run_checks(of_table)]
     return Inspection(
         name=subject.name,
         kind=subject.kind,
-        architecture=subject.layout.model_type,
-        tied=_tied(subject, same),
+        architecture=subject.model_type,
+        tied=_tied(subject),
         tables=tuple(of_table.table for of_table in evidence),
         facts=_facts(subject, evidence[0]),
         findings=tuple(sorted(findings, key=lambda finding: -SEVERITIES.index(finding.severity))),
@@ -83,10 +82,8 @@ def run_checks(evidence: TableEvidence) -> list[Finding]:
     return findings
 
 
-def _evidence(subject: Subject, side: Side, same: bool, copies: float) -> TableEvidence:
-    table, name = subject.table, subject.layout.table
-    if side == "output" and subject.head is not None:
-        table, name = subject.head, subject.layout.head or ""
+def _evidence(subject: Subject, side: Side, copies: float) -> TableEvidence:
+    [name, *_], table = subject.tables[side]
     measured = np.ones(len(table), dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
@@ -99,20 +96,19 @@ def _evidence(subject: Subject, side: Side, same: bool, copies: float) -> TableE
     if measures.dim >= KEYED:  # fewer columns bring rows together by chance
         for cosine in sorted({copies, rows.CLOSE, LOOSEST}, reverse=True):
             groups[cosine] = alike(by_row, compared, measures.mean_cosine, cosine)
-    return TableEvidence(side, subject, measures, by_row, same, alike=copies, groups=groups)
+    return TableEvidence(side, subject, measures, by_row, alike=copies, groups=groups)
 
 
-def _tied(subject: Subject, same: bool) -> bool | None:
+def _tied(subject: Subject) -> bool | None:
     if subject.kind != "model":
         return None
-    if subject.head is not None:
-        return same
-    return (subject.layout.tied is not False) if subject.layout.headed else None
+    if subject.head_equal or "output" in subject.tables:
+        return subject.head_equal
+    return (subject.tied is not False) if subject.headed else None
 
 
 def _facts(subject: Subject, evidence: TableEvidence) -> Facts:
     """Further figures of the input table in words."""
-    layout = subject.layout
     facts: Facts = {}
     if subject.kind == "model" and subject.ids:
         facts["ids of the tokenizer"] = subject.ids
@@ -123,12 +119,12 @@ def _facts(subject: Subject, evidence: TableEvidence) -> Facts:
             f"{len(groups[0]) if groups else 0:,} above {cosine:g}"
             for cosine, groups in evidence.groups.items()
         )
-    if layout.multiplier != 1:
-        facts["multiplier after the look-up"] = layout.multiplier
+    if subject.multiplier != 1:
+        facts["multiplier after the look-up"] = subject.multiplier
     if subject.kind == "model":
         facts["root mean square after the look-up"] = tables.lookup_rms(evidence)
-    if layout.declared_sigma is not None:
-        facts["configured sigma of new weights"] = layout.declared_sigma
+    if subject.declared_sigma is not None:
+        facts["configured sigma of new weights"] = subject.declared_sigma
     if (ratio := tables.position_ratio(evidence)) is not None:
         if subject.kind == "vectors":
             facts["R (tokens to positions), as a Transformer's table"] = ratio

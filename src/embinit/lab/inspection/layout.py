@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
 
@@ -25,6 +25,7 @@ from embinit.lab.data.checkpoints import (
     input_tables,
     weights,
 )
+from embinit.lab.inspection.measures import equal
 
 Tensors = Mapping[str, Tensor]
 Config = Mapping[str, Any]
@@ -51,48 +52,78 @@ MOST_FACTOR = 1e9
 HEADED = ("ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "ForPreTraining")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The names of a checkpoint's tables, and what the architecture makes of them."""
+Side = Literal["input", "output"]
 
-    table: str
+
+class Table(NamedTuple):
+    """A table (N, D), and the names of the tensors that hold it."""
+
+    names: tuple[str, ...]
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The subject of an inspection: its tables, and what the architecture makes of them."""
+
+    name: str
+    tables: Mapping[Side, Table]  # an output table where one is stored that is not the input table
+    kind: Literal["model", "tensor", "vectors"] = "tensor"
+    names: Mapping[int, str] = field(default_factory=dict)  # the token or word of each row
+    pad: int | None = None  # the padding row
     model_type: str = ""  # "" where there is no configuration
-    copies: tuple[str, ...] = ()  # further tensors that hold the same table
-    head: str | None = None
-    positions: str | None = None  # the learned ones that are added to the rows
+    head_equal: bool = False  # whether an output table is stored that equals the input table
+    positions: Tensor | None = None  # (L, D), learned, added to the rows
     multiplier: float = 1.0  # of a row after the look-up
     any_scale: bool = False  # whether a norm follows the look-up, or the rows start at sigma 1
-    tied: bool | None = None  # what the configuration says of head and table
-    headed: bool = False  # whether the architecture has a head
-    vocabulary: int | None = None
+    tied: bool | None = None  # what the configuration says of output and input table
+    headed: bool = False  # whether the architecture has an output table
+    vocabulary: int | None = None  # the configured number of tokens
     declared_sigma: float | None = None  # the configured sigma of new weights
 
+    @property
+    def ids(self) -> int:
+        """The number of rows that the tokens' ids need; 0 where they are not known."""
+        return max(self.names, default=-1) + 1
 
-def layout(location: str, tensors: Tensors, config: Config, named: str | None = None) -> Layout:
+
+def subject_in(
+    location: str, tensors: Tensors, config: Config, named: str | None = None
+) -> Subject:
     """Finds a checkpoint's tables; ``config`` is empty where there is none.
 
     InputError if no tensor, or more than one, can be the input table, and none is ``named``.
     """
     text = _text_config(config)
     vocabulary = text.get("vocab_size", config.get("vocab_size"))
-    table, *copies = _input_table(location, tensors, vocabulary, named)
-    check_table(location, table, tensors[table])
-    dim = tensors[table].shape[1]
-    model_type = str(config.get("model_type", ""))
-    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
-    heads = ending(tensors, HEADS) + [name for name in HEADS_BY_WHOLE_NAME if name in tensors]
-    architectures = config.get("architectures")
-    architecture = architectures[0] if isinstance(architectures, list) and architectures else ""
+    inputs = _input_table(location, tensors, vocabulary, named)
+    table = tensors[inputs[0]]
+    check_table(location, inputs[0], table)
+    dim = table.shape[1]
 
-    def wide(names: Iterable[str]) -> str | None:
+    def first(names: Iterable[str]) -> str | None:
         return next((name for name in names if tensors[name].shape[1:] == (dim,)), None)
 
-    return Layout(
-        table,
-        model_type,
-        tuple(copies),
-        head=wide(heads),
-        positions=wide(ending(tensors, POSITIONS)),
+    whole = [name for name in HEADS_BY_WHOLE_NAME if name in tensors]
+    head = first(ending(tensors, HEADS) + whole)
+    positions = first(ending(tensors, POSITIONS))
+    tables: dict[Side, Table] = {"input": Table(tuple(inputs), table)}
+    if head is not None:
+        check_table(location, head, tensors[head])
+        if equal(table, tensors[head]):
+            tables["input"] = Table((*inputs, head), table)
+        else:
+            tables["output"] = Table((head,), tensors[head])
+    model_type = str(config.get("model_type", ""))
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings"))
+    architectures = config.get("architectures")
+    architecture = architectures[0] if isinstance(architectures, list) and architectures else ""
+    return Subject(
+        location,
+        tables,
+        model_type=model_type,
+        head_equal=head is not None and "output" not in tables,
+        positions=None if positions is None else tensors[positions],
         multiplier=_multiplier(model_type, text, dim),
         any_scale=bool(ending(tensors, NORMS_AFTER_LOOKUP)) or model_type in OWN_SCALE,
         tied=None if tied is None else bool(tied),

@@ -26,9 +26,8 @@ from embinit.errors import InputError, counted
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
 from embinit.lab.inspection import Inspection
-from embinit.lab.inspection.findings import Side
-from embinit.lab.inspection.measures import equal
-from embinit.lab.inspection.subjects import Subject, subject_of
+from embinit.lab.inspection.layout import Side, Subject
+from embinit.lab.inspection.subjects import subject_of
 from embinit.randomness import stream
 
 BROKEN = ("zero-rows", "near-zero-rows", "non-finite", "rows-alike")
@@ -39,9 +38,6 @@ WEIGHTS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "*.bin", "*.pth", "*
 
 AT_MOST = 0.1
 """The largest share of a table's rows that is replaced, unless another is given."""
-
-Tables = Mapping[Side, tuple[Sequence[str], Tensor]]
-"""Tables that have rows of their own, in float32, with the names of the tensors that hold them."""
 
 New = Mapping[str, tuple[Sequence[int], Tensor]]
 """The new rows of each tensor: their numbers and their values."""
@@ -96,9 +92,8 @@ def repair(
     if not broken:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
     subject = subject_of(model, tensor)
-    tables = _tables(subject)
     for side, rows in broken.items():
-        [name, *_], table = tables[side]
+        [name, *_], table = subject.tables[side]
         if len(rows) > at_most * len(table):
             raise InputError(
                 f"{model} has {len(rows):,} rows to replace of the {len(table):,} of {name}, which "
@@ -107,8 +102,8 @@ def repair(
             )
     new = {
         name: (broken[side], values)
-        for side, values in _made(subject, tables, broken).items()
-        for name in tables[side][0]
+        for side, values in _made(subject, broken).items()
+        for name in subject.tables[side].names
     }
     if model.suffix in ENDINGS and model.is_file():
         to = to if to.suffix == model.suffix else to.with_name(f"{to.name}{model.suffix}")
@@ -128,24 +123,11 @@ def _broken(found: Inspection) -> dict[Side, tuple[int, ...]]:
     return {side: tuple(sorted(broken)) for side, broken in sorted(rows.items())}
 
 
-def _tables(subject: Subject) -> Tables:
-    layout, head = subject.layout, subject.head
-    names, tables = [layout.table, *layout.copies], dict[Side, tuple[Sequence[str], Tensor]]()
-    if head is not None and layout.head:
-        if equal(subject.table, head):
-            names.append(layout.head)
-        else:
-            tables["output"] = ([layout.head], head.float())
-    return {"input": (names, subject.table.float()), **tables}
-
-
-def _made(
-    subject: Subject, tables: Tables, broken: Mapping[Side, Sequence[int]]
-) -> dict[Side, Tensor]:
+def _made(subject: Subject, broken: Mapping[Side, Sequence[int]]) -> dict[Side, Tensor]:
     """The new rows of each table."""
     made: dict[Side, Tensor] = {}
     for side, rows in broken.items():
-        _, table = tables[side]
+        table = subject.tables[side].values.float()
         norms = table.double().norm(dim=1)
         sound = norms.isfinite() & (norms > 0)
         sound[list(rows)] = False
@@ -154,9 +136,9 @@ def _made(
         if int(sound.sum()) < 2:
             raise InputError(f"{subject.name} has fewer than two sound rows with a token")
         made[side] = drawn(table[sound], len(rows), stream(0, f"inspection/repair/{side}"))
-        _, head = tables.get("output", (None, None))
-        if side == "input" and head is not None and len(head) == len(table):
-            directions = head[list(rows)].nan_to_num(0.0, 0.0, 0.0)
+        head = subject.tables.get("output")
+        if side == "input" and head is not None and len(head.values) == len(table):
+            directions = head.values[list(rows)].float().nan_to_num(0.0, 0.0, 0.0)
             own = directions.norm(dim=1, keepdim=True)
             own[[row in broken.get("output", ()) for row in rows]] = 0.0  # these have no direction
             length = norms[sound].pow(2).mean().sqrt().float()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.lab.data.checkpoints import Checkpoint, check_table, read_object, read_tensors
+from embinit.lab.data.checkpoints import Checkpoint, read_object, read_tensors
 from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
-from embinit.lab.inspection.layout import Layout, layout
+from embinit.lab.inspection.layout import Side, Subject, Table, subject_in
 
 TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
 
@@ -24,38 +24,17 @@ Find = Callable[[str], Path | None]
 """Finds a file of a model by its name; None where it has no such file."""
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The subject of an inspection."""
-
-    name: str
-    kind: str  # "model", "tensor" or "vectors"
-    table: Tensor
-    layout: Layout
-    head: Tensor | None = None  # None if it is tied or there is none
-    names: Mapping[int, str] = field(default_factory=dict)  # the token or word of each row
-    pad: int | None = None  # the padding row
-    positions: Tensor | None = None  # (L, D), added to the rows
-
-    @property
-    def ids(self) -> int:
-        """The number of rows that the tokens' ids need; 0 where they are not known."""
-        return max(self.names, default=-1) + 1
-
-
 def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject:
     """The subject that a user names; InputError if it can't be read, or has no table."""
     if isinstance(thing, Tensor):
-        tensors = {"table": thing.detach().cpu()}
-        return _of_tensors("tensor", tensors, layout("tensor", tensors, {}, "table"))
+        return subject_in("tensor", {"table": thing.detach().cpu()}, {}, "table")
     path, name = Path(thing), str(thing)
     if path.suffix in ENDINGS:
         return _of_arrays(path, tensor)
     if _is_vectors(path):
         return _of_vectors(path)
     if path.is_file():
-        tensors = read_tensors(path)
-        return _of_tensors(name, tensors, layout(name, tensors, {}, tensor))
+        return subject_in(name, read_tensors(path), {}, tensor)
     return _of_model(name, tensor)
 
 
@@ -68,13 +47,15 @@ def _of_arrays(path: Path, tensor: str | None) -> Subject:
             for name, values in arrays.items()
             if values.dtype.kind != "U"
         }
-    subject = _of_tensors(str(path), tensors, layout(str(path), tensors, {}, tensor))
+    subject = subject_in(str(path), tensors, {}, tensor)
     words = () if "words" in tensors else tuple(map(str, arrays.get("words", ())))
-    if words and len(words) != len(subject.table):
-        rows = f"{subject.layout.table!r} has {len(subject.table):,} rows"
+    if not words:
+        return subject
+    [name, *_], table = subject.tables["input"]
+    if len(words) != len(table):
+        rows = f"{name!r} has {len(table):,} rows"
         raise InputError(f"{path}: 'words' has {len(words):,} words, and {rows}; write one a row")
-    kind = "vectors" if words else "tensor"
-    return replace(subject, kind=kind, names=dict(enumerate(words)))
+    return replace(subject, kind="vectors", names=dict(enumerate(words)))
 
 
 def _is_vectors(path: Path) -> bool:
@@ -95,7 +76,8 @@ def _of_vectors(path: Path) -> Subject:
     words, table = replace(source, finite=False).whole()
     if not words:
         raise InputError(f"{path} holds no vectors; fetch it again")
-    return Subject(str(path), "vectors", table, Layout(path.name), names=dict(enumerate(words)))
+    tables: dict[Side, Table] = {"input": Table((path.name,), table)}
+    return Subject(str(path), tables, "vectors", dict(enumerate(words)))
 
 
 def _of_model(location: str, tensor: str | None) -> Subject:
@@ -110,22 +92,10 @@ def _of_model(location: str, tensor: str | None) -> Subject:
         )
     model = Checkpoint(location)
     _ = model.files  # what has no weights is no model, whatever else it lacks
-    found = layout(location, model, model.config, tensor)
+    found = subject_in(location, model, model.config, tensor)
     names = _tokens(model.present)
     pad = model.config.get("pad_token_id", _padding(model.present, names))
-    return replace(
-        _of_tensors(location, model, found),
-        kind="model",
-        names=names,
-        pad=pad if isinstance(pad, int) else None,
-    )
-
-
-def _of_tensors(name: str, tensors: Mapping[str, Tensor], found: Layout) -> Subject:
-    head, positions = (tensors[part] if part else None for part in (found.head, found.positions))
-    if found.head and head is not None:
-        check_table(name, found.head, head)
-    return Subject(name, "tensor", tensors[found.table], found, head, positions=positions)
+    return replace(found, kind="model", names=names, pad=pad if isinstance(pad, int) else None)
 
 
 def _tokens(find: Find) -> dict[int, str]:

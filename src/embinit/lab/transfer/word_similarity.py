@@ -26,7 +26,6 @@ from embinit.lab.data.microcosm.lexicon import (
     preferences,
 )
 from embinit.lab.data.tasks import TASKS
-from embinit.lab.data.tasks.spellings import unspelled
 from embinit.lab.draws import split_draw
 
 PAIRS = 3_000
@@ -64,7 +63,7 @@ def rated_pairs(task: str, words: Sequence[str]) -> RatedPairs:
         for group, synonyms in enumerate(groups)
         for word in synonyms
     }
-    rows = {row: found for row, word in enumerate(words) if (found := place.get(unspelled(word)))}
+    rows = {row: found for row, word in enumerate(words) if (found := place.get(word))}
     of_part, of_class = defaultdict(list), defaultdict(list)
     for row, (part, group) in rows.items():
         of_part[part].append(row)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +12,7 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.files.writing import digest
 from embinit.lab.data.checkpoints import INPUT_TABLES, Checkpoint, check_table, input_tables
-from embinit.lab.data.sources.base import SOURCES, Source, SourceEntry, Vectors
+from embinit.lab.data.sources.base import Vectors
 
 
 @dataclass(frozen=True)
@@ -83,28 +82,3 @@ class HuggingFaceTable:
             f"({', '.join(INPUT_TABLES)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
             "name a model that has one"
         )
-
-
-def _register(name: str, directory: str, hub: str, *languages: str) -> None:
-    covered = frozenset(languages)
-
-    def make(data_dir: Path | None) -> Source:
-        if data_dir is None:
-            return HuggingFaceTable(name, hub, covered)
-        path = data_dir / "vectors" / directory
-        if not path.is_dir():
-            raise InputError(
-                f"source {name!r} is missing: put the files of {hub} into {path}, or name another "
-                "directory with --embinit-data-dir or EMBINIT_DATA"
-            )
-        return HuggingFaceTable(name, str(path), covered)
-
-    SOURCES.register(name, SourceEntry(make, covered))
-
-
-MBERT = "bert-base-multilingual-cased"
-_register("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", "en")
-_register("bert", "bert-base-uncased", "google-bert/bert-base-uncased", "en")
-_register("mbert", MBERT, f"google-bert/{MBERT}", "en", "de")
-_register("t5", "t5-small", "google-t5/t5-small", "en")
-_register("mt5", "mt5-base", "google/mt5-base", "en", "de")

@@ -35,9 +35,6 @@ _NUMERIC = b"0123456789 .eE+-"
 # files were joined without a line's end between them. GloVe 840B has no such word.
 _TOO_WIDE = re.compile(rb" [-+]?\.?\d")
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18}) *")
-_BOM = b"\xef\xbb\xbf"
-# NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
-_NOT_IN_NUMBERS = re.compile(rb"[_\t\n\v\f\r]")
 _LITERAL = re.compile(rb"b(['\"]).*\1")
 
 Row = npt.NDArray[np.float32]
@@ -88,12 +85,10 @@ class WordVectors(abc.ABC):
         InputError if the file is broken, or has fewer words than the whole one.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
-        entries = self._read(wanted)
-        first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
         values = torch.zeros(len(words), self.dim)
         found = torch.zeros(len(words), dtype=torch.bool)
         count = 0
-        for count, (word, numbers) in enumerate(itertools.chain(first, entries), 1):  # noqa: B007
+        for count, (word, numbers) in enumerate(self._read(wanted), 1):  # noqa: B007
             if numbers is not None and not found[row := wanted[word]]:
                 values[row] = torch.from_numpy(numbers)
                 found[row] = True
@@ -140,8 +135,6 @@ class TextVectors(WordVectors):
         if not fields:
             raise self._broken("", "the file is empty; fetch the vectors again")
         dim = self._header[1] if self._header else min(fields)
-        if self._header and fields[0] < dim:
-            raise self._too_short(self._first[0][0], fields[0], dim)
         if dim == 0:
             number = self._first[fields.index(0)][0] if 0 in fields else 1
             mend = "write a word and its numbers with a space between each two"
@@ -181,8 +174,7 @@ class TextVectors(WordVectors):
     @cached_property
     def _header(self) -> tuple[int, int] | None:
         """N and D, if the file begins with two integers."""
-        first = next(open_lines(self.path), b"").removeprefix(_BOM)
-        match = _HEADER.fullmatch(first)
+        match = _HEADER.fullmatch(next(open_lines(self.path), b""))
         return (int(match[1]), int(match[2])) if match else None
 
     @cached_property
@@ -195,12 +187,9 @@ class TextVectors(WordVectors):
         return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines without the header and without a byte order mark."""
-        skipped = 1 if self._header else 0
+        """Numbered lines without the header."""
         for number, line in enumerate(open_lines(self.path), 1):
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if number > skipped:
+            if number > 1 or not self._header:
                 yield number, line.rstrip(b" ")
 
     def _too_short(self, number: int, numbers: int, due: int) -> InputError:
@@ -225,8 +214,6 @@ class TextVectors(WordVectors):
 
     def _numbers(self, fields: list[bytes], number: int) -> Row:
         try:
-            if any(map(_NOT_IN_NUMBERS.search, fields[1:])):
-                raise ValueError
             with np.errstate(over="ignore"):
                 row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
