@@ -98,7 +98,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         content = content["state_dict"]
     if not isinstance(content, dict):
         raise InputError(f"{path} holds a {type(content).__name__} and no tensors by name; {mend}")
-    return {name: values for name, values in content.items() if isinstance(values, Tensor)}
+    return {
+        name: values
+        for name, values in content.items()
+        if isinstance(name, str) and isinstance(values, Tensor)
+    }
 
 
 def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:

@@ -76,13 +76,9 @@ class Hub(NamedTuple):
 
 def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     """Loads a split of a data set from the Hugging Face Hub; InputError if that fails."""
-    name = str(hub)
-    if not hub_reachable():
-        raise InputError(
-            f"the data set {name!r} can't be fetched, since the Hub is out of reach; name a "
-            "directory that holds it with --embinit-data-dir or EMBINIT_DATA"
-        )
     try:
+        if not hub_reachable():
+            raise OSError("the Hub is out of reach")
         from datasets import load_dataset
 
         rows: Iterable[dict[str, Any]] = load_dataset(
@@ -91,7 +87,7 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"the data set {name!r} can't be loaded ({reason}); name a directory that holds it "
+            f"the data set {str(hub)!r} can't be loaded ({reason}); name a directory that holds it "
             "with --embinit-data-dir or EMBINIT_DATA"
         ) from error
     return rows
