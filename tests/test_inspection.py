@@ -139,6 +139,14 @@ def test_planted_faults_of_a_whole_table_are_found(fault, architecture, changes,
         assert (inspection.tied, names(inspection)) == (True, {fault})
 
 
+@pytest.mark.parametrize(("architecture", "factor"), [("bert", 1 / 6), ("t5", 60)])
+def test_a_scale_that_the_architecture_provides_for_is_no_fault(architecture, factor, tmp_path):
+    """A norm follows BERT's look-up, and T5's rows start at sigma 1: an alarm would be false."""
+    changes = {TABLES[architecture]: lambda table: table * factor}
+    found = names(inspect(change(model_directory(architecture, tmp_path), **changes)))
+    assert found.isdisjoint({"wide-after-lookup", "narrow-after-lookup"})
+
+
 @pytest.mark.parametrize("more", [0, 3])
 def test_ids_of_the_tokenizer_and_rows_are_compared(more, tmp_path):
     """Ids beyond the table are an error; rows without a token are a note and not measured."""
