@@ -233,13 +233,13 @@ def with_tokenizers(data: Path, to: Path) -> Path:
 
 def prepare(data: Path, to: Path, small: bool = False, wheels: bool = True) -> None:
     """Writes what is carried: token ids and vectors, wheels, and embinit's metadata."""
-    from embinit.lab.data.cache import CacheWriter
+    from embinit.lab.data.cache import make_directory
     from embinit.lab.data.preparation import write
 
     to.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         every = with_tokenizers(data.absolute(), Path(scratch, "data"))
-        writer = CacheWriter(Path(scratch, "ready"))
+        writer = make_directory(Path(scratch, "ready"))
         runs = [run for part in parts() for run in (tiny(part) if small else part).runs]
         # Without vectors of a file first; the stand-ins of the claims are made there.
         sources = {(run.recipe.data, run.recipe.table.source): None for run in runs}

@@ -22,7 +22,7 @@ import shape_checks
 
 shape_checks.install()
 
-from embinit_papers.settings import DATA_DRAWS  # noqa: E402, of the classes that the checks load anew
+from embinit_papers.settings import DATA_DRAWS  # noqa: E402, what it imports is checked
 
 DATA_DRAWS.clear()  # one language for all seeds takes less time; test_draws has many
 
@@ -87,7 +87,7 @@ def data_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def homes_of_entries() -> dict[tuple[str, str], str]:
     """The modules that registered what embinit's registries have, by registry and name."""
-    from embinit.registry import Registry  # after shape_checks.install(), which loads it anew
+    from embinit.registry import Registry
 
     modules = [module for name, module in sys.modules.items() if name.startswith("embinit.")]
     return {

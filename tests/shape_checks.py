@@ -7,9 +7,6 @@ reads the properties of an object (so the files of a source) to tell whether it 
 
 from __future__ import annotations
 
-import functools
-import importlib
-import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -33,7 +30,6 @@ CHECKED = (
 )
 """Modules with annotated tensors. A call costs 50 µs more, and other modules make millions."""
 
-PLUGIN = "embinit.pytest_plugin"
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -44,19 +40,6 @@ def check_tensors(function: Function) -> Function:
     return beartype(function) if function.__annotations__ else function
 
 
-@functools.cache
 def install() -> None:
-    """Lets every function and dataclass of ``CHECKED`` be checked, once a process.
-
-    This works for what is imported from now on. pytest has imported the plugin already, as an entry
-    point, and with it other modules. So these are imported again, and the plugin's module is run
-    again in place, since pytest holds that module.
-    """
+    """Lets every function and dataclass of ``CHECKED`` be checked that is imported from now on."""
     install_import_hook(CHECKED, f"{__name__}.{check_tensors.__name__}")
-    for name in [name for name in sys.modules if name.startswith("embinit.") and name != PLUGIN]:
-        del sys.modules[name]
-    plugin = sys.modules.get(PLUGIN)
-    if plugin is not None:
-        for name in [name for name in vars(plugin) if not name.startswith("__")]:
-            delattr(plugin, name)
-        importlib.reload(plugin)

@@ -38,7 +38,7 @@ from embinit.lab.data.sources.microcosm import (
     MicrocosmSource,
     table_path,
 )
-from embinit.lab.data.sources.opening import use_source
+from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
 from embinit.lab.draws import at_draw, split_draw
@@ -128,7 +128,7 @@ def test_an_entry_in_a_draw_is_the_same_entry_elsewhere(monkeypatch, tmp_path):
     set_apart(monkeypatch, SOURCES)
     path = tmp_path / "vectors.txt"
     path.write_text("a 1 2\n")
-    use_source("micro-glove@3", path)
+    NamedSource("micro-glove@3", path)()
     assert SOURCES["micro-glove@3"](None).dim == 2
     assert isinstance(SOURCES["micro-glove@4"](None), MicrocosmSource)
 
@@ -340,11 +340,13 @@ def test_claims_that_begin_later_take_the_seeds_behind(index, first):
     assert later.run("normal", index, Role.REGISTRATION) == registers
 
 
-def test_the_draws_are_registered():
-    @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
-    def test_it(arms: ModelExperiment) -> None:
-        assert arms["pretrained"] < arms["xavier"]
+@claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
+def a_claim(arms: ModelExperiment) -> None:
+    """A claim that no session collects."""
+    assert arms["pretrained"] < arms["xavier"]
 
+
+def test_the_draws_are_registered():
     one, other, still, later = (
         frozen(case)
         for experiment in (
@@ -353,7 +355,7 @@ def test_the_draws_are_registered():
             make_experiment(),
             replace(make_experiment(), claims_from=100),
         )
-        for case in [read_claim(test_it, experiment)]
+        for case in [read_claim(a_claim, experiment)]
     )
     assert "replicates" not in still
     assert difference(still, later) == "its seeds have numbers from 100 on, registered was none"
@@ -388,19 +390,14 @@ def test_several_ranges_of_draws_are_the_seeds_in_their_order():
 
 def test_other_draws_alone_are_a_replication():
     """What is as registered but for its draws is no changed claim; any other change is one."""
-
-    @claim("mine/f/a", says="a", family=Family("mine/f", 1), experiments=lambda tier: [])
-    def test_it(arms: ModelExperiment) -> None:
-        assert arms["pretrained"] < arms["xavier"]
-
     registered = on_draws(most_seeds=12)
-    known = read_claim(test_it, registered)
+    known = read_claim(a_claim, registered)
     line = {"registered": "2031-01-01", **frozen(known)}
 
     def state(**changes: Any) -> tuple[str, str]:
         asked = replace(registered, **changes)
         other = replace(asked, data_draws=(9100, 9200, 9300), most_seeds=3, replicated=asked)
-        case = read_claim(test_it, other)
+        case = read_claim(a_claim, other)
         lock = Lock(Path("claims.lock"))
         vars(lock).update(document={"claims": {case.key: line}}, digest="")
         status = registration_record(replace(case, lock=lock), lock)

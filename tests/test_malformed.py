@@ -36,13 +36,11 @@ def test_a_file_is_read_and_a_spoilt_one_is_refused_by_name(name, tmp_path):
         assert outcome == "set aside" or Path(largest).name in outcome, outcome
 
 
-@pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"\xef\xbb\xbf2 3\n", b""])
-def test_a_byte_order_mark_is_no_word_and_words_may_hold_spaces(tmp_path, head):
+def test_words_may_hold_spaces(tmp_path):
     """GloVe 840B has words with spaces, and an empty one."""
-    more = b"" if b"2" in head else b". . . 1 2 3\n 4 5 6\n"
-    (tmp_path / "v.txt").write_bytes(head + GOOD + more)
-    words = ("the", "dog", ". . .", "")[: 4 if more else 2]
-    assert open_source("mine", tmp_path / "v.txt").lookup(words).found.all()
+    (tmp_path / "v.txt").write_bytes(GOOD + b". . . 1 2 3\n 4 5 6\n")
+    found = open_source("mine", tmp_path / "v.txt").lookup(("the", "dog", ". . .", "")).found
+    assert found.all()
 
 
 def bert(directory: Path, **files: bytes) -> Path:
@@ -62,13 +60,9 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 908683
         ({"model__safetensors": LFS}, r"model\.safetensors: broken.*SafetensorError.*again"),
         ({"config__json": b"{"}, r"config\.json is not JSON.*JSONDecodeError"),
         ({"config__json": b"[1]"}, r"config\.json is no model's configuration"),
-        (
-            {"config__json": b'{"model_type": "bert", "hidden_size": 8}'},
-            r"table is 4 wide and config\.json says 8",
-        ),
         ({"vocab__txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"}, "tokenizer.*knows no words"),
         ({"tokenizer__json": b"{}"}, "the tokenizer .*broken or cut short"),
-        ({"model__safetensors": INTEGERS}, r"must be an \(N, D\) table of floats; take"),
+        ({"model__safetensors": INTEGERS}, "so it is quantised or no plain table; name"),
     ],
 )
 def test_a_broken_model_is_one_error(tmp_path, files, message):

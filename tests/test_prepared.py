@@ -15,7 +15,7 @@ from builders import set_apart, small_experiment
 from embinit.commands.main import main
 from embinit.errors import InputError
 from embinit.lab.data import preparation
-from embinit.lab.data.cache import INDEX, CachedSource, CacheWriter, open_directory, vectors_key
+from embinit.lab.data.cache import INDEX, CachedSource, make_directory, open_directory, vectors_key
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
@@ -47,7 +47,7 @@ def small(role="translation"):
 def ready(tmp_path):
     """A directory with one experiment's text and vectors."""
     one = small()
-    preparation.write(one.data, [one.source], None, CacheWriter(tmp_path / "ready"))
+    preparation.write(one.data, [one.source], None, make_directory(tmp_path / "ready"))
     return tmp_path / "ready"
 
 
@@ -86,7 +86,7 @@ def test_processes_share_the_text_of_a_data_draw(tmp_path, monkeypatch, damage):
 def test_what_is_read_is_what_was_prepared(tmp_path, role):
     """The text; and the vectors of every vocabulary."""
     one = small(role)
-    preparation.write(one.data, [one.source], None, CacheWriter(tmp_path))
+    preparation.write(one.data, [one.source], None, make_directory(tmp_path))
     first, again = preparation.prepare(one.data, None), preparation.prepare(one.data, tmp_path)
     assert_same(first, again)
     for side in first.vocabularies:
@@ -127,7 +127,7 @@ def test_preparing_again_writes_nothing_new(ready):
     before = {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")}
     assert len(before) == 3  # a text, and each side's vectors
     one = small()
-    preparation.write(one.data, [one.source], None, CacheWriter(ready))
+    preparation.write(one.data, [one.source], None, make_directory(ready))
     assert {path.name: path.stat().st_mtime_ns for path in ready.glob("*.safetensors")} == before
 
 
@@ -135,7 +135,7 @@ def test_another_text_makes_other_files(ready, monkeypatch):
     """The text's fingerprint is part of the name, so changed text is never taken for the old."""
     one = small()
     monkeypatch.setattr(type(TASKS[one.data.task]), "fingerprint", lambda *_: "changed")
-    preparation.write(one.data, [], None, CacheWriter(ready))
+    preparation.write(one.data, [], None, make_directory(ready))
     index = json.loads((ready / INDEX).read_text())
     assert index["tasks"][one.data.task] == "changed"
     assert len(index["data"]) == 2

@@ -25,33 +25,36 @@ DATA = os.environ.get("EMBINIT_DATA")
 real = pytest.mark.skipif(not DATA, reason="EMBINIT_DATA names no directory with real text")
 
 
-MNLI = b"premise\thypothesis\tlabel\n"
+MNLI = "premise\thypothesis\tlabel\n"
+
+
+def put(root, files):
+    """Writes texts, packed where a name ends so, into a data directory."""
+    for name, text in files.items():
+        path, content = root / name, text if isinstance(text, bytes) else text.encode()
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return root
+
+
+def numbered(start, count):
+    return "".join(f"{start} {number}\n" for number in range(count))
 
 
 @pytest.fixture
 def made(tmp_path):
     """A data directory: whole SST-2 and Multi30k, subsets of MNLI and IWSLT2017."""
-    (tmp_path / "sst2").mkdir()
-    (tmp_path / "multi30k").mkdir()
-    for split in ("train", "dev"):
-        rows = "".join(f"{number % 2}\tphrase {number}\n" for number in range(20))
-        text = "label\tsentence\n" + rows
-        (tmp_path / f"sst2/{split}.tsv.gz").write_bytes(gzip.compress(text.encode()))
-    for split in ("train", "val", "test_2016_flickr"):
-        for side in ("en", "de"):
-            text = "".join(f"{split} {side} {number}\n" for number in range(9))
-            (tmp_path / f"multi30k/{split}.{side}").write_text(text)
-    (tmp_path / "mnli").mkdir()
-    rows = b'the "cat" sat\ta cat sat\tentailment\nit ran\tit did\'nt\tcontradiction\n'
-    for split in ("train", "dev_matched"):
-        (tmp_path / f"mnli/{split}_subset.tsv.gz").write_bytes(gzip.compress(MNLI + rows))
-    (tmp_path / "mnli/dev_mismatched_textfooler.tsv").write_bytes(b"1\ta man eats .\ta cook .\n")
-    (tmp_path / "iwslt2017").mkdir()
-    for split in ("train_subset", "validation", "test"):
-        for side in ("en", "de"):
-            text = "".join(f"{split} {side} {number}\n" for number in range(5))
-            (tmp_path / f"iwslt2017/{split}.{side}.gz").write_bytes(gzip.compress(text.encode()))
-    return tmp_path
+    phrases = "".join(f"{number % 2}\tphrase {number}\n" for number in range(20))
+    rows = 'the "cat" sat\ta cat sat\tentailment\nit ran\tit did\'nt\tcontradiction\n'
+    files = {f"sst2/{split}.tsv.gz": "label\tsentence\n" + phrases for split in ("train", "dev")}
+    files |= {f"mnli/{split}_subset.tsv.gz": MNLI + rows for split in ("train", "dev_matched")}
+    files["mnli/dev_mismatched_textfooler.tsv"] = "1\ta man eats .\ta cook .\n"
+    for side in ("en", "de"):
+        for split in ("train", "val", "test_2016_flickr"):
+            files[f"multi30k/{split}.{side}"] = numbered(f"{split} {side}", 9)
+        for split in ("train_subset", "validation", "test"):
+            files[f"iwslt2017/{split}.{side}.gz"] = numbered(f"{split} {side}", 5)
+    return put(tmp_path, files)
 
 
 def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
@@ -75,19 +78,18 @@ def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
 @pytest.mark.parametrize(
     ("task", "name", "text", "message"),
     [
-        ("sst2", "sst2/train.tsv.gz", b"label\tsentence\n2\tx\n", r"train\.tsv\.gz:2: .*0 or 1"),
-        ("sst2", "sst2/train.tsv.gz", b"a\tb\n", r"train\.tsv\.gz:1: the header"),
+        ("sst2", "sst2/train.tsv.gz", "label\tsentence\n2\tx\n", r"train\.tsv\.gz:2: .*0 or 1"),
+        ("sst2", "sst2/train.tsv.gz", "a\tb\n", r"train\.tsv\.gz:1: the header"),
         ("sst2", "sst2/dev.tsv.gz", b"label\tsentence\n1\t\xff\n", r"dev\.tsv\.gz:2: not UTF-8"),
-        ("multi30k-en-de", "multi30k/val.de.gz", b"one\n", r"val\.de\.gz:2: the file ends here"),
-        ("mnli", "mnli/dev_matched.tsv.gz", MNLI + b"a\tb\t-\n", r":2: the label is '-', not ent"),
-        ("mnli", "mnli/train.tsv.gz", MNLI + b"a\t\tneutral\n", r":2: 'a.*does not fill"),
-        ("mnli", "mnli/dev_mismatched_textfooler.tsv.gz", b"0\ta\n", r"er\.tsv\.gz:1: .*not fill"),
+        ("multi30k-en-de", "multi30k/val.de.gz", "one\n", r"val\.de\.gz:2: the file ends here"),
+        ("mnli", "mnli/dev_matched.tsv.gz", MNLI + "a\tb\t-\n", r":2: the label is '-', not ent"),
+        ("mnli", "mnli/train.tsv.gz", MNLI + "a\t\tneutral\n", r":2: 'a.*does not fill"),
+        ("mnli", "mnli/dev_mismatched_textfooler.tsv.gz", "0\ta\n", r"er\.tsv\.gz:1: .*not fill"),
     ],
 )
 def test_bad_rows_are_named_by_file_and_line(made, task, name, text, message):
-    (made / name).write_bytes(gzip.compress(text))
     with pytest.raises(InputError, match=message):
-        TASKS[task].load(made, Cut())
+        TASKS[task].load(put(made, {name: text}), Cut())
 
 
 def test_a_missing_file_says_where_to_put_it(tmp_path):
@@ -115,7 +117,7 @@ def test_subsets_stand_in_until_the_whole_is_there(made):
     assert splits.validation == splits.train
     assert splits.test == [Example("a man eats .", "a cook .", label=1)]
     before = mnli.fingerprint(made)
-    (made / "mnli/dev_mismatched.tsv.gz").write_bytes(gzip.compress(MNLI + b"a\tb\tneutral\n"))
+    put(made, {"mnli/dev_mismatched.tsv.gz": MNLI + "a\tb\tneutral\n"})
     assert mnli.load(made, Cut()).test == [Example("a", "b", label=1)]
     assert mnli.fingerprint(made) != before
 
@@ -138,9 +140,8 @@ def test_glues_own_files_are_read_by_their_header(made):
     """Many columns; a training row without a gold label is left out."""
     header = "index\tgenre\tsentence1_parse\tsentence1\tsentence2\tlabel1\tgold_label\n"
     text = "0\tfiction\t( a )\ta\tb\tneutral\tcontradiction\n1\tfiction\t( c )\tc\td\tneutral\t-\n"
-    (made / "mnli/train.tsv").write_text(header + text)
+    put(made, {"mnli/train.tsv": header + text, "sst2/train.tsv.gz": "sentence\tlabel\nfine\t1\n"})
     assert TASKS["mnli"].load(made, Cut()).train == [Example("a", "b", label=2)]
-    (made / "sst2/train.tsv.gz").write_bytes(gzip.compress(b"sentence\tlabel\nfine\t1\n"))
     assert TASKS["sst2"].load(made, Cut()).train == [Example("fine", label=1)]
 
 
@@ -155,13 +156,10 @@ LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_siz
 def test_parallel_text_comes_back_without_its_blank_pairs(pairs, end):
     """A pair with a blank side goes on both sides; nothing else is lost, moved or changed."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "iwslt2017"
-        folder.mkdir()
         for side, texts in (("de", [a for a, _ in pairs]), ("en", [b for _, b in pairs])):
-            content = "".join(f"{text}\n" for text in texts).encode()
-            for split in ("train", "validation", "test"):
-                path = folder / f"{split}.{side}{end}"
-                path.write_bytes(gzip.compress(content) if end else content)
+            content = "".join(f"{text}\n" for text in texts)
+            splits = ("train", "validation", "test")
+            put(Path(name), {f"iwslt2017/{split}.{side}{end}": content for split in splits})
         kept = [
             (german, english) for german, english in pairs if german.strip() and english.strip()
         ]
@@ -260,11 +258,9 @@ def test_vocabulary_counts_cuts_and_comes_back():
 
 def reviews(root, rows):
     """A data directory with these rows of SST-2's training text, and one to validate on."""
-    (root / "sst2").mkdir(exist_ok=True)
     text = "".join(f"{label}\t{phrase}\n" for phrase, label in rows)
-    (root / "sst2/train.tsv").write_text("label\tsentence\n" + text)
-    (root / "sst2/dev.tsv").write_text("label\tsentence\n1\tworth it .\n")
-    return root
+    start = "label\tsentence\n"
+    return put(root, {"sst2/train.tsv": start + text, "sst2/dev.tsv": f"{start}1\tworth it .\n"})
 
 
 words = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=7).map(" ".join)
@@ -341,10 +337,8 @@ def test_real_sizes_and_the_papers_vocabulary():
 @pytest.fixture
 def wikipedia(made):
     """The data directory with paragraphs of both Wikipedias too."""
-    (made / "wikipedia").mkdir()
-    (made / "wikipedia/train.en").write_text("one\n\ntwo two\n")
-    (made / "wikipedia/train.de.gz").write_bytes(gzip.compress(b"drei\n"))
-    return made
+    files = {"wikipedia/train.en": "one\n\ntwo two\n", "wikipedia/train.de.gz": "drei\n"}
+    return put(made, files)
 
 
 def test_paragraphs_come_with_pairs_to_retrieve(wikipedia, monkeypatch):
@@ -359,8 +353,7 @@ def test_paragraphs_come_with_pairs_to_retrieve(wikipedia, monkeypatch):
     assert cut == task.load(wikipedia, Cut(train=2)).train
     for name in ("wikipedia/train.de.gz", "iwslt2017/validation.de.gz"):
         before = task.fingerprint(wikipedia)
-        (wikipedia / name).write_bytes(gzip.compress(b"anders\n" * 5))
-        assert task.fingerprint(wikipedia) != before
+        assert task.fingerprint(put(wikipedia, {name: "anders\n" * 5})) != before
     (wikipedia / "wikipedia/train.de.gz").unlink()
     with pytest.raises(InputError, match=r"Wikipedia \(de\)"):
         task.fingerprint(wikipedia)

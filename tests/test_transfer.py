@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.data.cache import CacheWriter
+from embinit.lab.data.cache import make_directory
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.lab.models.graphs import Replayed
@@ -478,7 +478,7 @@ def test_sentences_are_means_over_words_whatever_the_batch():
 
 def test_a_run_is_the_same_from_prepared_files(tmp_path):
     run = run_of(0, "pretrained", dim=64)
-    writer = CacheWriter(tmp_path)
+    writer = make_directory(tmp_path)
     write(TEXT, ["micro-glove"], None, writer)
     for data in TRANSFER.probes:
         write(data, [], None, writer)

@@ -12,7 +12,7 @@ from builders import set_apart, small_experiment
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.base import ByLanguage, SourceEntry, Vectors
-from embinit.lab.data.sources.opening import use_source
+from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.vocabulary import MASK
 from embinit.lab.evaluation import analogies
 from embinit.lab.evaluation.analogies import evaluate
@@ -138,7 +138,7 @@ def test_analogies_are_asked_of_the_decoders_words_that_have_vectors(tmp_path, m
     questions = tmp_path / "analogies/questions-words.txt"
     questions.write_text(f"{' '.join(words[:4])}\n{' '.join(words[3:7])}\n".upper())
     (tmp_path / "mine.txt").write_text("\n".join(lines) + "\n")
-    use_source("glove", tmp_path / "mine.txt")
+    NamedSource("glove", tmp_path / "mine.txt")()
     run = probe.run("pretrained", 0)
     monkeypatch.setattr(analogies, "complete", lambda values, found, special, generator: values)
     assert evaluate(run, tmp_path).measures["accuracy"] == 100

@@ -1,4 +1,4 @@
-"""Tiny models of six architectures, with tokenizers, made from configurations."""
+"""Tiny models of five architectures, with tokenizers, made from configurations."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ with warnings.catch_warnings():
     from transformers import PreTrainedTokenizerFast
 
 ROWS, DIM = 300, 64
-# transformers gives the tokenizer of a Qwen its end token, known or not.
-WORDS = ("[PAD]", "[UNK]", "<|endoftext|>", *(f"w{number}" for number in range(1, ROWS - 2)))
+WORDS = ("[PAD]", "[UNK]", *(f"w{number}" for number in range(2, ROWS)))
 DECODER = {
     "hidden_size": DIM,
     "intermediate_size": 128,
@@ -45,7 +44,6 @@ def configurations() -> dict[str, tuple[type, object]]:
     gemma = {"num_key_value_heads": 1, "head_dim": 16}
     return {
         "llama": (t.LlamaForCausalLM, t.LlamaConfig(num_key_value_heads=2, **DECODER)),
-        "qwen2": (t.Qwen2ForCausalLM, t.Qwen2Config(num_key_value_heads=2, **DECODER)),
         "gemma": (t.GemmaForCausalLM, t.GemmaConfig(**gemma, **DECODER)),
         "gpt2": (t.GPT2LMHeadModel, t.GPT2Config(**gpt2, **ends)),
         "bert": (t.BertForMaskedLM, t.BertConfig(**DECODER, max_position_embeddings=64)),
@@ -53,7 +51,7 @@ def configurations() -> dict[str, tuple[type, object]]:
     }
 
 
-ARCHITECTURES = ("llama", "qwen2", "gemma", "gpt2", "bert", "t5")
+ARCHITECTURES = ("llama", "gemma", "gpt2", "bert", "t5")
 TIED = ("gemma", "gpt2", "bert", "t5")
 
 
@@ -107,7 +105,6 @@ def change(directory: Path, config=None, **tensors) -> Path:
 
 TABLES = {
     "llama": "model_embed_tokens_weight",
-    "qwen2": "model_embed_tokens_weight",
     "gemma": "model_embed_tokens_weight",
     "gpt2": "transformer_wte_weight",
     "bert": "word_embeddings_weight",
@@ -117,17 +114,18 @@ TABLES = {
 
 
 def sharded(directory: Path) -> Path:
-    """Puts a model's tensors into three shards."""
-    weights = load_file(directory / "model.safetensors")
-    (directory / "model.safetensors").unlink()
-    files: dict[str, dict] = {}
-    for number, name in enumerate(sorted(weights)):
-        file = f"model-{number % 3 + 1:05}-of-00003.safetensors"
-        files.setdefault(file, {})[name] = weights[name]
-    for file, tensors in files.items():
-        save_file(tensors, directory / file)
-    where = {name: file for file, tensors in files.items() for name in tensors}
-    (directory / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}))
+    """Puts a model's tensors into three shards, in the form that they are stored in."""
+    [path] = [*directory.glob("model.safetensors"), *directory.glob("pytorch_model.bin")]
+    load, save = (torch.load, torch.save) if path.suffix == ".bin" else (load_file, save_file)
+    weights = load(path)
+    path.unlink()
+    where = {
+        name: f"{path.stem}-{number % 3 + 1:05}-of-00003{path.suffix}"
+        for number, name in enumerate(sorted(weights))
+    }
+    for file in {*where.values()}:
+        save({name: weights[name] for name in where if where[name] == file}, directory / file)
+    (directory / f"{path.name}.index.json").write_text(json.dumps({"weight_map": where}))
     return directory
 
 

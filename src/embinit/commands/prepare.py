@@ -31,7 +31,7 @@ def add_prepare(commands: Any) -> None:
 
 
 def _prepare(parsed: argparse.Namespace) -> int:
-    from embinit.lab.data.cache import CacheWriter
+    from embinit.lab.data.cache import make_directory
     from embinit.lab.data.preparation import write
     from embinit.lab.data.sources.opening import named_source
     from embinit.lab.experiments import ModelExperiment
@@ -55,7 +55,7 @@ def _prepare(parsed: argparse.Namespace) -> int:
         for data in kind_of(run).reads(run):
             wanted.setdefault(data, {})
         wanted[experiment.data][experiment.source] = None
-    to, ready = CacheWriter(parsed.to.absolute()), 0
+    to, ready = make_directory(parsed.to.absolute()), 0
     for number, (spec, sources) in enumerate(wanted.items(), start=1):
         for source in sources or (None,):
             about = f"[{number}/{len(wanted)}] {spec.task}" + (f" with {source}" if source else "")

@@ -6,11 +6,11 @@ The entry of the name without a number gives it by ``on_draw``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from embinit.errors import InputError
-from embinit.registry import Named, Registry, unknown
+from embinit.registry import Registry, unknown
 
 T = TypeVar("T")
 
@@ -34,30 +34,20 @@ def split_draw(name: str) -> tuple[str, int]:
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
-class NamedDraws(Named[T]):
-    """Objects by name, on data draws too."""
-
-    def __missing__(self, name: str) -> T:
-        """An entry on a draw, or a registry's error."""
-        return _on_draw(self._noun, name, self)
-
-
 class DrawRegistry(Registry[T]):
     """A registry of entries that may be on data draws."""
 
     def _other(self, name: str) -> T:
-        return _on_draw(self._noun, name, self)
+        base, sign, draw = name.partition("@")
+        if not sign or base not in self:
+            raise unknown(self._noun, name, self)
+        on_draw: Callable[[int], T] | None = getattr(self[base], "on_draw", None)
+        if on_draw is None or not _NUMBER.fullmatch(draw):
+            mend = "it has none" if on_draw is None else "give a number from 1 to 999999999"
+            raise InputError(
+                f"{self._noun} {base!r} has no data draw {draw!r}: {mend}; name {base!r}"
+            )
+        return on_draw(int(draw))
 
     def _base(self, name: str) -> str:
         return name if self._knows(name) else split_draw(name)[0]
-
-
-def _on_draw(noun: str, name: str, known: Mapping[str, T] | Registry[T]) -> T:
-    base, sign, draw = name.partition("@")
-    if not sign or base not in known:
-        raise unknown(noun, name, known)
-    on_draw: Callable[[int], T] | None = getattr(known[base], "on_draw", None)
-    if on_draw is None or not _NUMBER.fullmatch(draw):
-        mend = "it has none" if on_draw is None else "give a number from 1 to 999999999"
-        raise InputError(f"{noun} {base!r} has no data draw {draw!r}: {mend}; name {base!r}")
-    return on_draw(int(draw))

@@ -22,6 +22,7 @@ from embinit.lab.specs import (
     TableSpec,
 )
 from embinit.lab.tables.recipes import INITS
+from embinit.registry import require
 from embinit.specs import RunSpec
 
 MOST_DRAWS = 100_000
@@ -169,8 +170,6 @@ def draws_named(text: str) -> tuple[int, ...]:
 def _replaced(spec: Any, what: str, changes: dict[str, Any]) -> Any:
     if spec is None:
         raise InputError(f"the experiment has no {what} to change ({', '.join(changes)})")
-    known = [field.name for field in fields(spec)]
     for name in changes:
-        if name not in known:
-            raise InputError(f"a {what} has no {name!r}; it has {', '.join(known)}")
+        require(f"field of a {what}", name, [field.name for field in fields(spec)])
     return replace(spec, **changes)

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import parse_json, plain_name, read_json, reading, regular
-from embinit.files.schema import check_document
 from embinit.files.writing import write_atomically
 from embinit.lab.data.sources import Source, Vectors
 from embinit.lab.specs import DataSpec
@@ -30,28 +29,8 @@ INDEX = "prepared.json"
 VERSION = 1
 PREPARE_AGAIN = "run embinit prepare again"
 
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "object", "additionalProperties": _TEXT}
-
-
-def _all_of(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": [*properties], "properties": properties}
-
-
-_SOURCE = _all_of(
-    fingerprint=_TEXT,
-    dim={"type": "integer", "minimum": 1},
-    tokenizer=_TEXT,
-    languages={"type": "array", "items": _TEXT},
-)
-SCHEMA: Mapping[str, Any] = _all_of(
-    version={},
-    tasks=_TEXTS,
-    sources={"type": "object", "additionalProperties": _SOURCE},
-    data=_TEXTS,
-    vectors=_TEXTS,
-)
-"""The JSON Schema of the index."""
+PARTS = ("tasks", "sources", "data", "vectors")
+"""The parts of an index: texts' fingerprints, sources, and the names of files by their keys."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +61,20 @@ class CachedSource:
 
 @dataclass(frozen=True)
 class Directory:
-    """A directory of prepared files and its index."""
+    """A directory of prepared files and its index. Files that are there already are kept."""
 
     root: Path
-    index: Mapping[str, Any]
-
-    def text_fingerprint(self, task: str) -> str | None:
-        """The fingerprint of a task's text; None if the text was not prepared."""
-        fingerprint: str | None = self.index["tasks"].get(task)
-        return fingerprint
+    index: Mapping[str, dict[str, Any]]
 
     def source(self, name: str) -> CachedSource | None:
         """The source ``name``; None if it was not prepared."""
         entry = self.index["sources"].get(name)
         if entry is None:
             return None
-        languages, fingerprint = frozenset(entry["languages"]), entry["fingerprint"]
-        return CachedSource(name, entry["dim"], entry["tokenizer"], languages, fingerprint, self)
+        with reading(self.root / INDEX, PREPARE_AGAIN):
+            languages = frozenset(map(str, entry["languages"]))
+            known = int(entry["dim"]), str(entry["tokenizer"]), languages, entry["fingerprint"]
+        return CachedSource(name, *known, self)
 
     def load(self, kind: str, key: str, noun: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """A prepared file's tensors and facts; InputError, naming ``noun``, if it can't be read."""
@@ -110,31 +86,13 @@ class Directory:
         path = self.root / name
         with reading(path, PREPARE_AGAIN):
             content = regular(path, PREPARE_AGAIN).read_bytes()
-        if hashlib.sha256(content).hexdigest() != path.stem:
-            raise InputError(
-                f"{path} is damaged: its content is not what its name says; {PREPARE_AGAIN}"
-            )
-        with reading(path, PREPARE_AGAIN):
+            if hashlib.sha256(content).hexdigest() != path.stem:
+                raise InputError(
+                    f"{path} is damaged: its content is not what its name says; {PREPARE_AGAIN}"
+                )
             with safetensors.safe_open(path, "pt") as file:
                 facts = parse_json((file.metadata() or {}).get("facts", "{}"))
             return safetensors.torch.load(content), facts
-
-
-class CacheWriter:
-    """Adds to a directory of prepared files. Files that are there already are kept."""
-
-    def __init__(self, root: Path) -> None:
-        """A writer to a directory, which is made if need be; InputError if that is impossible."""
-        self.root = root
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"{root} can't be made ({error.strerror}); name another --to"
-            ) from None
-        directory = open_directory(root)
-        empty: dict[str, Any] = {name: {} for name in ("tasks", "sources", "data", "vectors")}
-        self.index = {**empty, **(directory.index if directory else {}), "version": VERSION}
 
     def has(self, kind: str, key: str) -> bool:
         """Whether a prepared file with that key exists."""
@@ -159,8 +117,18 @@ class CacheWriter:
 
     def write_index(self) -> None:
         """Writes the index."""
-        write_atomically(self.root / INDEX, json.dumps(self.index, indent=1, sort_keys=True))
+        index = json.dumps({**self.index, "version": VERSION}, indent=1, sort_keys=True)
+        write_atomically(self.root / INDEX, index)
         open_directory.cache_clear()
+
+
+def make_directory(root: Path) -> Directory:
+    """A directory to add to, which is made if need be; InputError if that is impossible."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{root} can't be made ({error.strerror}); name another --to") from None
+    return open_directory(root) or Directory(root, {part: {} for part in PARTS})
 
 
 @functools.lru_cache(maxsize=8)
@@ -169,14 +137,14 @@ def open_directory(data_dir: Path | None) -> Directory | None:
     if data_dir is None or not (data_dir / INDEX).exists():
         return None
     path = data_dir / INDEX
-    index = read_json(path, PREPARE_AGAIN)
-    if not isinstance(index, dict) or index.get("version") != VERSION:
+    content = read_json(path, PREPARE_AGAIN)
+    if not isinstance(content, dict) or content.get("version") != VERSION:
         raise InputError(f"{path} is of another version than {VERSION}; {PREPARE_AGAIN}")
-    check_document(path, index, SCHEMA, "index of prepared files", PREPARE_AGAIN)
-    for kind in ("data", "vectors"):
-        for name in index[kind].values():
-            if not plain_name(name):
-                raise InputError(f"{path} names {name[:60]!r}, no file next to it; {PREPARE_AGAIN}")
+    with reading(path, PREPARE_AGAIN):
+        index = {part: dict(content[part]) for part in PARTS}
+    for name in (*index["data"].values(), *index["vectors"].values()):
+        if not plain_name(name):
+            raise InputError(f"{path} names {name!r:.60}, no file next to it; {PREPARE_AGAIN}")
     return Directory(data_dir, index)
 
 

@@ -1,33 +1,108 @@
 """A model's configuration and tensors by name, without the model.
 
 They come from a Hugging Face directory (safetensors or ``pytorch_model.bin``, in shards or not) or
-from an id on the Hub, of which only the needed files are fetched.
+from an id on the Hub, of which only the needed files are fetched. Tensors are memory-mapped: their
+values are read when they are used. PyTorch's files are read only as far as they hold nothing but
+tensors (``weights_only``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
 from embinit.errors import InputError, counted
-from embinit.files.reading import plain_name, read_json, regular
+from embinit.files.reading import plain_name, read_json, reading, regular
 from embinit.files.writing import hub_reachable
-from embinit.lab.data.stored_tensors import StoredTensor, read_safetensors, read_torch
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 """Names of weight files, the preferred one first; shards have an index."""
 
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+"""The types of unquantised values."""
 
-def read_tensors(path: Path) -> dict[str, StoredTensor]:
-    """The tensors of a file by name; InputError if it is missing, broken or of another format."""
+
+def weights(names: str) -> tuple[str, ...]:
+    """The ends of the names of weight tensors, of the names of their modules."""
+    return tuple(f"{name}.weight" for name in names.split())
+
+
+INPUT_TABLES = weights(
+    "shared embed_tokens wte word_embeddings embed_in tok_embeddings word_embedding embeddings "
+    "embedding"
+)
+"""Names of input tables; tables that others are copies of come first."""
+
+POSITIONS = weights("position_embeddings wpe embed_positions")
+"""Names of tables of learned positions."""
+
+
+def ending(tensors: Iterable[str], endings: Iterable[str]) -> list[str]:
+    """The names with one of the endings, in the order of the endings."""
+    names = list(tensors)
+    return [name for end in endings for name in names if name == end or name.endswith(f".{end}")]
+
+
+def input_tables(tensors: Mapping[str, Tensor], vocabulary: object) -> list[str]:
+    """The names of tensors that may be the input table, those of so many rows where there are any.
+
+    Tensors of one shape are taken for copies of the first.
+    """
+    named = [
+        name
+        for name in dict.fromkeys(ending(tensors, INPUT_TABLES))
+        if tensors[name].ndim == 2 and not ending([name], POSITIONS)
+    ]
+    return [name for name in named if len(tensors[name]) == vocabulary] or named
+
+
+def check_table(where: object, name: str, table: Tensor) -> None:
+    """Raises an InputError for a tensor that is no (N, D) table of unquantised floats."""
+    if table.dtype not in FLOATS:
+        raise InputError(
+            f"{where}: {name[:60]!r} is {table.dtype}, so it is quantised or no plain table; name "
+            "the checkpoint before it was quantised"
+        )
+    if table.ndim != 2 or table.numel() == 0:
+        unsaved = ", so its values were not saved" if table.numel() == 0 else ""
+        raise InputError(
+            f"{where}: {name[:60]!r} has shape {tuple(table.shape)}{unsaved}; a table has rows and "
+            "columns"
+        )
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name; InputError if it is missing, broken or of another format.
+
+    Where reading the file could run code, that is an InputError too.
+    """
     regular(path, "name a model's directory or a file")
-    if path.suffix == ".safetensors":
-        return read_safetensors(path)
     if path.suffix == ".gguf":
         raise InputError(f"{path} is a quantised GGUF file; name the checkpoint it was made from")
-    return read_torch(path)
+    if path.suffix == ".safetensors":
+        with reading(path), safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    mend = (
+        "fetch it again; if reading it could run code, or it is older than PyTorch 1.6, convert "
+        "it to safetensors where you trust it"
+    )
+    with reading(path, mend):
+        content = torch.load(path, mmap=True, weights_only=True, map_location="cpu")
+    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
+        content = content["state_dict"]
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds a {type(content).__name__} and no tensors by name; {mend}")
+    return {
+        name: values
+        for name, values in content.items()
+        if isinstance(name, str) and isinstance(values, Tensor)
+    }
 
 
 def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
@@ -38,13 +113,13 @@ def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
     return content
 
 
-class Checkpoint(Mapping[str, StoredTensor]):
+class Checkpoint(Mapping[str, Tensor]):
     """A model's tensors by name, of a directory or an id on the Hub, read when asked for."""
 
     def __init__(self, location: str) -> None:
         self.location = location
         self._directory = Path(location) if Path(location).is_dir() else None
-        self._read: dict[str, dict[str, StoredTensor]] = {}
+        self._read: dict[str, dict[str, Tensor]] = {}
 
     def path(self, name: str) -> Path:
         """A file of the model, perhaps fetched from the Hub; InputError if it can't be read."""
@@ -78,11 +153,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
     @cached_property
     def config(self) -> dict[str, Any]:
         """The model's configuration; InputError if there is none."""
-        path = self.path("config.json")
-        config = read_object(path, "no model's configuration")
-        if not isinstance(config.get("model_type", ""), str):
-            raise InputError(f"{path} is no model's configuration; fetch the model again")
-        return config
+        return read_object(self.path("config.json"), "no model's configuration")
 
     @cached_property
     def files(self) -> Mapping[str, str]:
@@ -106,7 +177,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
         if self.present("adapter_config.json"):
             adapter = self.present("adapter_model.safetensors")
             tensors = read_tensors(adapter) if adapter else {}
-            empty = [name for name, tensor in tensors.items() if 0 in tensor.shape]
+            empty = [name for name, tensor in tensors.items() if tensor.numel() == 0]
             if empty:
                 return (
                     f"{adapter}: {empty[0]!r} has shape {list(tensors[empty[0]].shape)}, so its "
@@ -133,7 +204,7 @@ class Checkpoint(Mapping[str, StoredTensor]):
             "index; put the model's files there"
         )
 
-    def __getitem__(self, name: str) -> StoredTensor:
+    def __getitem__(self, name: str) -> Tensor:
         """The tensor of a name; InputError if its file is missing or broken."""
         file = self.files[name]
         path = self.path(file)

@@ -9,10 +9,9 @@ import contextlib
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import compress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int, Int32
@@ -27,7 +26,15 @@ from embinit.lab.data.sources.microcosm import draws_directory
 from embinit.lab.data.tasks import TASKS, Example, Task
 from embinit.lab.data.tasks.base import Side, Splits
 from embinit.lab.data.tokenizers import Tokenizer, tokenizer
-from embinit.lab.data.vocabulary import BOS, EOS, MASK_WORD, PAD, SEP, SPECIAL_WORDS, Vocabulary
+from embinit.lab.data.vocabulary import (
+    BOS,
+    EOS,
+    MASK_WORD,
+    PAD,
+    SEPARATOR,
+    SPECIAL_WORDS,
+    Vocabulary,
+)
 from embinit.lab.draws import split_draw
 from embinit.lab.specs import DataSpec
 
@@ -37,9 +44,6 @@ TEXTS = "texts"
 SIDES: tuple[Side, ...] = ("encoder", "decoder")
 _SPLITS = ("train", "validation", "test")
 _TENSORS = ("inputs", "lengths", "targets", "target_lengths", "labels")
-
-# A word no tokenizer gives, since it holds a space.
-_SEPARATOR = "<sep> "
 
 
 @dataclass(frozen=True)
@@ -88,11 +92,7 @@ class PreparedData:
 
 def data_fingerprint(spec: DataSpec, data_dir: Path | None) -> str:
     """The digest of the task's text and of its vocabulary's; InputError if a text is missing."""
-    return _with_vocabulary(spec, text_fingerprint(spec.task, data_dir), data_dir)
-
-
-def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) -> str:
-    """Adds to a text's fingerprint that of the text that the vocabulary is counted on."""
+    fingerprint = text_fingerprint(spec.task, data_dir)
     if spec.vocabulary is None:
         return fingerprint
     return f"{fingerprint}/{data_fingerprint(spec.vocabulary, data_dir)}"
@@ -101,30 +101,17 @@ def _with_vocabulary(spec: DataSpec, fingerprint: str, data_dir: Path | None) ->
 def text_fingerprint(task: str, data_dir: Path | None) -> str:
     """The digest of a task's text, cached or from its files; InputError if there is none."""
     directory = cache.open_directory(data_dir)
-    cached = directory.text_fingerprint(task) if directory else None
+    cached: str | None = directory.index["tasks"].get(task) if directory else None
     return cached or TASKS[task].fingerprint(data_dir)
 
 
 def source(name: str, data_dir: Path | None) -> Source:
     """A source, cached or from its files, opened once a process; InputError if it is missing."""
-    return _opened(name, data_dir, _Same(SOURCES.registered(name)))
-
-
-class _Same:
-    """An object of a registry, compared by identity."""
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._value is other._value
-
-    def __hash__(self) -> int:
-        return id(self._value)
+    return _opened(name, data_dir, SOURCES.registered(name))
 
 
 @functools.lru_cache(maxsize=256)
-def _opened(name: str, data_dir: Path | None, opener: _Same) -> Source:
+def _opened(name: str, data_dir: Path | None, entry: object) -> Source:
     directory = cache.open_directory(data_dir)
     cached = directory.source(name) if directory else None
     return cached or SOURCES[name](data_dir)
@@ -135,16 +122,14 @@ def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:
 
     InputError if the text is missing or broken, or no training example is short enough.
     """
-    read = data_fingerprint(spec, data_dir)
-    return _prepared(spec, data_dir, read, _Same(TASKS.registered(spec.task)))
+    return _prepared(spec, data_dir, data_fingerprint(spec, data_dir))
 
 
 @functools.lru_cache(maxsize=64)
-def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> PreparedData:
+def _prepared(spec: DataSpec, data_dir: Path | None, read: str) -> PreparedData:
     directory = cache.open_directory(data_dir)
-    if directory and (cached := directory.text_fingerprint(spec.task)):
-        key = cache.text_key(spec, _with_vocabulary(spec, cached, data_dir))
-        return _loaded(directory, key, spec)
+    if directory and spec.task in directory.index["tasks"]:
+        return _loaded(directory, cache.text_key(spec, read), spec)
     texts = draws_directory() / TEXTS
     if not split_draw(spec.task)[1] or not texts.is_dir():
         return _encoded(spec, data_dir)
@@ -155,7 +140,7 @@ def _prepared(spec: DataSpec, data_dir: Path | None, read: str, kept: _Same) -> 
             return _loaded(directory, key, spec)
     data = _encoded(spec, data_dir)
     with contextlib.suppress(InputError):  # no room, say
-        cache.CacheWriter(root).add("data", key, *_to_file(data))
+        cache.make_directory(root).add("data", key, *_to_file(data))
     return data
 
 
@@ -188,25 +173,25 @@ def _encoded(spec: DataSpec, data_dir: Path | None) -> PreparedData:
         for side, name in zip(sides, spec.tokenizers, strict=True)
     }
     train, validation, test = (
-        _Words.of(examples, tokenizers)
+        _tokenised(examples, tokenizers)
         for examples in (splits.train, splits.validation, splits.test)
     )
-    train = train.no_longer_than(spec.max_length)
-    if not train.encoder:
+    train = [one for one in train if max(map(len, (one.encoder, one.decoder))) <= spec.max_length]
+    if not train:
         raise InputError(
             f"no training example of {spec.task} has at most {spec.max_length} tokens a side; "
             "raise max_length"
         )
-    for noun, words in (("validation", validation), ("test", test)):
-        if not words.encoder and task.kind != "text":
+    for noun, examples in (("validation", validation), ("test", test)):
+        if not examples and task.kind != "text":
             raise InputError(
                 f"{spec.task} has no {noun} example; its file holds blank lines or a header alone: "
                 "fetch it again, or keep more of it (cut)"
             )
     if task.kind == "text":
-        train, validation, test = train.pooled(), validation.pooled(), test.side_by_side()
+        train, validation, test = _pooled(train), _pooled(validation), _side_by_side(test)
     vocabularies = _vocabularies(spec, train, data_dir)
-    encoded = (words.encode(vocabularies, spec.max_length) for words in (train, validation, test))
+    encoded = (_encode(some, vocabularies, spec.max_length) for some in (train, validation, test))
     return PreparedData(spec, task, vocabularies, *encoded)
 
 
@@ -221,7 +206,9 @@ def _check_sizes(spec: DataSpec, splits: Splits, data_dir: Path | None) -> None:
             )
 
 
-def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[Side, Vocabulary]:
+def _vocabularies(
+    spec: DataSpec, train: Sequence[_Tokens], data_dir: Path | None
+) -> dict[Side, Vocabulary]:
     """Each side's vocabulary, counted on the training text. Text for pre-training has a mask."""
     if spec.vocabulary is not None:
         return prepare(spec.vocabulary, data_dir).vocabularies
@@ -229,13 +216,15 @@ def _vocabularies(spec: DataSpec, train: _Words, data_dir: Path | None) -> dict[
     special = (*SPECIAL_WORDS, MASK_WORD) if kind == "text" else SPECIAL_WORDS
     sides: tuple[Side, ...] = SIDES if kind == "translation" else ("encoder",)
     return {
-        side: Vocabulary.build(train.side(side), spec.min_freq, spec.most_words, special)
+        side: Vocabulary.build(
+            (getattr(one, side) for one in train), spec.min_freq, spec.most_words, special
+        )
         for side in sides
     }
 
 
 def write(
-    spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.CacheWriter
+    spec: DataSpec, sources: Sequence[str], data_dir: Path | None, to: cache.Directory
 ) -> None:
     """Writes a task's text, and sources' vectors for its vocabularies, to a cache that lacks them.
 
@@ -297,79 +286,57 @@ def _located(name: str, data_dir: Path | None) -> str:
     return source(name.removeprefix("hf:"), data_dir).tokenizer if name.startswith("hf:") else name
 
 
-@dataclass(frozen=True)
-class _Words:
-    """A tokenised split: per example the encoder's tokens, and the target's or the label."""
+class _Tokens(NamedTuple):
+    """A tokenised example, with no tokens of a side that it lacks."""
 
-    encoder: list[list[str]]
-    decoder: list[list[str]] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> _Words:
-        """Tokenises examples."""
-        encoder = tokenizers["encoder"]([example.text for example in examples])
-        if any(example.pair for example in examples):
-            pairs = tokenizers["encoder"]([example.pair for example in examples])
-            encoder = [
-                [*text, _SEPARATOR, *pair] if pair else text
-                for text, pair in zip(encoder, pairs, strict=True)
-            ]
-        targets = [example.target for example in examples if example.target is not None]
-        labels = [example.label for example in examples if example.label is not None]
-        decoder = tokenizers["decoder"](targets) if targets else []
-        return cls(encoder, decoder, labels)
-
-    def side(self, side: Side) -> list[list[str]]:
-        """The sentences of a side, without the separator between two segments."""
-        sentences = self.encoder if side == "encoder" else self.decoder
-        return [[word for word in sentence if word != _SEPARATOR] for sentence in sentences]
-
-    def pooled(self) -> _Words:
-        """Texts of both languages: of each example its text with its pair, or its translation."""
-        pairs = zip(self.encoder, self.decoder, strict=True)
-        present = ([sentence for sentence in pair if sentence] for pair in pairs)
-        return _Words([pair[n % len(pair)] for n, pair in enumerate(present)])
-
-    def side_by_side(self) -> _Words:
-        """Source sentences that have a translation, then the translations; else all sentences."""
-        pairs = [pair for pair in zip(self.encoder, self.decoder, strict=True) if pair[1]]
-        if not pairs:
-            return _Words(self.encoder)
-        return _Words([pair[side] for side in (0, 1) for pair in pairs])
-
-    def no_longer_than(self, most: int) -> _Words:
-        """The examples with at most ``most`` tokens on each side."""
-        sides = zip(self.encoder, self.decoder or self.encoder, strict=True)
-        kept = [max(map(len, example)) <= most for example in sides]
-        return _Words(
-            list(compress(self.encoder, kept)),
-            list(compress(self.decoder, kept)),
-            list(compress(self.labels, kept)),
-        )
-
-    def encode(self, vocabularies: dict[Side, Vocabulary], most: int) -> Split:
-        """The token ids. A side that is longer than ``most`` tokens is truncated."""
-        inputs = [
-            [*_encode(vocabularies["encoder"], sentence[:most]), EOS] for sentence in self.encoder
-        ]
-        targets = [
-            [BOS, *vocabularies["decoder"].encode(sentence[:most]), EOS]
-            for sentence in self.decoder
-        ]
-        return Split(
-            inputs=_pad(inputs),
-            lengths=torch.tensor([len(ids) for ids in inputs]),
-            targets=_pad(targets) if targets else None,
-            target_lengths=torch.tensor([len(ids) for ids in targets] or [0] * len(inputs)),
-            labels=torch.tensor(self.labels) if self.labels else None,
-            references=tuple(" ".join(sentence) for sentence in self.decoder),
-        )
+    encoder: Sequence[str]
+    decoder: Sequence[str] = ()
+    label: int | None = None
 
 
-def _encode(vocabulary: Vocabulary, words: Sequence[str]) -> list[int]:
-    ids = vocabulary.encode(words)
-    return [SEP if word == _SEPARATOR else id_ for word, id_ in zip(words, ids, strict=True)]
+def _tokenised(examples: Sequence[Example], tokenizers: dict[Side, Tokenizer]) -> list[_Tokens]:
+    texts, pairs = (
+        tokenizers["encoder"]([getattr(example, part) for example in examples])
+        for part in ("text", "pair")
+    )
+    targets: Sequence[Sequence[str]] = [()] * len(examples)
+    if "decoder" in tokenizers:
+        targets = tokenizers["decoder"]([example.target or "" for example in examples])
+    return [
+        _Tokens([*text, SEPARATOR, *pair] if pair else text, target, example.label)
+        for text, pair, target, example in zip(texts, pairs, targets, examples, strict=True)
+    ]
+
+
+def _pooled(examples: Sequence[_Tokens]) -> list[_Tokens]:
+    """Texts of both languages: of each example its text with its pair, or its translation."""
+    present = ([side for side in (one.encoder, one.decoder) if side] for one in examples)
+    return [_Tokens(sides[number % len(sides)]) for number, sides in enumerate(present)]
+
+
+def _side_by_side(examples: Sequence[_Tokens]) -> list[_Tokens]:
+    """Source sentences that have a translation, then the translations; else all sentences."""
+    pairs = [one for one in examples if one.decoder]
+    sources = [_Tokens(one.encoder) for one in pairs or examples]
+    return sources + [_Tokens(one.decoder) for one in pairs]
+
+
+def _encode(examples: Sequence[_Tokens], vocabularies: dict[Side, Vocabulary], most: int) -> Split:
+    """The token ids. A side that is longer than ``most`` tokens is truncated."""
+    encoder, decoder = vocabularies["encoder"], vocabularies.get("decoder")
+    inputs = [[*encoder.encode(one.encoder[:most]), EOS] for one in examples]
+    targets: list[list[int]] = []
+    if decoder is not None:
+        targets = [[BOS, *decoder.encode(one.decoder[:most]), EOS] for one in examples]
+    labels = [one.label for one in examples if one.label is not None]
+    return Split(
+        inputs=_pad(inputs),
+        lengths=torch.tensor([len(ids) for ids in inputs]),
+        targets=_pad(targets) if targets else None,
+        target_lengths=torch.tensor([len(ids) for ids in targets] or [0] * len(inputs)),
+        labels=torch.tensor(labels) if labels else None,
+        references=tuple(" ".join(one.decoder) for one in examples) if targets else (),
+    )
 
 
 def _pad(sentences: Sequence[Sequence[int]]) -> Int32[Tensor, "B T"]:

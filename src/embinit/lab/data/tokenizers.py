@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.errors import InputError
-from embinit.files.reading import reading, regular
+from embinit.files.reading import reading
 from embinit.files.writing import hub_reachable
 
 Tokenizer = Callable[[Sequence[str]], list[list[str]]]
@@ -48,10 +48,6 @@ class HuggingFace:
             from transformers import AutoTokenizer
 
             local = Path(location).is_dir() or not hub_reachable()
-            if Path(location).is_dir():
-                for path in Path(location).iterdir():
-                    if path.exists() and not path.is_dir():
-                        regular(path)  # a pipe would be waited for
             # Without the last word a model that brings code asks on the terminal whether to run it.
             self.model: Any = AutoTokenizer.from_pretrained(
                 location, local_files_only=local, trust_remote_code=False

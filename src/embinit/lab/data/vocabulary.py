@@ -17,6 +17,9 @@ from torch import Tensor
 
 PAD, UNK, BOS, EOS, SEP = range(5)
 SPECIAL_WORDS = ("<pad>", "<unk>", "<bos>", "<eos>", "<sep>")
+SEPARATOR = "<sep> "
+"""What parts two texts. No tokenizer gives it, since it holds a space."""
+
 MASK, MASK_WORD = 5, "<mask>"
 """The mask token, which only vocabularies for pre-training have, after the special tokens."""
 
@@ -38,7 +41,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """Keeps frequent words by falling count, then by alphabet; ``most`` counts special ones."""
         counted = Counter(word for sentence in sentences for word in sentence)
-        for word in special:
+        for word in (*special, SEPARATOR):
             counted.pop(word, None)
         kept = sorted(
             (item for item in counted.items() if item[1] >= min_freq),
@@ -49,8 +52,8 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The id of each word."""
-        return {word: number for number, word in enumerate(self.words)}
+        """The id of each word, and of the separator."""
+        return {word: number for number, word in enumerate(self.words)} | {SEPARATOR: SEP}
 
     @property
     def special(self) -> Bool[Tensor, "N"]:

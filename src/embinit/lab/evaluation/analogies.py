@@ -26,7 +26,7 @@ from embinit.lab.data.microcosm.lexicon import synonym_groups
 from embinit.lab.data.preparation import data_fingerprint, prepare, source
 from embinit.lab.data.sources.base import Vectors
 from embinit.lab.data.vocabulary import SPECIAL_WORDS
-from embinit.lab.draws import NamedDraws, at_draw
+from embinit.lab.draws import DrawRegistry, at_draw
 from embinit.lab.evaluation import EvaluationRecipe
 from embinit.lab.specs import DataSpec
 from embinit.lab.tables import positions
@@ -168,13 +168,9 @@ def _neighbours(draw: int = 0) -> TableEvaluation:
     )
 
 
-EVALUATIONS = NamedDraws(
-    "evaluation",
-    {
-        "analogies": TableEvaluation(
-            score=_analogies,
-            fingerprint=lambda data_dir: digest(_questions(data_dir)),
-        ),
-        "micro-neighbours": _neighbours(),
-    },
+EVALUATIONS: DrawRegistry[TableEvaluation] = DrawRegistry("evaluation", "embinit.evaluations")
+EVALUATIONS.register(
+    "analogies",
+    TableEvaluation(_analogies, fingerprint=lambda data_dir: digest(_questions(data_dir))),
 )
+EVALUATIONS.register("micro-neighbours", _neighbours())

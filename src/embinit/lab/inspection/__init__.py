@@ -6,29 +6,24 @@ of a model with new rows for broken ones.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.lab.inspection import row_checks as rows
 from embinit.lab.inspection import table_checks as tables
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
 from embinit.lab.inspection.findings import Check, TableEvidence
 from embinit.lab.inspection.findings import Finding as Finding
-from embinit.lab.inspection.measures import COPIES, KEYED, alike, blocks, measure
-from embinit.lab.inspection.result import InspectedTable as InspectedTable
+from embinit.lab.inspection.layout import Side, Subject
+from embinit.lab.inspection.measures import COPIES, KEYED, alike, measure
 from embinit.lab.inspection.result import Inspection as Inspection
-from embinit.lab.inspection.subjects import Subject, subject_of
-from embinit.lab.inspection.table_checks import excess_loss, gain, lookup_rms, position_ratio
-from embinit.lab.tables.inits import xavier_sigma
+from embinit.lab.inspection.subjects import subject_of
 
-__all__ = ["SEVERITIES", "Finding", "InspectedTable", "Inspection", "inspect"]
+__all__ = ["SEVERITIES", "Finding", "Inspection", "inspect"]
 
 Facts = dict[str, float | int | str]
 
@@ -41,18 +36,16 @@ CHECKS: tuple[Check, ...] = (
     rows.nearly_copies,
     rows.off_centre,
     rows.gaps,
-    tables.first_loss,
     tables.scale,
     tables.positions,
     tables.shape,
-    rows.words_twice,
 )
 """The checks of tables; those that explain a row best come first."""
 
 LOOSEST = 0.95
 """The lowest cosine by which groups of rows are counted."""
 
-OF_INPUT_ALONE = (tables.size, tables.head, tables.scale, tables.positions)
+OF_INPUT_ALONE = (tables.size, tables.head, tables.positions)
 
 
 def inspect(
@@ -66,27 +59,15 @@ def inspect(
     if not LOOSEST <= copies < 1:
         raise InputError(f"the cosine of copies is {copies:g}; give one from {LOOSEST} to 0.9999")
     subject = subject_of(thing, tensor)
-    evidence = [_evidence(subject, subject.table, copies)]
-    if subject.head is not None and not evidence[0].head_equal:
-        evidence.append(_evidence(subject, subject.head, copies))
+    evidence = [_evidence(subject, side, copies) for side in subject.tables]
     findings = [finding for of_table in evidence for finding in run_checks(of_table)]
     return Inspection(
         name=subject.name,
         kind=subject.kind,
-        architecture=subject.layout.model_type,
-        tied=_tied(subject, evidence[0]),
-        tables=tuple(
-            InspectedTable(
-                found.side,
-                table.name,
-                found.table,
-                xavier_sigma(found.table.rows, found.table.dim),
-                lookup_rms(found) if found.side == "input" and subject.kind != "vectors" else None,
-            )
-            for found, table in zip(evidence, (subject.table, subject.head), strict=False)
-            if table is not None
-        ),
-        facts=_facts(subject, evidence),
+        architecture=subject.model_type,
+        tied=_tied(subject),
+        tables=tuple(of_table.table for of_table in evidence),
+        facts=_facts(subject, evidence[0]),
         findings=tuple(sorted(findings, key=lambda finding: -SEVERITIES.index(finding.severity))),
     )
 
@@ -101,74 +82,53 @@ def run_checks(evidence: TableEvidence) -> list[Finding]:
     return findings
 
 
-def _evidence(subject: Subject, table: StoredTensor, copies: float) -> TableEvidence:
-    measured = np.ones(table.shape[0], dtype=np.bool_)
+def _evidence(subject: Subject, side: Side, copies: float) -> TableEvidence:
+    [name, *_], table = subject.tables[side]
+    measured = np.ones(len(table), dtype=np.bool_)
     if subject.pad is not None and 0 <= subject.pad < len(measured):
         measured[subject.pad] = False
     if subject.ids:
         measured[subject.ids :] = False
-    measures, by_row = measure(table, measured)
+    measures, by_row = measure(name, table, measured)
     if measures.measured_rows == 0 and not np.isnan(by_row.norms).any():
-        raise InputError(f"{subject.name}: {table.name!r} has no rows but padding")
-    head, compared, groups = subject.head, measured & (np.nan_to_num(by_row.norms) > 0), {}
+        raise InputError(f"{subject.name}: {name!r} has no rows but padding")
+    compared, groups = measured & (np.nan_to_num(by_row.norms) > 0), {}
     if measures.dim >= KEYED:  # fewer columns bring rows together by chance
         for cosine in sorted({copies, rows.CLOSE, LOOSEST}, reverse=True):
             groups[cosine] = alike(by_row, compared, measures.mean_cosine, cosine)
-    return TableEvidence(
-        "output" if table is head else "input",
-        subject,
-        measures,
-        by_row,
-        None if head is None else equal(subject.table, head),
-        alike=copies,
-        groups=groups,
-    )
+    return TableEvidence(side, subject, measures, by_row, alike=copies, groups=groups)
 
 
-def equal(table: StoredTensor, head: StoredTensor) -> bool:
-    """Whether two tables hold the same values; it stops at the first block that differs."""
-    if table.shape != head.shape:
-        return False
-    both = zip(blocks(table), blocks(head), strict=True)
-    return all(torch.equal(left.float(), right.float()) for (_, left), (_, right) in both)
-
-
-def _tied(subject: Subject, first: TableEvidence) -> bool | None:
+def _tied(subject: Subject) -> bool | None:
     if subject.kind != "model":
         return None
-    if subject.head is not None:
-        return bool(first.head_equal)
-    return (subject.layout.tied is not False) if subject.layout.headed else None
+    if subject.head_equal or "output" in subject.tables:
+        return subject.head_equal
+    return (subject.tied is not False) if subject.headed else None
 
 
-def _facts(subject: Subject, evidence: list[TableEvidence]) -> Facts:
-    """Further figures in words."""
-    first, last, layout = evidence[0], evidence[-1], subject.layout
+def _facts(subject: Subject, evidence: TableEvidence) -> Facts:
+    """Further figures of the input table in words."""
     facts: Facts = {}
-    if subject.ids:
+    if subject.kind == "model" and subject.ids:
         facts["ids of the tokenizer"] = subject.ids
     if subject.pad is not None:
         facts["padding row"] = subject.pad
-    if first.groups.get(LOOSEST):
+    if evidence.groups.get(LOOSEST):
         facts["rows in the largest group, by cosine"] = ", ".join(
             f"{len(groups[0]) if groups else 0:,} above {cosine:g}"
-            for cosine, groups in first.groups.items()
+            for cosine, groups in evidence.groups.items()
         )
-    if layout.multiplier != 1:
-        facts["multiplier after the look-up"] = layout.multiplier
+    if subject.multiplier != 1:
+        facts["multiplier after the look-up"] = subject.multiplier
     if subject.kind == "model":
-        facts["norm after the look-up"] = "yes" if layout.normed else "no"
-    if layout.declared_sigma is not None:
-        facts["configured sigma of new weights"] = layout.declared_sigma
-    if (ratio := position_ratio(first)) is not None:
+        facts["root mean square after the look-up"] = tables.lookup_rms(evidence)
+    if subject.declared_sigma is not None:
+        facts["configured sigma of new weights"] = subject.declared_sigma
+    if (ratio := tables.position_ratio(evidence)) is not None:
         if subject.kind == "vectors":
             facts["R (tokens to positions), as a Transformer's table"] = ratio
         else:
             facts["R (tokens to positions), in energy"] = ratio
             facts["positions' share of the sum"] = 1 / (1 + ratio)
-    if (loss := excess_loss(last)) is not None:
-        facts["first loss of an unrelated state, nats"] = math.log(first.table.rows) + loss
-        # |z| <= |state| |row|, with a normed state of length sqrt(D) times the gain.
-        longest = last.table.norm_quantiles["100"]
-        facts["largest logit possible"] = layout.logit_factor * longest * math.sqrt(gain(first))
     return facts

@@ -12,17 +12,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from embinit.errors import counted
 from embinit.lab.data.sources.arrays import ENDINGS
+from embinit.lab.inspection.layout import Side, Subject
 from embinit.lab.inspection.measures import COPIES, Mask, RowMeasures, Rows, TableMeasures
-from embinit.lab.inspection.subjects import Subject
 
 Severity = Literal["note", "warning", "error"]
 """A note is worth knowing; a warning costs quality or steps; an error breaks training or use."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The severities, the lightest first."""
-
-Side = Literal["input", "output"]
 
 SHOWN = 4
 """The number of tokens that a finding's text names."""
@@ -40,8 +39,11 @@ class Finding:
     effect: str
     fix: str
     rows: tuple[int, ...] = ()  # by id; empty where it is about the whole table
-    figures: Mapping[str, float | int] = field(default_factory=dict)
     kept: tuple[int, ...] = ()  # rows that a repair leaves: the first of each group of copies
+
+
+PARTS = ("what", "cause", "effect", "fix")
+"""The texts of a finding."""
 
 
 @functools.cache
@@ -58,7 +60,6 @@ class TableEvidence:
     subject: Subject
     table: TableMeasures
     by_row: RowMeasures
-    head_equal: bool | None = None  # to the table; None where no head is stored
     explained: frozenset[int] = frozenset()  # rows that have a finding: one row has one cause
     alike: float = COPIES  # the cosine above which rows are copies
     groups: Mapping[float, Sequence[Rows]] = field(default_factory=dict)  # of rows alike, by cosine
@@ -90,49 +91,26 @@ class TableEvidence:
     def finding(
         self,
         name: str,
-        what: str,
         rows: Iterable[int] = (),
         side: Side | None = None,
         kept: Iterable[int] = (),
-        **figures: float,
+        **figures: float | str,
     ) -> Finding:
         """A finding of this table (or of another ``side``), with its texts from ``findings.toml``.
 
-        A repair makes ``rows`` anew, but for the ``kept`` ones. ``figures`` are its numbers.
+        A repair makes ``rows`` anew, but for the ``kept`` ones. ``figures`` are what the texts have
+        in braces, besides ``rows``, ``named`` and ``repair``.
         """
-        side, kind = side or self.side, self.subject.kind
+        side, kind, ids = side or self.side, self.subject.kind, tuple(map(int, rows))
         said = texts()[name] | texts()[name].get(side, {}) | texts()[name].get(kind, {})
         repair = (
             "embinit inspect PATH --repair COPY replaces these rows."
             if kind == "model" or Path(self.subject.name).suffix in ENDINGS
             else "Draw these rows anew, around the mean row."
         )
-        figures = {k: v if isinstance(v, int) else float(v) for k, v in figures.items()}
-        cause, effect, fix = (
-            said[part].format(repair=repair, **figures) for part in ("cause", "effect", "fix")
-        )
-        return Finding(
-            name,
-            said["severity"],
-            side,
-            what,
-            cause,
-            effect,
-            fix,
-            tuple(map(int, rows)),
-            figures,
-            tuple(map(int, kept)),
-        )
+        usual = {"rows": counted(len(ids), "row"), "named": self.named(ids), "repair": repair}
+        shown = {part: said[part].format(**(usual | figures)) for part in PARTS}
+        return Finding(name, said["severity"], side, **shown, rows=ids, kept=tuple(map(int, kept)))
 
-
-VERBS = {"": "", "are": "is", "have": "has", "lack": "lacks", "repeat": "repeats"}
-"""Verbs of several rows, and of one."""
 
 Check = Callable[[TableEvidence], Iterator[Finding]]
-
-
-def rows_of(count: int, noun: str = "row", verb: str = "") -> str:
-    """A number of rows, such as ``1 row``, ``3 rows``, ``3 rows are`` or ``1 row has``."""
-    if count == 1:
-        return f"1 {noun} {VERBS[verb]}".rstrip()
-    return f"{count:,} {noun}s {verb}".rstrip()

@@ -8,7 +8,7 @@ rows, since the whole one takes N times D squared steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
-from embinit.lab.data.stored_tensors import StoredTensor
 from embinit.randomness import stream
 
 BLOCK_VALUES = 2**20
-"""The most values of a block of rows: 4 MiB in float32, which fit a processor's cache."""
+"""The most values of a block of rows."""
 
 PERCENTS = (0, 1, 5, 25, 50, 75, 95, 99, 100)
 """The percentiles of the rows' norms that are kept."""
@@ -40,14 +39,9 @@ KEYED = 8
 COPIES = 0.999
 """The cosine above which two rows are copies, unless another is given."""
 
-MOST_SQUARED = 1e15
-"""The largest value of a block whose squares are summed in float32."""
-
-FLOAT_MAX = torch.finfo(torch.float32).max
-
 _HASH = np.random.default_rng(0).integers(1, 2**62, 2 * KEYED) * 2 + 1
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 
@@ -66,6 +60,7 @@ class RowMeasures:
 class TableMeasures:
     """The measures of a table without its padding and its rows that are not finite."""
 
+    name: str
     rows: int
     dim: int
     dtype: str
@@ -86,33 +81,38 @@ class TableMeasures:
         return f" (about: of {self.sample_rows:,} sampled rows)" * sampled
 
 
-def blocks(tensor: StoredTensor) -> Iterator[tuple[int, Tensor]]:
-    """A table's rows in blocks, each with the number of its first row."""
-    size = max(1, BLOCK_VALUES // tensor.shape[1])
-    for start in range(0, tensor.shape[0], size):
-        yield start, tensor.rows(start, min(start + size, tensor.shape[0]))
+def blocks(table: Tensor) -> Sequence[Tensor]:
+    """A table's rows in blocks."""
+    rows: Sequence[Tensor] = table.split(max(1, BLOCK_VALUES // table.shape[1]))
+    return rows
 
 
-def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
+def equal(table: Tensor, head: Tensor) -> bool:
+    """Whether two tables hold the same values; it stops at the first block that differs."""
+    both = zip(blocks(table), blocks(head), strict=True)
+    return table.shape == head.shape and all(torch.equal(a.float(), b.float()) for a, b in both)
+
+
+def measure(name: str, table: Tensor, measured: Mask) -> tuple[TableMeasures, RowMeasures]:
     """Measures a table (N, D), where ``measured`` rows are no padding and have a token."""
     rows, dim = table.shape
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
-    onto = torch.cat([directions, _unit(sample.double().mean(dim=0))[:, None]], dim=1)
-    by_row = np.empty((rows, PROJECTIONS + 2), dtype=np.float32)
-    sums, squares, units = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0
-    for start, block in blocks(table):
-        part = slice(start, start + len(block))
-        values, length = _sound(block.float())
-        weight = torch.from_numpy(measured[part]).to(values.dtype) * length.isfinite()
-        inverse = torch.where(length > 0, 1 / length, 0.0).nan_to_num(0.0, 0.0, 0.0)
-        sums += (torch.stack([weight, weight * inverse]) @ values).double()
-        squares += float((length.nan_to_num().double() ** 2 * weight).sum())
-        units += int((weight * (inverse > 0)).sum())
-        shares = values @ onto.to(values.dtype)
-        shares[:, :PROJECTIONS] *= inverse[:, None]
-        kept = torch.cat([shares, length[:, None]], dim=1).clamp(-FLOAT_MAX, FLOAT_MAX)
-        by_row[part] = kept.float().numpy()
+    onto, common = directions.double(), _unit(sample.mean(dim=0))
+    by_row = np.empty((rows, PROJECTIONS + 2))
+    sums, squares, units, end = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0, 0
+    for block in blocks(table):
+        part = slice(end, end := end + len(block))
+        finite = block.isfinite().all(dim=1)
+        values = torch.where(finite[:, None], block.double(), 0.0)
+        length = torch.linalg.vector_norm(values, dim=1)
+        unit = values / length.where(length > 0, 1.0)[:, None]
+        weight = torch.from_numpy(measured[part]).double() * finite
+        sums += torch.stack([weight @ values, weight @ unit])
+        squares += float((weight * length**2).sum())
+        units += int((weight * (length > 0)).sum())
+        shown = length.where(finite, torch.nan)
+        by_row[part] = torch.column_stack([unit @ onto, values @ common, shown]).numpy()
     norms = by_row[:, -1]
     sound = measured & np.isfinite(norms)
     count = max(1, int(sound.sum()))
@@ -120,9 +120,10 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     mean = float(mean_row.mean())
     shares_of, rank = _spectrum(sample)
     return TableMeasures(
+        name=name,
         rows=rows,
         dim=dim,
-        dtype=table.dtype,
+        dtype=str(table.dtype).removeprefix("torch."),
         measured_rows=int(sound.sum()),
         mean=mean,
         sigma=math.sqrt(max(0.0, second / dim - mean**2)),
@@ -136,26 +137,14 @@ def measure(table: StoredTensor, measured: Mask) -> tuple[TableMeasures, RowMeas
     ), RowMeasures(norms, by_row[:, -2], by_row[:, :PROJECTIONS], measured)
 
 
-def _sample(table: StoredTensor, measured: Mask) -> Tensor:
+def _sample(table: Tensor, measured: Mask) -> Tensor:
     """Rows at even distances over the measured part of a table, those that are finite."""
     end = int(np.flatnonzero(measured)[-1]) + 1 if measured.any() else 0
     count = min(end, SAMPLE_ROWS)
     ids = sorted({end * number // count for number in range(count)})
     ids = [row for row in ids if measured[row]]
-    rows = table.take(ids).float() if ids else torch.zeros(0, table.shape[1])
+    rows = table[ids].double()
     return rows[rows.isfinite().all(dim=1)]
-
-
-def _sound(block: Tensor) -> tuple[Tensor, Tensor]:
-    """A block with zeros for rows that are not finite, and its norms."""
-    broken = ~block.isfinite().all(dim=1)
-    if bool(broken.any()):
-        block = torch.where(broken[:, None], 0.0, block)
-    # Squares and sums of the largest float32 have no number in float32.
-    values = block.double() if float(block.abs().max()) > MOST_SQUARED else block
-    length = torch.linalg.vector_norm(values, dim=1)
-    length[broken] = torch.nan
-    return values, length
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:
@@ -167,27 +156,22 @@ def _quantiles(norms: Floats) -> dict[str, float]:
 def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
     """The variance's share in the first components, and the effective rank."""
     if len(sample):
-        largest = sample.abs().max()
-        sample = sample / torch.where(largest > 0, largest, 1.0)
-        length = sample.norm(dim=1)
         # Rows that are much longer than the median would be components of their own.
+        length = sample.norm(dim=1)
         sample = sample[length <= 3 * length.median()]
     centred = sample - sample.mean(dim=0)
-    scale = centred.abs().max() if len(sample) > 1 else torch.tensor(0.0)
-    if not bool(scale > 0):
+    if len(sample) < 2 or not centred.any():
         return dict.fromkeys(map(str, COMPONENTS), 1.0), 1.0
-    centred = centred / scale
     flat = centred.shape[0] <= centred.shape[1]
     values = torch.linalg.eigvalsh(centred @ centred.T if flat else centred.T @ centred)
-    values = values.double().clamp(min=0).flip(0)
-    share = values / values.sum()
+    share = values.clamp(min=0).flip(0) / values.clamp(min=0).sum()
     entropy = -(share * share.clamp(min=1e-300).log()).sum()
     return {str(count): float(share[:count].sum()) for count in COMPONENTS}, float(entropy.exp())
 
 
 def _unit(row: Tensor) -> Tensor:
     length = row.norm()
-    return (row / length).float() if bool(length > 0) else torch.zeros(len(row))
+    return row / length if bool(length > 0) else torch.zeros_like(row)
 
 
 def alike(by_row: RowMeasures, rows: Mask, mean_cosine: float, cosine: float) -> list[Rows]:

@@ -25,9 +25,9 @@ from torch import Tensor
 from embinit.errors import InputError, counted
 from embinit.lab.data.checkpoints import Checkpoint
 from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
-from embinit.lab.inspection import Inspection, equal
-from embinit.lab.inspection.findings import Side
-from embinit.lab.inspection.subjects import Subject, subject_of
+from embinit.lab.inspection import Inspection
+from embinit.lab.inspection.layout import Side, Subject
+from embinit.lab.inspection.subjects import subject_of
 from embinit.randomness import stream
 
 BROKEN = ("zero-rows", "near-zero-rows", "non-finite", "rows-alike")
@@ -88,27 +88,22 @@ def repair(
     InputError if there is nothing to repair, if it would replace more than the share ``at_most`` of
     a table's rows, or if it can't be written. Nothing is written then.
     """
-    check_copied(model)
     broken = _broken(found)
     if not broken:
         raise InputError(f"{model} has no row to repair; there is nothing to write")
-    for table in found.tables:
-        count, rows = len(broken.get(table.side, ())), table.measures.rows
-        if count > at_most * rows:
-            raise InputError(
-                f"{model} has {count:,} rows to replace of the {rows:,} of {table.name}, which is "
-                f"more than {100 * at_most:g} %; if these rows are broken, allow it by "
-                f"--repair-at-most {math.ceil(1000 * count / rows) / 1000:g}"
-            )
     subject = subject_of(model, tensor)
-    layout, tables = subject.layout, _tables(subject)
-    names: dict[Side, list[str]] = {"input": [layout.table, *layout.copies], "output": []}
-    if layout.head:
-        names["output" if "output" in tables else "input"].append(layout.head)
+    for side, rows in broken.items():
+        [name, *_], table = subject.tables[side]
+        if len(rows) > at_most * len(table):
+            raise InputError(
+                f"{model} has {len(rows):,} rows to replace of the {len(table):,} of {name}, which "
+                f"is more than {100 * at_most:g} %; if these rows are broken, allow it by "
+                f"--repair-at-most {math.ceil(1000 * len(rows) / len(table)) / 1000:g}"
+            )
     new = {
         name: (broken[side], values)
-        for side, values in _made(subject, tables, broken).items()
-        for name in names[side]
+        for side, values in _made(subject, broken).items()
+        for name in subject.tables[side].names
     }
     if model.suffix in ENDINGS and model.is_file():
         to = to if to.suffix == model.suffix else to.with_name(f"{to.name}{model.suffix}")
@@ -128,52 +123,28 @@ def _broken(found: Inspection) -> dict[Side, tuple[int, ...]]:
     return {side: tuple(sorted(broken)) for side, broken in sorted(rows.items())}
 
 
-def _tables(subject: Subject) -> dict[Side, Tensor]:
-    """The tables that have rows of their own, in float32."""
-    tables: dict[Side, Tensor] = {"input": subject.table.whole().float()}
-    if subject.head is not None and not equal(subject.table, subject.head):
-        tables["output"] = subject.head.whole().float()
-    return tables
-
-
-def _made(
-    subject: Subject, tables: Mapping[Side, Tensor], broken: Mapping[Side, Sequence[int]]
-) -> dict[Side, Tensor]:
+def _made(subject: Subject, broken: Mapping[Side, Sequence[int]]) -> dict[Side, Tensor]:
     """The new rows of each table."""
-    sound = torch.ones(len(tables["input"]), dtype=torch.bool)
-    if subject.ids:
-        sound[[row for row in range(len(sound)) if row not in subject.names]] = False
-    sound[[row for rows in broken.values() for row in rows if row < len(sound)]] = False
-    norms = tables["input"].double().norm(dim=1)
-    sound &= norms.isfinite() & (norms > 0)
-    if int(sound.sum()) < 2:
-        raise InputError(f"{subject.name} has fewer than two sound rows with a token")
     made: dict[Side, Tensor] = {}
     for side, rows in broken.items():
-        table = tables[side]
-        own = sound if len(table) == len(sound) else torch.zeros(len(table), dtype=torch.bool)
-        material = table[own].nan_to_num(0.0, 0.0, 0.0)
-        generator = stream(0, f"inspection/repair/{side}")
-        head = tables.get("output")
-        if side == "input" and head is not None and len(head) == len(table):
-            head = head.nan_to_num(0.0, 0.0, 0.0)
-            head[list(broken.get("output", ()))] = 0.0  # these have no direction to be taken
-            made[side] = along(head[list(rows)], material, generator)
-        else:
-            made[side] = drawn(material, len(rows), generator)
+        table = subject.tables[side].values.float()
+        norms = table.double().norm(dim=1)
+        sound = norms.isfinite() & (norms > 0)
+        sound[list(rows)] = False
+        if subject.ids:
+            sound[[row for row in range(len(sound)) if row not in subject.names]] = False
+        if int(sound.sum()) < 2:
+            raise InputError(f"{subject.name} has fewer than two sound rows with a token")
+        made[side] = drawn(table[sound], len(rows), stream(0, f"inspection/repair/{side}"))
+        head = subject.tables.get("output")
+        if side == "input" and head is not None and len(head.values) == len(table):
+            directions = head.values[list(rows)].float().nan_to_num(0.0, 0.0, 0.0)
+            own = directions.norm(dim=1, keepdim=True)
+            own[[row in broken.get("output", ()) for row in rows]] = 0.0  # these have no direction
+            length = norms[sound].pow(2).mean().sqrt().float()
+            along = directions / own.clamp(min=1e-30) * length
+            made[side] = torch.where(own > 0, along, made[side])
     return made
-
-
-def along(directions: Tensor, sound: Tensor, generator: torch.Generator) -> Tensor:
-    """Rows of given directions (m, D) at the root mean square norm of the sound rows (V, D).
-
-    Where a direction is zero, each column is drawn from a normal with the column's moments.
-    """
-    length = sound.double().norm(dim=1).pow(2).mean().sqrt().float()
-    own = directions.norm(dim=1, keepdim=True)
-    noise = torch.randn(directions.shape, generator=generator)
-    columns = noise * sound.std(dim=0, correction=0) + sound.mean(dim=0)
-    return torch.where(own > 0, directions / own.clamp(min=1e-30) * length, columns)
 
 
 def drawn(sound: Tensor, count: int, generator: torch.Generator) -> Tensor:
@@ -199,12 +170,10 @@ def _copy(model: Checkpoint, directory: Path, to: Path, new: New) -> tuple[str, 
     kept = set(model.files.values())
     weights = {path.name for pattern in WEIGHTS for path in directory.glob(pattern)} - kept
     indexes = {f"{name}.index.json" for name in weights}
-    ignored = shutil.ignore_patterns(".*", *weights, *indexes)
-    shutil.copytree(directory, to, ignore=ignored)
+    shutil.copytree(directory, to, ignore=shutil.ignore_patterns(".*", *weights, *indexes))
     to.chmod(0o755)
     for file in {model.files[name] for name in new}:
-        names = [name for name, where in model.files.items() if where == file]
-        tensors = {name: model[name].whole() for name in names}
+        tensors = {name: model[name] for name, where in model.files.items() if where == file}
         for name in new.keys() & tensors.keys():
             tensors[name] = _with_rows(name, tensors[name], *new[name])
         (to / file).unlink()

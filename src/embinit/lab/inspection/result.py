@@ -7,23 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from embinit.errors import counted, printable
-from embinit.lab.inspection.findings import SEVERITIES, Finding, Severity, Side
+from embinit.lab.inspection.findings import SEVERITIES, Finding, Severity
 from embinit.lab.inspection.measures import TableMeasures
+from embinit.lab.tables.inits import xavier_sigma
 
 COLUMNS = 96
 SHOWN_ROWS = 8
-DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-
-
-@dataclass(frozen=True)
-class InspectedTable:
-    """An inspected table."""
-
-    side: Side
-    name: str
-    measures: TableMeasures
-    xavier_sigma: float
-    rms_after_lookup: float | None = None  # None for an output table and for vectors
 
 
 @dataclass(frozen=True)
@@ -34,7 +23,7 @@ class Inspection:
     kind: str
     architecture: str  # the model's type; "" where there is none
     tied: bool | None  # None where there is no output
-    tables: tuple[InspectedTable, ...]
+    tables: tuple[TableMeasures, ...]  # the input table, and an output table of its own
     facts: Mapping[str, float | int | str]
     findings: tuple[Finding, ...]
 
@@ -49,15 +38,15 @@ class Inspection:
 
     def as_text(self) -> str:
         """The subject, its tables, and each finding with its fix, for the terminal."""
-        first = self.tables[0].measures
+        first = self.tables[0]
         said = [
             f"{self.architecture or self.kind}, {first.rows:,} x {first.dim:,}",
-            DTYPES.get(first.dtype, first.dtype),
+            first.dtype,
             *([] if self.tied is None else ["tied" if self.tied else "untied"]),
         ]
         lines = [f"{self.name}: {', '.join(said)}", ""]
-        for table in self.tables:
-            lines += [*_table(table), ""]
+        for side, table in zip(("input", "output"), self.tables, strict=False):
+            lines += [f"  {side} table {table.name}", *_table(table), ""]
         column = max((len(name) for name in self.facts), default=0)
         lines += [f"  {name:<{column}}  {_figure(value)}" for name, value in self.facts.items()]
         severities = [finding.severity for finding in self.findings]
@@ -84,22 +73,20 @@ class Inspection:
         return lines
 
 
-def _table(table: InspectedTable) -> list[str]:
-    m = table.measures
-    sigma = f"sigma {_figure(m.sigma)} (Xavier's {_figure(table.xavier_sigma)}, normal 0.02)"
-    if table.rms_after_lookup is not None:
-        sigma += f", root mean square after the look-up {_figure(table.rms_after_lookup)}"
-    possible = min(max(1, m.sample_rows - 1), m.dim)
-    shares = ", ".join(f"{100 * share:.1f} %" for share in m.top_shares.values())
+def _table(table: TableMeasures) -> list[str]:
+    xavier = _figure(xavier_sigma(table.rows, table.dim))
+    possible = min(max(1, table.sample_rows - 1), table.dim)
+    shares = ", ".join(f"{100 * share:.1f} %" for share in table.top_shares.values())
     ends = {"0": "min", "100": "max"}
-    heads = [ends.get(percent, f"{percent} %") for percent in m.norm_quantiles]
+    heads = [ends.get(percent, f"{percent} %") for percent in table.norm_quantiles]
+    norms = map(_figure, table.norm_quantiles.values())
     return [
-        f"  {table.side} table {table.name}",
-        f"    mean {_figure(m.mean)}, {sigma}",
+        f"    mean {_figure(table.mean)}, sigma {_figure(table.sigma)} (Xavier's {xavier}, normal "
+        "0.02)",
         f"    norms    {''.join(f'{head:>9}' for head in heads)}",
-        f"             {''.join(f'{_figure(value):>9}' for value in m.norm_quantiles.values())}",
-        f"    mean cosine {m.mean_cosine:.3f}; variance in the first 1, 3, 10 components "
-        f"{shares}; effective rank {m.effective_rank:.0f} of {possible}{m.of_sample}",
+        f"             {''.join(f'{norm:>9}' for norm in norms)}",
+        f"    mean cosine {table.mean_cosine:.3f}; variance in the first 1, 3, 10 components "
+        f"{shares}; effective rank {table.effective_rank:.0f} of {possible}{table.of_sample}",
     ]
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from embinit.lab.inspection.findings import Finding, TableEvidence, rows_of
+from embinit.errors import counted
+from embinit.lab.inspection.findings import Finding, TableEvidence
 
 GAP = 3.0
 """The ratio to the next norm, and to the median, from which rows count as separate."""
@@ -33,16 +34,14 @@ def non_finite(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows with a NaN or an infinity."""
     rows = np.flatnonzero(~np.isfinite(evidence.by_row.norms))
     if len(rows):
-        what = f"{rows_of(len(rows), verb='have')} a NaN or an infinity: {evidence.named(rows)}"
-        yield evidence.finding("non-finite", what, rows)
+        yield evidence.finding("non-finite", rows)
 
 
 def zero_rows(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows of zeros that are not padding."""
     rows = np.flatnonzero((evidence.by_row.norms == 0) & evidence.by_row.measured)
     if len(rows):
-        what = f"{rows_of(len(rows), verb='are')} zero: {evidence.named(rows)}"
-        yield evidence.finding("zero-rows", what, rows)
+        yield evidence.finding("zero-rows", rows)
 
 
 def gaps(evidence: TableEvidence) -> Iterator[Finding]:
@@ -50,7 +49,7 @@ def gaps(evidence: TableEvidence) -> Iterator[Finding]:
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 8:
         return
-    norms = evidence.by_row.norms[ids].astype(np.float64)
+    norms = evidence.by_row.norms[ids]
     order = np.argsort(norms)
     ranked, median, half = norms[order], float(np.median(norms)), len(ids) // 2
     ratio = ranked[1:] / ranked[:-1]
@@ -58,28 +57,16 @@ def gaps(evidence: TableEvidence) -> Iterator[Finding]:
     short = low if ratio[low - 1] >= GAP and ranked[low - 1] * GAP <= median else 0
     short = max(short, int((ranked < NEAR_ZERO * median).sum()))
     if short:
-        rows, longest = sorted(ids[order[:short]]), ranked[short - 1]
-        yield evidence.finding(
-            "near-zero-rows",
-            f"{rows_of(short, verb='have')} a norm of at most {longest:.2g}, all others of at "
-            f"least {ranked[short]:.2g} (median {median:.3g}): {evidence.named(rows)}",
-            rows,
-            longest=longest,
-            median=median,
-        )
+        longest, shortest = ranked[short - 1], ranked[short]
+        rows = sorted(ids[order[:short]])
+        figures = {"longest": longest, "shortest": shortest, "median": median}
+        yield evidence.finding("near-zero-rows", rows, **figures)
     high = half + int(np.argmax(ratio[half:])) + 1
     long = len(ids) - high
     if ratio[high - 1] >= GAP and ranked[high] >= GAP * median and long <= len(ids) // 10:
-        rows = sorted(ids[order[high:]])
-        yield evidence.finding(
-            "large-rows",
-            f"{rows_of(long, verb='have')} a norm of at least {ranked[high]:.3g} "
-            f"(median {median:.3g}): {evidence.named(rows)}",
-            rows,
-            shortest=ranked[high],
-            median=median,
-            factor=median / np.median(ranked[high:]),
-        )
+        factor = median / np.median(ranked[high:])
+        figures = {"shortest": ranked[high], "median": median, "factor": factor}
+        yield evidence.finding("large-rows", sorted(ids[order[high:]]), **figures)
 
 
 def copies(evidence: TableEvidence) -> Iterator[Finding]:
@@ -87,20 +74,18 @@ def copies(evidence: TableEvidence) -> Iterator[Finding]:
     mask, norms = evidence.ordinary, evidence.by_row.norms
     if groups := evidence.groups_above(evidence.alike):
         rows = sorted(row for group in groups for row in group)
-        largest = groups[0]
         # The mean of rows that point anywhere is short: that is no second cause.
         longest, others = float(norms[rows].max()), float(np.median(norms[mask]))
         short = longest * GAP < others
-        length = f", with norms up to {longest:.2g} (median {others:.3g})" if short else ""
         yield evidence.finding(
             "rows-alike",
-            f"{rows_of(len(rows))} in {rows_of(len(groups), 'group')} are copies of each other "
-            f"(cosine above {evidence.alike:g}){length}; the largest group has "
-            f"{len(largest):,}: {evidence.named(largest)}",
             rows,
             kept=() if short else sorted(map(min, groups)),
-            groups=len(groups),
-            largest=len(largest),
+            groups=counted(len(groups), "group"),
+            cosine=evidence.alike,
+            length=f", with norms up to {longest:.2g} (median {others:.3g})" * short,
+            largest=len(groups[0]),
+            named=evidence.named(groups[0]),
         )
 
 
@@ -112,11 +97,15 @@ def nearly_copies(evidence: TableEvidence) -> Iterator[Finding]:
         if sum(row not in evidence.explained for row in map(int, group)) >= MANY
     ]
     if groups and evidence.alike > CLOSE:
-        what = f"{rows_of(len(groups[0]), verb='are')} nearly copies of each other"
-        what += f" (cosine above {CLOSE:g}): {evidence.named(groups[0])}"
-        if len(groups) > 1:
-            what += f"; {rows_of(len(groups) - 1, 'smaller group')}"
-        yield evidence.finding("rows-close", what, sorted(itertools.chain(*groups)), cosine=CLOSE)
+        smaller = counted(len(groups) - 1, "smaller group")
+        yield evidence.finding(
+            "rows-close",
+            sorted(itertools.chain(*groups)),
+            cosine=CLOSE,
+            largest=counted(len(groups[0]), "row"),
+            named=evidence.named(groups[0]),
+            more=f"; {smaller}" * (len(groups) > 1),
+        )
 
 
 def off_centre(evidence: TableEvidence) -> Iterator[Finding]:
@@ -124,7 +113,7 @@ def off_centre(evidence: TableEvidence) -> Iterator[Finding]:
     ids = np.flatnonzero(evidence.ordinary)
     if len(ids) < 32:
         return
-    along = evidence.by_row.along[ids].astype(np.float64)
+    along = evidence.by_row.along[ids]
     median = float(np.median(along))
     deviation = 1.4826 * float(np.median(np.abs(along - median)))
     if deviation == 0 or median < 3 * deviation:
@@ -132,20 +121,5 @@ def off_centre(evidence: TableEvidence) -> Iterator[Finding]:
     far = along < median - OFF_CENTRE * deviation
     rows = ids[far]
     if 0 < len(rows) <= len(ids) // 10:
-        yield evidence.finding(
-            "off-centre-rows",
-            f"{rows_of(len(rows), verb='lack')} the direction that all others share (they have "
-            f"{np.median(along[far]):.2g} of it, the others {median:.3g}): {evidence.named(rows)}",
-            rows,
-            common=median,
-        )
-
-
-def words_twice(evidence: TableEvidence) -> Iterator[Finding]:
-    """Words that a file of vectors has more than once."""
-    first: dict[str, int] = {}
-    words = enumerate(evidence.subject.words)
-    rows = [row for row, word in words if first.setdefault(word, row) != row]
-    if rows:
-        what = f"{rows_of(len(rows), verb='repeat')} a word that the file had before"
-        yield evidence.finding("words-twice", f"{what}: {evidence.named(rows)}", rows)
+        share = float(np.median(along[far]))
+        yield evidence.finding("off-centre-rows", rows, share=share, common=median)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from embinit.lab.inspection.findings import Finding, TableEvidence, rows_of
-
-MOST_LOSS = 20.0
-"""The largest first loss above ln V that is not reported, in nats."""
+from embinit.lab.inspection.findings import Finding, TableEvidence
 
 WIDEST, NARROWEST = 50.0, 0.004
 """The bounds of a row's root mean square after look-up, beyond which it is reported."""
@@ -33,108 +30,56 @@ LOW_RANK = 0.1
 def size(evidence: TableEvidence) -> Iterator[Finding]:
     """Rows against the tokenizer's ids, the configuration and the padding row."""
     rows, subject = evidence.table.rows, evidence.subject
-    ids, configured, pad = subject.ids, subject.layout.vocabulary, subject.pad
+    ids, configured, pad = subject.ids, subject.vocabulary, subject.pad
     if ids > rows:
         beyond = evidence.named(row for row in sorted(subject.names) if row >= rows)
-        what = f"the tokenizer has ids up to {ids - 1:,}, the table only {rows:,} rows: {beyond}"
-        yield evidence.finding("ids-beyond-table", what, ids=ids, found=rows)
+        yield evidence.finding("ids-beyond-table", last=ids - 1, found=rows, named=beyond)
     elif 0 < ids < rows:
-        yield evidence.finding(
-            "rows-without-token",
-            f"{rows_of(rows - ids, verb='have')} no token: the tokenizer ends at id {ids - 1:,} of "
-            f"{rows:,} rows",
-            range(ids, rows),
-        )
+        yield evidence.finding("rows-without-token", range(ids, rows), last=ids - 1, found=rows)
     if configured is not None and configured != rows:
-        what = f"the configuration has {configured:,} tokens, the table has {rows:,} rows"
-        yield evidence.finding("rows-unlike-config", what, configured=configured, found=rows)
+        yield evidence.finding("rows-unlike-config", configured=configured, found=rows)
     if pad is not None and not 0 <= pad < rows:
-        what = f"the padding id is {pad}, the table has rows 0 to {rows - 1:,}"
-        yield evidence.finding("padding-outside", what, pad=pad, found=rows)
+        yield evidence.finding("padding-outside", pad=pad, last=rows - 1)
 
 
 def head(evidence: TableEvidence) -> Iterator[Finding]:
     """Whether the output table is what the configuration says."""
-    layout, stored, name, what = evidence.subject.layout, evidence.subject.head, "", ""
-    if stored is None:
-        if layout.headed and layout.tied is False:
-            name = "head-missing"
-            what = "the configuration does not tie the output table, but none is stored"
-    elif stored.shape[0] != evidence.table.rows:
+    subject, rows, name = evidence.subject, evidence.table.rows, ""
+    output = subject.tables.get("output")
+    stored = rows if output is None else len(output.values)
+    if subject.head_equal:
+        name = "tie-unsaid" if subject.tied is False else ""
+    elif output is None:
+        name = "head-missing" if subject.headed and subject.tied is False else ""
+    elif stored != rows:
         name = "head-rows-differ"
-        what = (
-            f"the output table has {stored.shape[0]:,} rows, the input table "
-            f"{evidence.table.rows:,}"
-        )
-    elif layout.tied and not evidence.head_equal:
+    elif subject.tied:
         name = "tie-broken"
-        what = (
-            "the configuration ties the input and output tables, but two different tables "
-            "are stored"
-        )
-    elif layout.tied is False and evidence.head_equal:
-        name = "tie-unsaid"
-        what = "the input and output tables are equal, but the configuration does not tie them"
     if name:
-        yield evidence.finding(name, what, side="output")
-
-
-def first_loss(evidence: TableEvidence) -> Iterator[Finding]:
-    """Logits whose spread alone makes a large loss."""
-    loss = excess_loss(evidence)
-    if loss is not None and loss > MOST_LOSS:
-        start = math.log(evidence.table.rows)
-        yield evidence.finding(
-            "first-loss",
-            f"a state that is unrelated to the rows has a loss of about {start + loss:.3g} nats, "
-            f"{loss:.3g} above ln V = {start:.3g}",
-            side="output",
-            excess=loss,
-            uniform=start,
-            sigma=1 / math.sqrt(evidence.table.dim),
-        )
-
-
-def excess_loss(evidence: TableEvidence) -> float | None:
-    """The expected loss above ln V, in nats, of an unrelated state; None without a head."""
-    subject, table = evidence.subject, evidence.table
-    if subject.kind != "model" or not (subject.layout.headed or evidence.side == "output"):
-        return None
-    # Logits of a normed state have the variance of a row's values times the gain's squares, and
-    # ln E exp(z) of a normal z is half its variance.
-    return 0.5 * subject.layout.logit_factor**2 * table.energy / table.dim * gain(evidence)
-
-
-def gain(evidence: TableEvidence) -> float:
-    """The summed squares of the final norm's gain; D where it was not found."""
-    values = evidence.subject.gain
-    return float(evidence.table.dim) if values is None else float((values.double() ** 2).sum())
+        yield evidence.finding(name, side="output", stored=stored, found=rows)
 
 
 def lookup_rms(evidence: TableEvidence) -> float:
     """A row's root mean square after the architecture's multiplier."""
     table = evidence.table
-    return evidence.subject.layout.multiplier * math.sqrt(table.mean**2 + table.sigma**2)
+    return evidence.subject.multiplier * math.sqrt(table.mean**2 + table.sigma**2)
 
 
 def scale(evidence: TableEvidence) -> Iterator[Finding]:
-    """The scale of rows after look-up in the architecture."""
-    layout, sigma = evidence.subject.layout, evidence.table.sigma
-    if evidence.subject.kind != "model":
+    """The scale of rows, after look-up in the architecture and next to the configuration's."""
+    subject, sigma = evidence.subject, evidence.table.sigma
+    if subject.kind != "model":
         return
-    rms = lookup_rms(evidence) if not layout.normed and not layout.own_scale else 0.0
-    after = f"after the look-up a row's root mean square is {rms:.3g}"
-    if rms > WIDEST:
-        yield evidence.finding("wide-after-lookup", after, rms=rms)
-    elif 0 < rms < NARROWEST:
-        what = f"{after}, and no norm follows"
-        yield evidence.finding("narrow-after-lookup", what, rms=rms, factor=1 / rms)
-    declared = layout.declared_sigma
+    if evidence.side == "input" and not subject.any_scale:
+        rms = lookup_rms(evidence)
+        if rms > WIDEST:
+            yield evidence.finding("wide-after-lookup", rms=rms)
+        elif 0 < rms < NARROWEST:
+            yield evidence.finding("narrow-after-lookup", rms=rms, factor=1 / rms)
+    declared = subject.declared_sigma
     if declared and sigma > 0 and not 1 / DECLARED <= sigma / declared <= DECLARED:
-        what = f"sigma is {sigma:.3g} where the configuration's initializer_range is {declared:g}"
-        yield evidence.finding(
-            "sigma-unlike-config", what, sigma=sigma, declared=declared, factor=declared / sigma
-        )
+        factor = declared / sigma
+        yield evidence.finding("sigma-unlike-config", sigma=sigma, declared=declared, factor=factor)
 
 
 def position_ratio(evidence: TableEvidence) -> float | None:
@@ -146,11 +91,11 @@ def position_ratio(evidence: TableEvidence) -> float | None:
     """
     if evidence.subject.kind == "vectors":
         return 2 * evidence.table.energy
-    rows = evidence.subject.positions
-    if rows is None or len(rows) == 0:
+    if evidence.subject.positions is None:
         return None
-    energy = float((rows - rows.mean(dim=0)).double().pow(2).sum(dim=1).mean())
-    multiplier = evidence.subject.layout.multiplier
+    rows = evidence.subject.positions.double()
+    energy = float((rows - rows.mean(dim=0)).pow(2).sum(dim=1).mean())
+    multiplier = evidence.subject.multiplier
     return multiplier**2 * evidence.table.energy / energy if energy else None
 
 
@@ -159,11 +104,9 @@ def positions(evidence: TableEvidence) -> Iterator[Finding]:
     ratio, vectors = position_ratio(evidence), evidence.subject.kind == "vectors"
     if not ratio or 1 / DROWNED <= ratio <= (WORSE_RATIO if vectors else DROWNED):
         return
-    where = "in a Transformer with sinusoidal positions and a multiplier of sqrt(D), " * vectors
     trained, frozen = (math.sqrt(wanted / ratio) for wanted in (BEST_RATIO, WORSE_RATIO))
     yield evidence.finding(
         "positions-drowned" if ratio > 1 else "meaning-drowned",
-        f"{where}the variance of the rows is {ratio:.3g} times the variance of the positions (R)",
         ratio=ratio,
         best=BEST_RATIO,
         trained=trained,
@@ -176,14 +119,10 @@ def shape(evidence: TableEvidence) -> Iterator[Finding]:
     """Tables that are mostly one direction, or a few."""
     table = evidence.table
     if table.mean_cosine > COMMON and table.measured_rows > 1:
-        what = f"the mean cosine of two rows is {table.mean_cosine:.2g}"
-        yield evidence.finding("common-direction", what, mean_cosine=table.mean_cosine)
-    possible = min(table.sample_rows - 1, table.dim)
-    if possible >= 16 and table.effective_rank < LOW_RANK * possible:
+        yield evidence.finding("common-direction", cosine=table.mean_cosine)
+    possible, rank = min(table.sample_rows - 1, table.dim), table.effective_rank
+    if possible >= 16 and rank < LOW_RANK * possible:
+        share, sampled = 100 * table.top_shares["1"], table.of_sample
         yield evidence.finding(
-            "low-rank",
-            f"the effective rank is {table.effective_rank:.3g} of {possible} possible; the first "
-            f"component has {100 * table.top_shares['1']:.0f} % of the variance{table.of_sample}",
-            effective_rank=table.effective_rank,
-            possible=possible,
+            "low-rank", rank=rank, possible=possible, share=share, sampled=sampled
         )

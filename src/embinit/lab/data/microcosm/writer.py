@@ -43,13 +43,13 @@ DRAWN_AT_ONCE = 1024
 Weights = tuple[float, ...]
 
 
-@cache
-def _zipf(size: int) -> Weights:
-    return _cumulative(tuple(1 / rank for rank in range(1, size + 1)))
-
-
 def _cumulative(weights: Iterable[float]) -> Weights:
     return tuple(accumulate(weights))
+
+
+@cache
+def _zipf(size: int) -> Weights:
+    return _cumulative(1 / rank for rank in range(1, size + 1))
 
 
 @cache
@@ -68,23 +68,11 @@ def _preferred(draw: int) -> dict[str, tuple[Weights, ...]]:
     return rows
 
 
-@cache
-def _word(part: Part, group: int, synonym: int) -> Word:
-    return Word(part, group, synonym)
-
-
 OpinionWeights = tuple[float, float, float, float]
 """How often an opinion says an adjective, denies one, does both, or says two."""
 
 OPINIONS: OpinionWeights = (9.0, 3.0, 6.0, 2.0)
 """The weights in unlabelled text."""
-
-
-@cache
-def _opinions(weights: OpinionWeights) -> Weights:
-    if len(weights) != 4 or min(weights) < 0 or not sum(weights):
-        raise InputError(f"weights of opinions are four numbers of 0 or more, not {weights}")
-    return _cumulative(weights)
 
 
 _SENTENCES = _cumulative((6.0, 3.0, 1.0))
@@ -123,7 +111,7 @@ class Writer:
 
     def word(self, part: Part, group: int) -> Word:
         """Draws a word of a class, Zipf-distributed over its synonyms."""
-        return _word(part, group, self.pick(_zipf(CLASSES[part][1])))
+        return Word(part, group, self.pick(_zipf(CLASSES[part][1])))
 
     def noun_phrase(self, group: int, adjective: float = 0.0, owner: float = 0.0) -> NounPhrase:
         """Draws a phrase of a noun of a class; with an adjective and an owner by probabilities."""
@@ -167,14 +155,13 @@ class Writer:
 
         An adjective is said, or one of the other polarity is denied, or both ('not A but B', 'B but
         not A'), or two of one polarity are said ('A and B'): each as often as its weight says.
-        InputError if ``weights`` are not four weights.
         """
         noun_group = self.below(CLASSES["noun"][0])
         subject = self.noun_phrase(noun_group, adjective=0.15, owner=0.25)
         adverb = self.word("adverb", self.below(CLASSES["adverb"][0])) if self.chance(0.5) else None
         polarity = self.chance(0.5)
         stated = Judgement(self.adjective(noun_group, polarity))
-        kind = self.pick(_opinions(weights))
+        kind = self.pick(_cumulative(weights))
         if kind == 0:
             return Opinion(subject, (stated,), adverb=adverb)
         if kind == 1:

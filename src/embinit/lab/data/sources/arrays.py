@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.data.sources.text import Row, WordVectors
 
 MEND = "write it with numpy.savez(path, words=words, vectors=vectors)"
 ENDINGS = (".npy", ".npz")
@@ -37,14 +34,14 @@ class ArrayVectors(WordVectors):
         """D, from the array's shape; InputError where the file is no such archive."""
         return int(self._arrays[1].shape[1])
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """See the base class."""
         for number, (word, row) in enumerate(zip(*self._arrays, strict=True)):
             place = f", row {number}"
             with reading(f"{self.path}{place}", "export it again"):
                 raw = str(word).encode()
             self._require_finite(row, raw, place, "export it again")
-            yield raw, torch.from_numpy(row.copy()) if raw in wanted else None
+            yield raw, row if raw in wanted else None
 
     @cached_property
     def _arrays(self) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.float32]]:

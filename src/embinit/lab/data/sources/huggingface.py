@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from jaxtyping import Float
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.files.reading import MOST_DIM
 from embinit.files.writing import digest
-from embinit.lab.data.checkpoints import Checkpoint
-from embinit.lab.data.sources.base import SOURCES, Source, SourceEntry, Vectors
-from embinit.lab.data.stored_tensors import is_float
-
-ENDINGS = {
-    "bert": ("embeddings.word_embeddings.weight",),
-    "t5": ("shared.weight", "encoder.embed_tokens.weight"),
-    "mt5": ("shared.weight", "encoder.embed_tokens.weight"),
-}
-OTHER_ENDINGS = ("word_embeddings.weight", "embed_tokens.weight", "shared.weight", "wte.weight")
-WIDTHS = ("hidden_size", "d_model", "n_embd")
+from embinit.lab.data.checkpoints import INPUT_TABLES, Checkpoint, check_table, input_tables
+from embinit.lab.data.sources.base import Vectors
 
 
 @dataclass(frozen=True)
@@ -39,45 +28,24 @@ class HuggingFaceTable:
         """The model's own tokenizer."""
         return f"hf:{self.location}"
 
-    @cached_property
-    def _model(self) -> Checkpoint:
-        return Checkpoint(self.location)
-
-    @cached_property
+    @property
     def dim(self) -> int:
-        """D, from the model's configuration; InputError where it names none."""
-        config, path = self._model.config, self._model.path("config.json")
-        key = next((key for key in WIDTHS if key in config), None)
-        if key is None:
-            raise InputError(
-                f"{path} names no width ({', '.join(WIDTHS)}); fetch the model again, or add it"
-            )
-        width = config[key]
-        if type(width) is not int or not 0 < width <= MOST_DIM:
-            raise InputError(
-                f"{path}: {key} is {str(width)[:60]}, which is no width; fetch the model again"
-            )
-        return width
+        """D, the table's width."""
+        return self.table.shape[1]
 
     def check(self) -> None:
-        """Looks at the configuration and the tensors' names; InputError if the model is broken."""
-        self._key()
-        _ = self.dim
+        """Looks for the table; InputError if the model is broken or has none."""
+        _ = self.table
 
     def fingerprint(self) -> str:
         """The digest of the file that holds the table."""
-        return digest(self._model.path(self._model.files[self._key()]))
+        return digest(self._model.path(self._model.files[self._key]))
 
     def lookup(self, words: Sequence[str], language: str | None = None) -> Vectors:
         """The rows of ``words``; InputError if the model can't be read or a row is not finite."""
         from embinit.lab.data.tokenizers import HuggingFace
 
         ids, table = HuggingFace(self.location).ids(), self.table
-        if table.shape[1] != self.dim:
-            raise InputError(
-                f"{self.location}: the table is {table.shape[1]} wide and config.json says "
-                f"{self.dim}; put the files of one model there"
-            )
         rows = [ids.get(word, -1) for word in words]
         if (last := max(rows, default=-1)) >= len(table):
             raise InputError(
@@ -95,49 +63,22 @@ class HuggingFaceTable:
     @cached_property
     def table(self) -> Float[Tensor, "V D"]:
         """The whole table in its stored precision; InputError if no one tensor is the embedding."""
-        key = self._key()
-        table = self._model[key]
-        if len(table.shape) != 2 or 0 in table.shape or not is_float(table):
-            raise InputError(
-                f"{self.location}, tensor {key[:60]}: it is {table.dtype} {table.shape}, and must "
-                "be an (N, D) table of floats; take the model in float32, float16 or bfloat16"
-            )
-        return table.whole()
+        table = self._model[self._key]
+        check_table(self.location, self._key, table)
+        return table
 
+    @cached_property
+    def _model(self) -> Checkpoint:
+        return Checkpoint(self.location)
+
+    @cached_property
     def _key(self) -> str:
-        names = list(self._model)
-        endings = ENDINGS.get(self._model.config.get("model_type", ""), OTHER_ENDINGS)
-        for ending in endings:
-            keys = [key for key in names if key == ending or key.endswith(f".{ending}")]
-            if len(keys) == 1:
-                return keys[0]
+        names = list(self._model)  # what has no weights is no model, whatever else it lacks
+        found = input_tables(self._model, self._model.config.get("vocab_size"))
+        if len({self._model[name].shape for name in found}) == 1:
+            return found[0]
         raise InputError(
             f"{self.location}: no single tensor is named like an input embedding "
-            f"({', '.join(endings)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
+            f"({', '.join(INPUT_TABLES)}); it has {', '.join(sorted(names)[:8])[:300]} …; "
             "name a model that has one"
         )
-
-
-def _register(name: str, directory: str, hub: str, *languages: str) -> None:
-    covered = frozenset(languages)
-
-    def make(data_dir: Path | None) -> Source:
-        if data_dir is None:
-            return HuggingFaceTable(name, hub, covered)
-        path = data_dir / "vectors" / directory
-        if not path.is_dir():
-            raise InputError(
-                f"source {name!r} is missing: put the files of {hub} into {path}, or name another "
-                "directory with --embinit-data-dir or EMBINIT_DATA"
-            )
-        return HuggingFaceTable(name, str(path), covered)
-
-    SOURCES.register(name, SourceEntry(make, covered))
-
-
-MBERT = "bert-base-multilingual-cased"
-_register("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", "en")
-_register("bert", "bert-base-uncased", "google-bert/bert-base-uncased", "en")
-_register("mbert", MBERT, f"google-bert/{MBERT}", "en", "de")
-_register("t5", "t5-small", "google-t5/t5-small", "en")
-_register("mt5", "mt5-base", "google/mt5-base", "en", "de")

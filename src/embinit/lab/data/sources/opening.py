@@ -39,19 +39,11 @@ def open_source(
     return TextVectors(name, path, languages)
 
 
-def use_source(name: str, path: Path) -> None:
-    """Registers the source at ``path`` as ``name``, in English unless the name is known."""
-    if name not in SOURCES:
-        _NAMED_HERE.add(name)
-    languages = getattr(SOURCES[name], "languages", ENGLISH) if name in SOURCES else ENGLISH
-    SOURCES.replace(name, SourceEntry(lambda _: open_source(name, path, languages), languages))
-
-
 _NAMED_HERE: set[str] = set()
 
 
 def is_named_here(name: str) -> bool:
-    """Whether the name was registered by ``use_source`` and by no package."""
+    """Whether the name was registered by a ``NamedSource`` and by no package."""
     return name in _NAMED_HERE or name not in SOURCES
 
 
@@ -63,8 +55,14 @@ class NamedSource:
     path: Path
 
     def __call__(self) -> None:
-        """Registers the source."""
-        use_source(self.name, self.path)
+        """Registers the source, in English unless the name is known."""
+        languages = ENGLISH
+        if self.name in SOURCES:
+            languages = getattr(SOURCES[self.name], "languages", ENGLISH)
+        else:
+            _NAMED_HERE.add(self.name)
+        entry = SourceEntry(lambda _: open_source(self.name, self.path, languages), languages)
+        SOURCES.replace(self.name, entry)
 
 
 def named_source(given: str) -> NamedSource:
@@ -138,6 +136,25 @@ _published(
     "ELMo's word layer (512d, exported as the docs on data say)",
     *(f"vectors/elmo.{ending}" for ending in ("npz", "vec", "vec.gz", "txt", "txt.gz", "bin")),
 )
+
+
+def _model(name: str, directory: str, hub: str, *languages: str) -> None:
+    covered = frozenset(languages)
+
+    def make(data_dir: Path | None) -> Source:
+        what = f"source {name!r} (the files of {hub})"
+        path = hub if data_dir is None else find(data_dir, f"vectors/{directory}", what=what)
+        return HuggingFaceTable(name, str(path), covered)
+
+    SOURCES.register(name, SourceEntry(make, covered))
+
+
+MBERT = "bert-base-multilingual-cased"
+_model("minilm", "minilm-l6", "sentence-transformers/all-MiniLM-L6-v2", "en")
+_model("bert", "bert-base-uncased", "google-bert/bert-base-uncased", "en")
+_model("mbert", MBERT, f"google-bert/{MBERT}", "en", "de")
+_model("t5", "t5-small", "google-t5/t5-small", "en")
+_model("mt5", "mt5-base", "google/mt5-base", "en", "de")
 
 
 def _by_language(name: str, **parts: str) -> None:

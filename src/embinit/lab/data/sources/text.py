@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -34,10 +35,17 @@ _NUMERIC = b"0123456789 .eE+-"
 # files were joined without a line's end between them. GloVe 840B has no such word.
 _TOO_WIDE = re.compile(rb" [-+]?\.?\d")
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18}) *")
-_BOM = b"\xef\xbb\xbf"
-# NumPy reads numbers as Python does, which takes 1_0 for 10 and passes over a tab.
-_NOT_IN_NUMBERS = re.compile(rb"[_\t\n\v\f\r]")
 _LITERAL = re.compile(rb"b(['\"]).*\1")
+
+Row = npt.NDArray[np.float32]
+"""A word's vector (D,)."""
+
+
+class _Every:
+    """A container of everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class WordVectors(abc.ABC):
         """D, the width of a vector."""
 
     @abc.abstractmethod
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """Yields every word in the file's order, in UTF-8, with its numbers if it is wanted.
 
         InputError if a line is broken, wanted or not; numbers that aren't wanted may pass as 1.2.3.
@@ -77,19 +85,23 @@ class WordVectors(abc.ABC):
         InputError if the file is broken, or has fewer words than the whole one.
         """
         wanted = {word.encode(): row for row, word in enumerate(words)}
-        entries = self._read(wanted)
-        first = list(itertools.islice(entries, 1))  # a broken header shows before memory is taken
         values = torch.zeros(len(words), self.dim)
         found = torch.zeros(len(words), dtype=torch.bool)
         count = 0
-        for count, (word, numbers) in enumerate(itertools.chain(first, entries), 1):  # noqa: B007
+        for count, (word, numbers) in enumerate(self._read(wanted), 1):  # noqa: B007
             if numbers is not None and not found[row := wanted[word]]:
-                values[row] = numbers
+                values[row] = torch.from_numpy(numbers)
                 found[row] = True
         if count < self.least:
             reason = f"the file has {count:,} words, where {self.least:,} or more are wanted"
             raise self._broken("", f"{reason}; put the whole file there")
         return Vectors(values, found)
+
+    def whole(self) -> tuple[list[str], Float[Tensor, "N D"]]:
+        """All words, repeated ones too, and their vectors; InputError if the file is broken."""
+        entries = [(word.decode(), row) for word, row in self._read(_Every()) if row is not None]
+        rows = np.stack([row for _, row in entries]) if entries else np.zeros((0, self.dim))
+        return [word for word, _ in entries], torch.from_numpy(rows)
 
     def _broken(self, place: object, reason: str) -> InputError:
         """The error for a place in the file: the number of a line, or text such as ", byte 7"."""
@@ -123,8 +135,6 @@ class TextVectors(WordVectors):
         if not fields:
             raise self._broken("", "the file is empty; fetch the vectors again")
         dim = self._header[1] if self._header else min(fields)
-        if self._header and fields[0] < dim:
-            raise self._too_short(self._first[0][0], fields[0], dim)
         if dim == 0:
             number = self._first[fields.index(0)][0] if 0 in fields else 1
             mend = "write a word and its numbers with a space between each two"
@@ -134,7 +144,7 @@ class TextVectors(WordVectors):
             raise self._broken(1, f"{reason}; the file has lost its line ends: fetch it again")
         return dim
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """See the base class. A line that is too short or too wide is an InputError too."""
         dim, header, literal = self.dim, self._header, self._literal
         count = 0
@@ -164,8 +174,7 @@ class TextVectors(WordVectors):
     @cached_property
     def _header(self) -> tuple[int, int] | None:
         """N and D, if the file begins with two integers."""
-        first = next(open_lines(self.path), b"").removeprefix(_BOM)
-        match = _HEADER.fullmatch(first)
+        match = _HEADER.fullmatch(next(open_lines(self.path), b""))
         return (int(match[1]), int(match[2])) if match else None
 
     @cached_property
@@ -178,12 +187,9 @@ class TextVectors(WordVectors):
         return all(_LITERAL.fullmatch(line.rsplit(b" ", self.dim)[0]) for _, line in self._first)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines without the header and without a byte order mark."""
-        skipped = 1 if self._header else 0
+        """Numbered lines without the header."""
         for number, line in enumerate(open_lines(self.path), 1):
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            if number > skipped:
+            if number > 1 or not self._header:
                 yield number, line.rstrip(b" ")
 
     def _too_short(self, number: int, numbers: int, due: int) -> InputError:
@@ -206,10 +212,8 @@ class TextVectors(WordVectors):
             )
         return word
 
-    def _numbers(self, fields: list[bytes], number: int) -> Float[Tensor, "D"]:
+    def _numbers(self, fields: list[bytes], number: int) -> Row:
         try:
-            if any(map(_NOT_IN_NUMBERS.search, fields[1:])):
-                raise ValueError
             with np.errstate(over="ignore"):
                 row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
@@ -217,4 +221,4 @@ class TextVectors(WordVectors):
             reason = f"word {word!r} has something that is no number; {MEND}"
             raise self._broken(number, reason) from None
         self._require_finite(row, fields[0], number, MEND)
-        return torch.from_numpy(row)
+        return row

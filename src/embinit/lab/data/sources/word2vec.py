@@ -11,14 +11,11 @@ from collections.abc import Container, Iterator
 from functools import cached_property
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM
 from embinit.files.writing import open_chunks
-from embinit.lab.data.sources.text import WordVectors
+from embinit.lab.data.sources.text import Row, WordVectors
 
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})[ \r]*\n")
 
@@ -31,14 +28,14 @@ class Word2VecBinary(WordVectors):
         """D, from the header; InputError where the file has none of this format."""
         return self._header[1]
 
-    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
+    def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """See the base class."""
         for offset, word, raw in self._records():
             place = f", byte {offset}"
             self._text(word, place)
             row = np.frombuffer(raw, dtype="<f4")
             self._require_finite(row, word, place, "fetch the file again")
-            yield word, torch.from_numpy(row.astype(np.float32)) if word in wanted else None
+            yield word, row.astype(np.float32) if word in wanted else None
 
     @cached_property
     def _header(self) -> tuple[int, int, int]:

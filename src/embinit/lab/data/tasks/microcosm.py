@@ -20,8 +20,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from importlib import resources
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -129,13 +128,7 @@ def infer(writer: Writer, language: Language = in_source) -> Example:
     premise = replace(premise, subject=replace(premise.subject, adjective=described))
     label = writer.below(3)
     changed = reword(premise, writer) if writer.chance(0.3) else premise
-    first_change = writer.chance(0.5)
-    if label == ENTAILMENT:
-        hypothesis = leave_out_adjective(changed) if first_change else changed
-    elif label == NEUTRAL:
-        hypothesis = swap_roles(changed) if first_change else describe_object(changed, writer)
-    else:
-        hypothesis = negate(changed) if first_change else oppose(changed, writer)
+    hypothesis = _hypothesis(changed, label, writer.chance(0.5), writer)
     draw = writer.draw
     return Example(language(premise, draw), pair=language(hypothesis, draw), label=label)
 
@@ -146,6 +139,24 @@ def _premise(writer: Writer) -> Action:
         action = writer.action(adjective=0.0, adverb=0.0, owner=0.0, verbs=INFERENCE_VERBS)
         if action.subject.noun.group != action.object.noun.group:
             return action
+
+
+def _hypothesis(said: Action, label: int, first: bool, writer: Writer) -> Action:
+    """What follows by ``label`` from what is said: the first or the second change of its kind."""
+    subject, object_ = said.subject, said.object
+    if label == ENTAILMENT:
+        return replace(said, subject=replace(subject, adjective=None)) if first else said
+    if label == NEUTRAL and first:
+        # Articles and the adjective stay.
+        swapped = replace(subject, noun=object_.noun)
+        return replace(said, subject=swapped, object=replace(object_, noun=subject.noun))
+    if label == NEUTRAL:
+        adjective = writer.adjective(object_.noun.group)
+        return replace(said, object=replace(object_, adjective=adjective))
+    if first or subject.adjective is None:
+        return replace(said, negated=not said.negated)
+    opposite = writer.word("adjective", antonym_group(subject.adjective.group))
+    return replace(said, subject=replace(subject, adjective=opposite))
 
 
 def reword(action: Action, writer: Writer) -> Action:
@@ -163,37 +174,6 @@ def reword(action: Action, writer: Writer) -> Action:
     if choice == 2 or subject.adjective is None:
         return replace(action, subject=replace(subject, noun=redraw(subject.noun)))
     return replace(action, subject=replace(subject, adjective=redraw(subject.adjective)))
-
-
-def leave_out_adjective(action: Action) -> Action:
-    """A weaker statement: the subject loses its adjective."""
-    return replace(action, subject=replace(action.subject, adjective=None))
-
-
-def swap_roles(action: Action) -> Action:
-    """Swaps the nouns of subject and object. Articles and the adjective stay."""
-    subject = replace(action.subject, noun=action.object.noun)
-    return replace(action, subject=subject, object=replace(action.object, noun=action.subject.noun))
-
-
-def describe_object(action: Action, writer: Writer) -> Action:
-    """A stronger statement: the object gets an adjective."""
-    adjective = writer.adjective(action.object.noun.group)
-    return replace(action, object=replace(action.object, adjective=adjective))
-
-
-def negate(action: Action) -> Action:
-    """Adds the negation, or removes it."""
-    return replace(action, negated=not action.negated)
-
-
-def oppose(action: Action, writer: Writer) -> Action:
-    """Replaces the subject's adjective by a word of the opposite class."""
-    adjective = action.subject.adjective
-    if adjective is None:
-        return action
-    opposite = writer.word("adjective", antonym_group(adjective.group))
-    return replace(action, subject=replace(action.subject, adjective=opposite))
 
 
 @dataclass(frozen=True)
@@ -275,21 +255,15 @@ def drawn_fingerprint(task: MicrocosmTask) -> str:
     return digest.hexdigest()
 
 
-FINGERPRINTS = resources.files("embinit.lab.data") / "assets" / "microcosm.json"
+FINGERPRINTS = Path(__file__).parents[1] / "assets" / "microcosm.json"
 """The digests of the texts, kept so that a session needn't draw a text to know its runs' keys."""
 
 
 def drawn_by() -> dict[str, str]:
     """The provenance of the texts: a digest of the code that draws them, and numpy's version."""
-    package = resources.files("embinit.lab.data")
-    sources = [package / "tasks" / "microcosm.py"]
-    sources += sorted(
-        (each for each in (package / "microcosm").iterdir() if each.name.endswith(".py")),
-        key=lambda each: each.name,
-    )
-    code = hashlib.sha256()
-    for each in sources:
-        code.update(each.read_bytes())
+    here = Path(__file__)
+    files = [here, *sorted(here.parents[1].glob("microcosm/*.py"))]
+    code = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     return {"code": code.hexdigest(), "numpy": np.__version__}
 
 
@@ -305,11 +279,10 @@ def keep_fingerprints() -> None:
 
     To be called whenever this code changes; it takes some minutes.
     """
-    draws = chain.from_iterable(SETS.values())
-    tasks = [task.on_draw(draw) for draw in draws for task in MICROCOSM_TASKS]
+    tasks = [task.on_draw(d) for draws in SETS.values() for d in draws for task in MICROCOSM_TASKS]
     fingerprints = {task.name: drawn_fingerprint(task) for task in tasks}
     document = {"drawn_by": drawn_by(), "fingerprints": fingerprints}
-    Path(str(FINGERPRINTS)).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    FINGERPRINTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 MICROCOSM_TASKS = (

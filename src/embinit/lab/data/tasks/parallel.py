@@ -10,88 +10,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
 
 from embinit.errors import InputError
 from embinit.files.reading import reading
-from embinit.files.writing import digest, find
-from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits
-from embinit.lab.data.tasks.rows import Hub, hub_rows, not_empty, sample, text_lines
-from embinit.lab.specs import Cut
+from embinit.lab.data.tasks.base import TASKS, Example, TaskKind
+from embinit.lab.data.tasks.rows import Hub, RealText, hub_rows, text_lines
 
 LANGUAGES = ("de", "en")
 
 
-@dataclass(frozen=True)
-class ParallelText:
+@dataclass(frozen=True, kw_only=True)
+class ParallelText(RealText):
     """A translation task, a sentence a line. A pair with a blank side is left out."""
 
-    dataset: str
-    title: str
-    hub: Hub
-    nested: bool
-    files: Mapping[str, tuple[str, ...]]
-    source: str
-    target: str
-    kind: Literal["translation", "classification"] = "translation"
-    classes: int = 0
-    reports_test: bool = False
+    kind: TaskKind = "translation"
 
-    @property
-    def name(self) -> str:
-        """The data set with its two languages, such as ``multi30k-en-de``."""
-        return f"{self.dataset}-{self.source}-{self.target}"
-
-    @property
-    def languages(self) -> Mapping[Side, str]:
-        """The encoder reads the source language, the decoder writes the target language."""
-        return {"encoder": self.source, "decoder": self.target}
-
-    def fingerprint(self, data_dir: Path | None) -> str:
-        """The digests of the files, or the data set's name on the Hub."""
-        if data_dir is None:
-            return str(self.hub)
-        paths = [self._file(data_dir, split, side) for split in self.files for side in LANGUAGES]
-        return "/".join(map(digest, paths))
-
-    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads pairs; InputError if a file is missing or broken, or shorter than the other."""
-        return Splits(
-            sample(self._examples(data_dir, "train"), cut.train),
-            self._examples(data_dir, "validation")[: cut.validation],
-            self._examples(data_dir, "test")[: cut.test],
-        )
-
-    def _examples(self, data_dir: Path | None, split: str) -> Sequence[Example]:
-        pairs = self._hub(split) if data_dir is None else self._read(data_dir, split)
-        examples = [
-            Example(text, target=target)
-            for text, target in pairs
-            if text.strip() and target.strip()
-        ]
-        home = self.hub if data_dir is None else self._file(data_dir, split, self.source)
-        return not_empty(examples, home)
-
-    def _hub(self, split: str) -> Iterator[tuple[str, str]]:
-        for row in hub_rows(self.hub, split):
-            with reading(self.hub, "take the data set's usual revision"):
-                pair = row["translation"] if self.nested else row
-                text, target = str(pair[self.source]), str(pair[self.target])
-            yield text, target
-
-    def _file(self, data_dir: Path, split: str, language: str) -> Path:
-        names = [f"{self.dataset}/{name}" for name in self.files[split]]
+    def paths(self, data_dir: Path, split: str) -> Sequence[Path]:
+        """See the base class: a file for each of ``LANGUAGES``."""
+        folder, names = data_dir / self.name.partition("-")[0], self.files[split]
         # One language alone decides too, or the other would come from a stand-in.
-        present = (
-            name
-            for name in names
-            if any((data_dir / path).exists() for side in LANGUAGES for path in _paths(name, side))
-        )
-        paths = _paths(next(present, names[0]), language)
-        return find(data_dir, *paths, what=f"{self.title}'s {split} split ({language})")
+        name = next((name for name in names if any(folder.glob(f"{name}.*"))), names[0])
+        return [
+            self._find(data_dir, [f"{name}.{side}"], f"'s {split} split ({side})")
+            for side in LANGUAGES
+        ]
 
-    def _read(self, data_dir: Path, split: str) -> Iterator[tuple[str, str]]:
-        paths = [self._file(data_dir, split, side) for side in (self.source, self.target)]
+    def examples(self, data_dir: Path | None, split: str) -> Iterator[Example]:
+        """See the base class. A file that is shorter than the other is an InputError too."""
+        for pair in self._hub(split) if data_dir is None else self._read(data_dir, split):
+            text, target = (pair[self.languages[side]] for side in ("encoder", "decoder"))
+            if text.strip() and target.strip():
+                yield Example(text, target=target)
+
+    def _hub(self, split: str) -> Iterator[Mapping[str, str]]:
+        [hub] = self.hubs
+        for row in hub_rows(hub, split):
+            with reading(hub, "take the data set's usual revision"):
+                pair = row.get("translation", row)
+                yield {side: str(pair[side]) for side in LANGUAGES}
+
+    def _read(self, data_dir: Path, split: str) -> Iterator[Mapping[str, str]]:
+        paths = self.paths(data_dir, split)
         for first, second in zip_longest(*map(text_lines, paths)):
             if first is None or second is None:
                 number = (first or second)[0]
@@ -100,38 +59,35 @@ class ParallelText:
                     f"{shorter}:{number}: the file ends here, its other language goes on; "
                     "the two must have as many lines"
                 )
-            yield first[1], second[1]
-
-
-def _paths(name: str, language: str) -> tuple[str, str]:
-    return f"{name}.{language}.gz", f"{name}.{language}"
+            yield dict(zip(LANGUAGES, (first[1], second[1]), strict=True))
 
 
 for _source, _target in (("en", "de"), ("de", "en")):
-    for _task in (
-        ParallelText(
-            dataset="multi30k",
-            title="Multi30k",
-            hub=Hub("bentrevett/multi30k"),
-            nested=False,
-            files={"train": ("train",), "validation": ("val",), "test": ("test_2016_flickr",)},
-            source=_source,
-            target=_target,
+    for _name, _title, _hub, _files in (
+        (
+            "multi30k",
+            "Multi30k",
+            Hub("bentrevett/multi30k"),
+            {"train": ("train",), "validation": ("val",), "test": ("test_2016_flickr",)},
         ),
-        ParallelText(
-            dataset="iwslt2017",
-            title="IWSLT2017",
+        (
+            "iwslt2017",
+            "IWSLT2017",
             # The main branch has a loading script, which datasets no longer runs. The branch of
             # converted files has no configs, so the pair is named by its folder.
-            hub=Hub("IWSLT/iwslt2017", folder="iwslt2017-de-en", revision="refs/convert/parquet"),
-            nested=True,
-            files={
+            Hub("IWSLT/iwslt2017", folder="iwslt2017-de-en", revision="refs/convert/parquet"),
+            {
                 "train": ("train", "train_subset"),
                 "validation": ("validation",),
                 "test": ("test",),
             },
-            source=_source,
-            target=_target,
         ),
     ):
+        _task = ParallelText(
+            name=f"{_name}-{_source}-{_target}",
+            title=_title,
+            hubs=(_hub,),
+            files=_files,
+            languages={"encoder": _source, "decoder": _target},
+        )
         TASKS.register(_task.name, _task)

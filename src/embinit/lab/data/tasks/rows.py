@@ -1,16 +1,19 @@
-"""Rows of real text, from the data directory or through ``datasets``, and samples of them."""
+"""Real text: its rows, from the data directory or through ``datasets``, and samples of them."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from embinit.errors import InputError
-from embinit.files.writing import hub_reachable, open_lines
-from embinit.lab.data.tasks.base import Example
+from embinit.files.writing import digest, find, hub_reachable, open_lines
+from embinit.lab.data.tasks.base import Example, Side, Splits, TaskKind
+from embinit.lab.specs import Cut
 
 CUT_SEED = 20240712
 """The seed of a training split's sample, the same in every arm, seed and session."""
@@ -73,13 +76,9 @@ class Hub(NamedTuple):
 
 def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     """Loads a split of a data set from the Hugging Face Hub; InputError if that fails."""
-    name = str(hub)
-    if not hub_reachable():
-        raise InputError(
-            f"the data set {name!r} can't be fetched, since the Hub is out of reach; name a "
-            "directory that holds it with --embinit-data-dir or EMBINIT_DATA"
-        )
     try:
+        if not hub_reachable():
+            raise OSError("the Hub is out of reach")
         from datasets import load_dataset
 
         rows: Iterable[dict[str, Any]] = load_dataset(
@@ -88,20 +87,10 @@ def hub_rows(hub: Hub, split: str) -> Iterable[dict[str, Any]]:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"the data set {name!r} can't be loaded ({reason}); name a directory that holds it "
+            f"the data set {str(hub)!r} can't be loaded ({reason}); name a directory that holds it "
             "with --embinit-data-dir or EMBINIT_DATA"
         ) from error
     return rows
-
-
-def not_empty(examples: Sequence[Example], home: object) -> Sequence[Example]:
-    """The examples of a split; InputError if there is none. ``home`` names the split's origin."""
-    if not examples:
-        raise InputError(
-            f"{home} has no example: only a header, blank lines or rows without a label; "
-            "fetch it again"
-        )
-    return examples
 
 
 def sample(examples: Sequence[Example], most: int | None) -> Sequence[Example]:
@@ -110,3 +99,55 @@ def sample(examples: Sequence[Example], most: int | None) -> Sequence[Example]:
         return examples
     chosen = np.random.default_rng(CUT_SEED).choice(len(examples), most, replace=False)
     return [examples[index] for index in sorted(chosen.tolist())]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealText(abc.ABC):
+    """A task's text, in files of the data directory or in data sets on the Hub (see ``Task``).
+
+    Without a split ``test``, validation replaces it.
+    """
+
+    name: str  # begins with the folder in the data directory, and has "-" behind it
+    title: str
+    hubs: tuple[Hub, ...]
+    files: Mapping[str, tuple[str, ...]]  # names of each split's file: the first that is there
+    languages: Mapping[Side, str]
+    kind: TaskKind
+    classes: int = 0
+    reports_test: bool = False
+
+    @abc.abstractmethod
+    def paths(self, data_dir: Path, split: str) -> Sequence[Path]:
+        """The files of a split; InputError if one is missing."""
+
+    @abc.abstractmethod
+    def examples(self, data_dir: Path | None, split: str) -> Iterator[Example]:
+        """Reads the examples of a split; InputError for a row that has none."""
+
+    def fingerprint(self, data_dir: Path | None) -> str:
+        """The digests of the files, or the data sets' names on the Hub."""
+        if data_dir is None:
+            return "/".join(map(str, self.hubs))
+        paths = (path for split in self.files for path in self.paths(data_dir, split))
+        return "/".join(map(digest, paths))
+
+    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
+        """Loads the splits; InputError if a file is missing or broken, or a split is empty."""
+        whole = {split: list(self.examples(data_dir, split)) for split in self.files}
+        for split, examples in whole.items():
+            if not examples:
+                home = self.hubs[0] if data_dir is None else self.paths(data_dir, split)[0]
+                raise InputError(
+                    f"{home} has no example: only a header, blank lines or rows without a label; "
+                    "fetch it again"
+                )
+        validation = whole.get("validation", [])[: cut.validation]
+        test = whole["test"][: cut.test] if "test" in whole else validation
+        return Splits(sample(whole["train"], cut.train), validation, test)
+
+    def _find(self, data_dir: Path, names: Iterable[str], what: str) -> Path:
+        """The first of some files of the data set, packed or not."""
+        folder = self.name.partition("-")[0]
+        every = [f"{folder}/{name}{end}" for name in names for end in (".gz", "")]
+        return find(data_dir, *every, what=f"{self.title}{what}")

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from embinit.files.writing import digest, find
 from embinit.lab.data.tasks.base import TASKS, Example, Side, Splits, TaskKind
-from embinit.lab.data.tasks.rows import Hub, hub_rows, sample, text_lines
+from embinit.lab.data.tasks.rows import Hub, RealText, hub_rows, text_lines
 from embinit.lab.specs import Cut
 
 LANGUAGES: Mapping[Side, str] = {"encoder": "en", "decoder": "de"}
@@ -42,55 +41,42 @@ class TextWithPairs:
         return Splits(text.train, pairs.validation, pairs.test)
 
 
-@dataclass(frozen=True)
-class Paragraphs:
+@dataclass(frozen=True, kw_only=True)
+class Paragraphs(RealText):
     """A training text of unrelated paragraphs in two languages, at most ``most`` of each."""
 
-    name: str
-    title: str
-    hubs: Mapping[Side, Hub]
     most: int
     kind: TaskKind = "text"
-    classes: int = 0
-    reports_test: bool = False
     languages: Mapping[Side, str] = field(default_factory=lambda: LANGUAGES)
 
-    def fingerprint(self, data_dir: Path | None) -> str:
-        """The digests of the files, or the data sets' names on the Hub."""
-        if data_dir is None:
-            return "/".join(str(hub) for hub in self.hubs.values())
-        return "/".join(digest(self._file(data_dir, side)) for side in self.hubs)
+    def paths(self, data_dir: Path, split: str) -> Sequence[Path]:
+        """See the base class: a file for each language."""
+        [name] = self.files[split]
+        sides = self.languages.values()
+        return [self._find(data_dir, [f"{name}.{side}"], f" ({side})") for side in sides]
 
-    def load(self, data_dir: Path | None, cut: Cut) -> Splits:
-        """Loads a sample of both languages' paragraphs; InputError if a file is missing."""
-        examples = [
-            Example(text, target="") if side == "encoder" else Example("", target=text)
-            for side in self.hubs
-            for text in islice(self._paragraphs(data_dir, side), self.most)
-        ]
-        return Splits(sample(examples, cut.train), (), ())
-
-    def _file(self, data_dir: Path, side: Side) -> Path:
-        names = [f"{self.name}/train.{self.languages[side]}{end}" for end in (".gz", "")]
-        return find(data_dir, *names, what=f"{self.title} ({self.languages[side]})")
-
-    def _paragraphs(self, data_dir: Path | None, side: Side) -> Iterator[str]:
-        if data_dir is None:
-            texts = (str(row["text"]) for row in hub_rows(self.hubs[side], "train"))
-        else:
-            texts = (line for _, line in text_lines(self._file(data_dir, side)))
-        return (line for text in texts for line in text.splitlines() if line.strip())
+    def examples(self, data_dir: Path | None, split: str) -> Iterator[Example]:
+        """See the base class."""
+        for number, side in enumerate(self.languages):
+            if data_dir is None:
+                texts = (str(row["text"]) for row in hub_rows(self.hubs[number], split))
+            else:
+                texts = (line for _, line in text_lines(self.paths(data_dir, split)[number]))
+            lines = (line for text in texts for line in text.splitlines() if line.strip())
+            for line in islice(lines, self.most):
+                yield Example(line, target="") if side == "encoder" else Example("", target=line)
 
 
 TASKS.register(
     "wikipedia",
     Paragraphs(
-        "wikipedia",
-        "Wikipedia",
-        {
-            "encoder": Hub("wikimedia/wikipedia", "20231101.en"),
-            "decoder": Hub("wikimedia/wikipedia", "20231101.de"),
-        },
+        name="wikipedia",
+        title="Wikipedia",
+        hubs=(
+            Hub("wikimedia/wikipedia", "20231101.en"),
+            Hub("wikimedia/wikipedia", "20231101.de"),
+        ),
+        files={"train": ("train",)},
         most=2_000_000,
     ),
 )
