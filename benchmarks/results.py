@@ -196,11 +196,11 @@ def _disagreements(documents: Sequence[Document]) -> str:
     against = (FAILS, HERE[FAILS], MIXED)
     rows = []
     for table in tables(documents):
-        for title, cells in table.rows:
+        for title, cells in table.rows.items():
             found = [
-                f"{cell.outcome} ({name})"
-                for cell, (_, name) in zip(cells, table.columns, strict=True)
-                if cell is not None and cell.outcome in against
+                f"{cell.outcome} ({table.columns[number]})"
+                for number, cell in cells.items()
+                if cell.outcome in against
             ]
             if found:
                 rows.append((title, "; ".join(found), REASONS[title]))

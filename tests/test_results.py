@@ -15,7 +15,7 @@ from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
 from embinit.errors import InputError
 from embinit.report.reading import read
-from embinit.report.summary import left_out, lists, tables
+from embinit.report.summary import lists, tables
 from embinit.stats.statements import RULE, Verdict
 from embinit_papers import chung2021, kim2024
 from test_claims import FOLDERS, functions
@@ -78,22 +78,21 @@ def test_the_references_have_todays_titles():
     """Else one finding has a row a title, and each looks as if it were not run elsewhere."""
     stored = [read(ROOT / f"reports/reference/{tier}/verdicts.json") for tier in TIERS]
     known = [one.says for one in (*kim2024.FINDINGS, *chung2021.FINDINGS)]
-    assert [title for table in tables(stored) for title, _ in table.rows] == known
+    assert [title for table in tables(stored) for title in table.rows] == known
 
 
 def test_every_finding_and_every_audit_is_on_the_page(results, documents):
     """Whatever its outcome; and each tier counts all of its claims."""
     page = results.page(documents)
-    titles = {title for table in tables(documents) for title, _ in table.rows}
+    titles = {title for table in tables(documents) for title in table.rows}
     assert all(f"\n| {title} |" in page.replace("\\", "") for title in titles)
     assert "Decoupling alone" in " ".join(lists(documents)["real text"]["Not run"])
-    papers = [paper for document in documents for paper in document.session.papers]
     in_part = {
-        (column, title)
+        (table.columns[number], title)
         for table in tables(documents)
-        for title, cells in table.rows
-        for (_, column), cell in zip(table.columns, cells, strict=True)
-        if cell and left_out(cell, papers)
+        for title, cells in table.rows.items()
+        for number, cell in cells.items()
+        if table.lacking(cell)
     }
     for data, groups in lists(documents).items():
         said = {

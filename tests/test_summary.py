@@ -146,7 +146,7 @@ def test_kinds_of_data_have_outcomes_of_their_own():
     made = session(claims_of(["SUPPORTED", "SUPPORTED", "UNDECIDED"]))
     real = session(claims_of(["REFUTED", "SUPPORTED", "NOT RUN"]), "sample")
     [table] = tables([made, real])
-    assert [column for _, column in table.columns] == ["synthetic language", "real text"]
+    assert [*table.columns.values()] == ["synthetic language", "real text"]
     cells = "replicates, 2 of 3, 1 undecided | mixed, 1 of 2 |"
     assert f"| {TITLE} | {cells}" in findings_as_markdown([made, real], short=True)
     found = lists([made, real])
@@ -162,11 +162,11 @@ def test_kinds_of_data_have_outcomes_of_their_own():
         assert words in text
     assert "not how large the effect is in English" not in check(render(real, {})).text
     another = replace(real, session=replace(real.session, tier="full"))
-    names = [column for _, column in tables([real, another])[0].columns]
-    assert names == ["real text, sample tier", "real text, full tier"]
+    names = tables([real, another])[0].columns
+    assert [*names.values()] == ["real text, sample tier", "real text, full tier"]
     whole = session(claims_of(["REFUTED"]), "paper")
-    names = [column for _, column in tables([made, real, whole])[0].columns]
-    assert names == ["synthetic language", "real text", "the paper's size"]
+    names = tables([made, real, whole])[0].columns
+    assert [*names.values()] == ["synthetic language", "real text", "the paper's size"]
 
 
 def test_each_claim_is_a_finding_of_a_paper_that_names_none():

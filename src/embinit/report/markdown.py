@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
@@ -75,29 +75,28 @@ def as_markdown(
 
 def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> str:
     """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
-    claims = [{claim.id: claim for claim in one.claims} for one in documents]
     lines = []
     for table in tables(documents):
-        columns = " | ".join(_plain(column) for _, column in table.columns)
-        lines += [f"**{_plain(table.short if short else table.citation)}**", ""]
-        lines += [f"| finding | {columns} |"]
-        lines += [f"|{'---|' * (len(table.columns) + 1)}"]
-        for title, cells in table.rows:
-            outcomes = [
-                in_words(cell) if short or cell is None else _with_numbers(cell, claims[number])
-                for cell, (number, _) in zip(cells, table.columns, strict=True)
+        paper, columns = table.paper, table.columns.values()
+        lines += [f"**{_plain(paper.short if short else paper.citation)}**", ""]
+        lines += [f"| {' | '.join(['finding', *map(_plain, columns)])} |"]
+        lines += [f"|{'---|' * (len(columns) + 1)}"]
+        for title, cells in table.rows.items():
+            texts = [
+                _cell(cells.get(number), None if short else documents[number])
+                for number in table.columns
             ]
-            lines.append(f"| {' | '.join(map(_plain, [title, *outcomes]))} |")
+            lines.append(f"| {' | '.join(map(_plain, [title, *texts]))} |")
         lines.append("")
     return "\n".join(
         lines or ["No paper here names findings; name one verdicts.json to see its claims."]
     )
 
 
-def _with_numbers(finding: FindingSummary, claims: Mapping[str, ClaimRecord]) -> str:
-    """A finding's outcome with the means and the difference of its examples."""
+def _cell(finding: FindingSummary | None, document: Document | None) -> str:
+    """A finding's outcome, with the means and the differences of its examples in a document."""
     texts = [in_words(finding)]
-    for claim in examples(finding, claims):
+    for claim in examples(finding, document) if finding and document else ():
         if (shown := claim.deciding) is not None:
             where = claim.experiment or claim.task or claim.place
             texts.append(

@@ -97,8 +97,7 @@ class DocumentView:
 
     def examples(self, finding: FindingSummary) -> list[Card]:
         """The cards of the claims whose numbers a finding shows."""
-        claims = {name: card.claim for name, card in self.cards.items()}
-        return [self.cards[one.id] for one in summary.examples(finding, claims)]
+        return [self.cards[one.id] for one in summary.examples(finding, self.document)]
 
     @property
     def command(self) -> str:

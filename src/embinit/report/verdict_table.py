@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Iterator
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
-from embinit.report.document import Document, FindingSummary
+from embinit.report.document import Document
 from embinit.report.numbers import MINUS
-from embinit.report.summary import in_words, left_out, tables, totals
+from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdicts import (
     by_family,
     difference,
@@ -76,23 +76,17 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
             lines.append(line(cells, style, (1, 5)))
     lines += _reasons(document, styled)
     for table in tables([document]):
-        of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
+        of = f"{table.paper.short}, {table.columns[0]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
-        lines += [
-            clean(f"{title}: {_in_part(cells[0], document)}{in_words(cells[0])}")
-            for title, cells in table.rows
-        ]
+        for title, cells in table.rows.items():
+            lacking = ", ".join(table.lacking(cells[0]))
+            part = f"in part, without {lacking}: " if lacking else ""
+            lines.append(clean(f"{title}: {part}{in_words(cells[0])}"))
     wrong = document.summary.controls.not_as_expected
     total = clean("; ".join(totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]
     lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
-
-
-def _in_part(finding: FindingSummary | None, document: Document) -> str:
-    """That a finding's outcome is that of some of its claims; "" where it is not."""
-    lacking = left_out(finding, document.session.papers) if finding else []
-    return f"in part, without {', '.join(lacking)}: " if lacking else ""
 
 
 def clean(text: object) -> str:
