@@ -12,9 +12,9 @@ from embinit.claims.judging import Case, Judgement
 from embinit.claims.judging import read as read_claim
 from embinit.files.typed import as_json
 from embinit.report.faults import wrong_controls
+from embinit.report.making import with_insensitive_noted
 from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
-from embinit.report.verdicts import with_insensitive_noted
 from test_report import make_claim, make_control, make_document
 
 MINE = Family("mine/f")

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from documents import claim_of, comparison_of, counted, typed
 from embinit.lab.tables.diagnostics import TableStatistics
 from embinit.report import load_schema, render, write_report
-from embinit.report.arms import learning_curves
 from embinit.report.baseline import compare
-from embinit.report.charts import Axis, Curves, forest
+from embinit.report.charts import Axis, Curves, forest, learning_curves
 from embinit.report.numbers import (
     duration,
     interval,
@@ -535,7 +534,8 @@ def test_curves_are_those_that_every_arm_has():
 
     def found(left: RunResult, right: RunResult) -> Curves | None:
         comparison = make_comparison(runs={"left": "GloVe", "right": "Xavier", "lost": "T5"})
-        return learning_curves([comparison_of(comparison)], {"left": left, "right": right})
+        claim = claim_of(make_claim("a", comparisons=[comparison]))
+        return learning_curves(claim, {"left": left, "right": right})
 
     assert (both := found(one, other)) is not None
     assert both.name == "validation BLEU"

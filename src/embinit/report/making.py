@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from operator import attrgetter
 
@@ -14,6 +14,7 @@ from embinit.report.document import (
     SCHEMA_VERSION,
     Document,
     FindingRecord,
+    LockRecord,
     Machine,
     PaperRecord,
     RunCounts,
@@ -21,7 +22,7 @@ from embinit.report.document import (
     Unjudged,
 )
 from embinit.report.summary import summarise
-from embinit.report.verdicts import locks_of, with_insensitive_noted
+from embinit.report.verdicts import NOT_SENSITIVE
 from embinit.runs.functions import other_versions, untraced
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store
@@ -55,7 +56,7 @@ def make_document(
     session = replace(
         session,
         papers=tuple(map(paper_record, papers_of(claim.paper for claim in claims))),
-        locks=locks_of(claims),
+        locks=_locks_of(claims),
         notes=tuple(notes),
         seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
@@ -72,6 +73,38 @@ def make_document(
         summary=summarise(session, claims, audits),
     )
     return document, results
+
+
+def with_insensitive_noted(claims: Sequence[ClaimRecord]) -> list[ClaimRecord]:
+    """The claims, those without a finding noted as not sensitive if their positive control failed.
+
+    It is a control of the same task.
+    """
+    lacking = {
+        _setting(claim): claim.id
+        for claim in claims
+        if claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED) and not claim.as_expected
+    }
+
+    def noted(claim: ClaimRecord) -> ClaimRecord:
+        finds_nothing = claim.verdict in (Verdict.UNDECIDED, Verdict.NO_EFFECT)
+        if not finds_nothing or claim.control or _setting(claim) not in lacking:
+            return claim
+        note = f"{NOT_SENSITIVE}: the control {lacking[_setting(claim)]} is not as expected"
+        return replace(claim, reason="; ".join(filter(None, (claim.reason, note))))
+
+    return [*map(noted, claims)]
+
+
+def _setting(claim: ClaimRecord) -> tuple[object, ...]:
+    return claim.paper, claim.tier, claim.task, claim.metric, claim.trained
+
+
+def _locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
+    """The locks that claims were compared with: file and digest of each."""
+    known = (claim.registration for claim in claims if claim.registration is not None)
+    pairs = {(registration.lock, registration.digest) for registration in known}
+    return tuple(LockRecord(lock=lock, digest=digest) for lock, digest in sorted(pairs))
 
 
 def _machines(results: Iterable[RunResult]) -> set[Machine]:

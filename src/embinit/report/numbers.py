@@ -62,6 +62,12 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
+def span(values: Iterable[float]) -> str:
+    """The least and the largest of some values, to three digits: ``3`` or ``3 to 20``."""
+    known = [*values]
+    return " to ".join(dict.fromkeys([short(min(known)), short(max(known))]))
+
+
 def points(unit: str) -> str:
     """The unit of a difference of scores in ``unit``: two percentages differ by points."""
     return f"points{unit.removeprefix('%')}" if unit.startswith("%") else unit

@@ -18,16 +18,14 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.records import ClaimRecord, Consistency
-from embinit.errors import OutputError, printable
+from embinit.claims.records import ClaimRecord, ComparisonRecord, Consistency
+from embinit.errors import OutputError, counted, printable
 from embinit.files.typed import as_json
 from embinit.files.writing import write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
-from embinit.report.arms import learning_curves
 from embinit.report.baseline import Since
 from embinit.report.document import Document, FindingSummary
-from embinit.report.methods import methods
 from embinit.runs.results import RunResult
 
 OPEN_UP_TO = 12
@@ -45,11 +43,11 @@ class Card:
 
 @dataclass(frozen=True)
 class DocumentView:
-    """One document on the page, with its claims and controls by id."""
+    """One document on the page, its claims and controls by id, and how sacreBLEU was called."""
 
     document: Document
     cards: Mapping[str, Card]
-    methods: tuple[str, ...]
+    signatures: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -70,13 +68,15 @@ class DocumentView:
         return [paper.tiers[name] for paper in papers_of(self.papers) if name in paper.tiers]
 
     @property
-    def families(self) -> list[tuple[str, list[Card]]]:
-        """Each family's statement with its claims, without controls."""
-        claims = [card.claim for card in self.cards.values() if not card.claim.control]
-        return [
-            (statement, [self.cards[claim.id] for claim in of_family])
-            for statement, of_family in verdicts.by_family(claims).items()
-        ]
+    def tested(self) -> list[ComparisonRecord]:
+        """The comparisons that a test decides: all but exact ones."""
+        return [pair for one in self.document.claims for pair in one.comparisons if not pair.exact]
+
+    @property
+    def families(self) -> dict[str, list[Card]]:
+        """Each family's claims by its statement, without controls."""
+        families = verdicts.by_family(claim for claim in self.document.claims if not claim.control)
+        return {says: [self.cards[one.id] for one in claims] for says, claims in families.items()}
 
     @property
     def controls(self) -> list[Card]:
@@ -84,16 +84,10 @@ class DocumentView:
         controls = [card for card in self.cards.values() if card.claim.control]
         return sorted(controls, key=lambda card: card.claim.as_expected is not False)
 
-    def lines(self, finding: FindingSummary) -> list[tuple[str, charts.Line]]:
-        """The comparisons of a finding for its plot, each with its verdict and numbers."""
-        shown: list[tuple[str, charts.Line]] = []
-        for name in finding.claims:
-            claim = self.cards[name].claim
-            if (one := claim.deciding) is not None:
-                line = charts.line_of(len(shown), one, claim.verdict)
-                text = f"{name}: {verdicts.difference(one)}, {claim.verdict}"
-                shown += [] if line is None else [(text, line)]
-        return shown
+    def lines(self, finding: FindingSummary) -> list[charts.Line]:
+        """The comparisons of a finding for its plot."""
+        lines = (charts.line_of(self.cards[name].claim) for name in finding.claims)
+        return [line for line in lines if line is not None]
 
     def examples(self, finding: FindingSummary) -> list[Card]:
         """The cards of the claims whose numbers a finding shows."""
@@ -102,7 +96,7 @@ class DocumentView:
     @property
     def command(self) -> str:
         """The command that trains all claims again; "" without any."""
-        if not (files := [card.claim.file for card in self.cards.values()]):
+        if not (files := [claim.file for claim in self.document.claims]):
             return ""
         if files[0].endswith(".py"):
             place = os.path.commonpath(files)
@@ -160,28 +154,23 @@ def write_report(
 
 def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
     keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
-    signatures = {results[key].signature for key in keys & results.keys()} - {""}
+    signatures = tuple(sorted({results[key].signature for key in keys & results.keys()} - {""}))
     sessions = [
         DocumentView(
             document,
-            {
-                claim.id: _card(claim, number, {} if number else results)
-                for claim in document.claims
-            },
-            tuple(methods(document, () if number else sorted(signatures))),
+            {claim.id: _card(claim, at, {} if at else results) for claim in document.claims},
+            () if at else signatures,
         )
-        for number, document in enumerate(documents)
+        for at, document in enumerate(documents)
     ]
-    tables = summary.tables(documents)
     audits = {audit.id: audit for document in documents for audit in document.audits}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "sessions": sessions,
         "several": len(sessions) > 1,
-        "tables": tables,
+        "tables": summary.tables(documents),
         "lists": summary.lists(documents),
         "embeds": any(card.claim.source for card in every),
-        "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim.as_expected is False],
         "lacking": [lack for document in documents for lack in document.lacking],
@@ -195,7 +184,7 @@ def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) 
 def _card(claim: ClaimRecord, session: int, results: Mapping[str, RunResult]) -> Card:
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim.id).strip("-")
     anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-    return Card(claim, anchor, learning_curves(claim.comparisons, results))
+    return Card(claim, anchor, charts.learning_curves(claim, results))
 
 
 @cache
@@ -213,8 +202,10 @@ def _environment() -> jinja2.Environment:
             if name[0] != "_" and one.__module__ == module.__name__:
                 environment.filters[name] = one
     environment.globals |= {
+        "counted": counted,
         "half": charts.HALF,
         "line": charts.LINE,
+        "margin_ticks": charts.MARGIN_TICKS,
         "missing": numbers.MISSING,
     }
     return environment
