@@ -33,9 +33,6 @@ SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED":
 OPEN_UP_TO = 20
 """Up to so many claims are shown in open tables; more are folded by family."""
 
-LARGEST = 900_000
-"""In bytes; a step's summary on GitHub takes up to 1 MiB."""
-
 
 def as_markdown(
     document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
@@ -67,10 +64,7 @@ def as_markdown(
         lines += ["", _plain(note)]
     for lock in session.locks:
         lines += ["", _plain(f"Registered in {lock.lock}, {lock.digest}.")]
-    text = "\n".join(lines) + "\n"
-    if len(text.encode()) > LARGEST:
-        return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
-    return text
+    return "\n".join(lines) + "\n"
 
 
 def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> str:
