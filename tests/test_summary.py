@@ -24,9 +24,7 @@ VERDICTS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
 TITLE = "It costs"
 
 
-def session(
-    claims: list[dict[str, Any]], tier: str = "micro", published: bool | None = None
-) -> Document:
+def session(claims: list[dict[str, Any]], tier: str = "micro", published: bool = False) -> Document:
     """A document whose paper names one finding, the claims ``a`` and ``b``."""
     ids = ["kim2024/finding-1/a", "kim2024/finding-1/b"]
     known = {"key": "kim2024", "citation": "Kim", "short": "Kim", "made": ["micro"]}

@@ -13,7 +13,6 @@ from embinit.papers import Paper, papers_of
 from embinit.report.document import (
     SCHEMA_VERSION,
     Document,
-    FindingRecord,
     LockRecord,
     Machine,
     PaperRecord,
@@ -56,7 +55,7 @@ def make_document(
     session = replace(
         session,
         papers=tuple(map(paper_record, papers_of(claim.paper for claim in claims))),
-        locks=_locks_of(claims),
+        locks=locks_of(claims),
         notes=tuple(notes),
         seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
@@ -100,7 +99,7 @@ def _setting(claim: ClaimRecord) -> tuple[object, ...]:
     return claim.paper, claim.tier, claim.task, claim.metric, claim.trained
 
 
-def _locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
+def locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
     """The locks that claims were compared with: file and digest of each."""
     known = (claim.registration for claim in claims if claim.registration is not None)
     pairs = {(registration.lock, registration.digest) for registration in known}
@@ -121,5 +120,5 @@ def paper_record(paper: Paper) -> PaperRecord:
         short=paper.short,
         made=tuple(tier.name for tier in paper.tiers.values() if tier.made),
         own_size=tuple(tier.name for tier in paper.tiers.values() if tier.own_size),
-        findings=tuple(FindingRecord(**vars(finding)) for finding in paper.findings),
+        findings=tuple(paper.findings),
     )

@@ -20,6 +20,7 @@ from itertools import islice
 
 from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.records import AuditRecord, ClaimRecord, Consistency, State
+from embinit.papers import Finding
 from embinit.report.document import (
     FAILS,
     HERE,
@@ -33,7 +34,6 @@ from embinit.report.document import (
     SYNTHETIC,
     ControlCounts,
     Document,
-    FindingRecord,
     FindingSummary,
     PaperRecord,
     SessionRecord,
@@ -261,11 +261,11 @@ def statement_of(claim: ClaimRecord) -> str:
     return claim.id.partition("[")[0]
 
 
-def _by_statement(claims: Iterable[ClaimRecord]) -> list[FindingRecord]:
+def _by_statement(claims: Iterable[ClaimRecord]) -> list[Finding]:
     """Each claim as a finding, over all its settings, for a paper that names none."""
     ordered = sorted(claims, key=lambda claim: family_rank(claim.family))
     statements = {statement_of(claim): claim.statement for claim in ordered}
-    return [FindingRecord(says=text, claims=(name,)) for name, text in statements.items()]
+    return [Finding(says=text, claims=(name,)) for name, text in statements.items()]
 
 
 def _data(tier: str, paper: PaperRecord | None) -> str:
