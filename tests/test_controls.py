@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from documents import claim_of, typed
+from documents import claim_of
 from embinit import Family, Verdict, claim, experiment, positive_control, training
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.judging import Case, Judgement
@@ -107,7 +107,7 @@ def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, con
     noted = with_insensitive_noted([*map(claim_of, claims)])
     lacks = control != "SUPPORTED" and verdict in ("UNDECIDED", "NO EFFECT")
     assert ["not sensitive: the control" in claim.reason for claim in noted] == [lacks, 0, 0]
-    document = typed(make_document([*map(as_json, noted)]))
+    document = make_document([*map(as_json, noted)])
     for text in ("\n".join(verdict_lines(document, None, False)), as_markdown(document)):
         assert ("not sensitive" in text) == lacks
     assert bool(wrong_controls(document)) == (KNOWN[control] is False)
