@@ -106,11 +106,9 @@ def without_idle_controls(document):
     return replace(document, claims=tuple(claims))
 
 
-CLAIM = {"id": "c", "nodeid": "f/a.py::c", "control": False, "expects": None, "reason": ""}
 COMPARISON = {
-    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False,
-    "relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": "",
-    "left_values": [9.0], "right_values": [1.0],
+    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "relation": ">",
+    "arms": {"left": "a", "right": "b"}, "unit": "", "left_values": [9.0], "right_values": [1.0],
 }  # fmt: skip
 
 
@@ -122,7 +120,7 @@ def made(*claims, **session):
 def a_claim(verdict="SUPPORTED", **comparison):
     """A claim with one comparison, SUPPORTED by 8 points on 6 seeds, with a margin of 6."""
     given = [COMPARISON | {"verdict": verdict} | comparison] if verdict != "NOT RUN" else []
-    return CLAIM | {"verdict": verdict, "comparisons": given}
+    return {"id": "c", "nodeid": "f/a.py::c", "verdict": verdict, "comparisons": given}
 
 
 def changes(verdict, baseline, **changed):
@@ -151,6 +149,7 @@ def test_a_replication_is_counted_against_its_reference():
 
 
 OPEN = {"interval": [None, None]}
+OTHERS = {"left": "a", "right": "1.0"}
 
 
 @pytest.mark.parametrize(
@@ -158,27 +157,9 @@ OPEN = {"interval": [None, None]}
     [
         ("SUPPORTED", {}, {}, None, ""),
         ("SUPPORTED", {}, {"difference": 8.9, "interval": [0.1, 99.0]}, None, ""),
-        (
-            "SUPPORTED",
-            {},
-            {"difference": 2.0},
-            MOVED,
-            "outside the earlier interval, 1 m",
-        ),
-        (
-            "SUPPORTED",
-            OPEN,
-            {"difference": 2.0},
-            MOVED,
-            "differs from before, 1 m",
-        ),
-        (
-            "SUPPORTED",
-            OPEN | {"margin": 0.0},
-            {"difference": 2.0},
-            MOVED,
-            "differs from before (a",
-        ),
+        ("SUPPORTED", {}, {"difference": 2.0}, MOVED, "outside the earlier interval, 1 m"),
+        ("SUPPORTED", OPEN, {"difference": 2.0}, MOVED, "differs from before, 1 m"),
+        ("SUPPORTED", OPEN | {"margin": 0.0}, {"difference": 2.0}, MOVED, "differs from before (a"),
         ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
         ("SUPPORTED", {"exact": True}, {"difference": 8.9}, MOVED, "differs from before"),
         ("SUPPORTED", OPEN, {"difference": None}, MOVED, "differs from before"),
@@ -187,32 +168,22 @@ OPEN = {"interval": [None, None]}
         ("NO EFFECT", {}, {}, LOST, "was SUPPORTED and is NO EFFECT"),
         ("NOT RUN", {}, {}, LOST, "was SUPPORTED and is NOT RUN"),
         ("UNDECIDED", {}, {}, WEAKENED, "was SUPPORTED and is UNDECIDED"),
-        (
-            "UNDECIDED",
-            {},
-            {"difference": 0.0, "interval": [-1.0, 1.0]},
-            LOST,
-            "UNDECIDED",
-        ),
+        ("UNDECIDED", {}, {"difference": 0.0, "interval": [-1.0, 1.0]}, LOST, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, WEAKENED, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, WEAKENED, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, LOST, "UNDECIDED"),
-        ("UNDECIDED", OPEN, {"difference": 0.0}, LOST, "UNDECIDED"),
         ("UNDECIDED", OPEN, {}, WEAKENED, "UNDECIDED"),
-        (
-            "UNDECIDED",
-            OPEN,
-            {"difference": 0.0},
-            LOST,
-            "now:    UNDECIDED; 0.00, 6 seeds",
-        ),
+        ("UNDECIDED", OPEN, {"difference": 0.0}, LOST, "now:    UNDECIDED; 0.00, 6 seeds"),
         ("SUPPORTED", {}, {"relation": ">="}, LOST, "relation >= in place of >"),
         ("SUPPORTED", {}, {"metric": "chrf"}, LOST, "measure chrf in place of bleu"),
         ("SUPPORTED", {}, {"margin": 1e9}, LOST, "margin 1000000000.0 in place of 6.0"),
         ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
         (
-            *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
-            *(LOST, "states something else: arms a and 1.0 in place of a and b"),
+            "REFUTED",
+            {},
+            {"arms": OTHERS},
+            LOST,
+            "states something else: arms a and 1.0 in place of a",
         ),
     ],
 )
@@ -249,7 +220,7 @@ def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
     """But a control may state something else."""
     for old, new in ((a_claim(), other), (other, a_claim())):
         [change] = compare(made(new), made(old)).changes
-        assert change.kind is (MOVED if old["control"] else LOST)
+        assert change.kind is (MOVED if old.get("control") else LOST)
         assert "states something else: " in str(change)
 
 
@@ -298,8 +269,5 @@ def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
         {"interval": ends, "difference": statistics.mean(end for end in ends if end is not None)}
         for ends in (before, now)
     )
-    for verdict, kind in (
-        ("NO EFFECT", LOST if lost else MOVED),
-        ("REFUTED", LOST),
-    ):
+    for verdict, kind in (("NO EFFECT", LOST if lost else MOVED), ("REFUTED", LOST)):
         assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]
