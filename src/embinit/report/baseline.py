@@ -242,7 +242,7 @@ def _changes(old: ClaimRecord, new: ClaimRecord, tried: bool) -> list[Change]:
     if restated := _restated(old, new):
         kind = ChangeKind.MOVED if old.control else ChangeKind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
-    moved = [(said, _margins(*pair)) for pair in _compared(old, new) if (said := _moved(*pair))]
+    moved = [found for pair in _compared(old, new) if (found := _moved(*pair)) is not None]
     if new.verdict != old.verdict:
         size = max((margins for _, margins in moved), default=0.0)
         moved = [(f"was {old.verdict} and is {new.verdict}", size)]
@@ -283,12 +283,6 @@ def _restated(old: ClaimRecord, new: ClaimRecord) -> str:
         and not (name == "margin" and math.isclose(was.margin, now.margin))
     ]
     return "; ".join(changes)
-
-
-def _margins(before: ComparisonRecord, after: ComparisonRecord) -> float:
-    """By how many margins of the baseline a comparison's difference moved."""
-    distance = abs((after.difference or 0) - (before.difference or 0))
-    return distance / before.margin if before.margin else math.inf
 
 
 def _same_within_the_margin(old: ClaimRecord, new: ClaimRecord) -> bool:
@@ -334,14 +328,15 @@ def _allows(comparison: ComparisonRecord, difference: float | None) -> bool:
     return math.isclose(own, difference, rel_tol=0.01, abs_tol=1e-6 * scale)
 
 
-def _moved(before: ComparisonRecord, after: ComparisonRecord) -> str:
-    """How a comparison's difference moved, in words; "" where it did not."""
+def _moved(before: ComparisonRecord, after: ComparisonRecord) -> tuple[str, float] | None:
+    """How a comparison's difference moved, in words and in margins; None where it did not."""
     if _allows(before, after.difference):
-        return ""
+        return None
+    distance = abs((after.difference or 0) - (before.difference or 0))
+    size = distance / before.margin if before.margin else math.inf
     where = ", outside the earlier interval" if before.has_interval else ""
-    size, arms = _margins(before, after), after.arms
     by = f", {size:.3g} margins from where it was" if math.isfinite(size) else ""
-    return f"differs from before{where}{by} ({arms.left} − {arms.right})"
+    return f"differs from before{where}{by} ({after.arms.left} − {after.arms.right})", size
 
 
 def _numbers(claim: ClaimRecord) -> str:
