@@ -17,7 +17,7 @@ from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
 from embinit.report.document import Document
 from embinit.report.summary import DECIDED
-from embinit.report.verdicts import difference
+from embinit.report.verdicts import difference, ends
 from embinit.runs.instructions import TRIED
 from embinit.stats.statements import Verdict
 
@@ -295,21 +295,15 @@ def _same_within_the_margin(old: ClaimRecord, new: ClaimRecord) -> bool:
     pairs = _compared(old, new)
     return bool(pairs) and all(
         not _contains(was, 0)
-        and all(-one.margin < end < one.margin for one in (was, now) for end in _ends(one))
+        and all(-one.margin < end < one.margin for one in (was, now) for end in ends(one))
         and _allows(was, now.difference)
         and _allows(now, was.difference)
         for was, now in pairs
     )
 
 
-def _ends(comparison: ComparisonRecord) -> tuple[float, float]:
-    """Both ends of a comparison's interval; an open one is infinite."""
-    low, high = comparison.interval
-    return -math.inf if low is None else low, math.inf if high is None else high
-
-
 def _contains(comparison: ComparisonRecord, value: float) -> bool:
-    low, high = _ends(comparison)
+    low, high = ends(comparison)
     return low <= value <= high
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.report.verdicts import difference, in_margins
+from embinit.report.verdicts import difference, ends, in_margins
 from embinit.runs.measures import MEASURES
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
@@ -115,11 +115,8 @@ def line_of(claim: ClaimRecord) -> Line | None:
     if comparison is None or effect is None:
         return None
     low = high = effect
-    if drawable(comparison.interval) and not comparison.exact:
-        below = comparison.relation in (Relation.BELOW, Relation.NOT_ABOVE)
-        ends = [in_margins(comparison, end) for end in comparison.interval[:: -1 if below else 1]]
-        low = -REACH if ends[0] is None else ends[0]
-        high = REACH if ends[1] is None else ends[1]
+    if comparison.has_interval:
+        low, high = sorted(in_margins(comparison, end) or 0.0 for end in ends(comparison))
     text = f"{claim.id}: {difference(comparison)}, {claim.verdict}"
     return Line(text, claim.verdict, *map(_at_margins, (effect, low, high)))
 
@@ -176,8 +173,7 @@ def forest(comparison: ComparisonRecord) -> Forest | None:
     axis = Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
     places = enumerate(sorted(axis.at(value) for value in differences))
     dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
-    ends = zip(comparison.interval, (-math.inf, math.inf), strict=True)
-    span = tuple(axis.at(out if end is None else end) for end, out in ends)
+    span = tuple(map(axis.at, ends(comparison)))
     return Forest(
         axis=axis,
         row=24 + DOT_STEP * min(DOT_ROWS, len(differences)),

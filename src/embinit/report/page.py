@@ -98,11 +98,10 @@ class DocumentView:
         """The command that trains all claims again; "" without any."""
         if not (files := [claim.file for claim in self.document.claims]):
             return ""
-        if files[0].endswith(".py"):
-            place = os.path.commonpath(files)
-            place += "" if place.endswith(".py") else "/" if place else "./"
-        else:  # modules
-            place = os.path.commonpath([file.replace(".", "/") for file in files]).replace("/", ".")
+        sign = "/" if files[0].endswith(".py") else "."  # of a module
+        place = os.path.commonpath([file.replace(sign, "/") for file in files]).replace("/", sign)
+        if sign == "/" and not place.endswith(".py"):
+            place = f"{place or '.'}/"
         return numbers.rerun(self.document.session.tier, place)
 
     def command_of(self, finding: FindingSummary) -> str:

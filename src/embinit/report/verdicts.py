@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable
 
@@ -112,6 +113,12 @@ def wanted(comparison: ComparisonRecord) -> str:
     return more if hangs_on is None else f"not robust: changes without seed {hangs_on}; {more}"
 
 
+def ends(comparison: ComparisonRecord) -> tuple[float, float]:
+    """Both ends of a comparison's interval; an open one is infinite."""
+    low, high = comparison.interval
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def in_margins(comparison: ComparisonRecord, difference: float | None) -> float | None:
     """A difference over a comparison's margin, above 0 in the claimed direction, or None."""
     if not comparison.margin or difference is None:
@@ -149,7 +156,7 @@ def qualified(claim: ClaimRecord) -> str:
     if claim.verdict is not Verdict.SUPPORTED or claim.control:
         return ""
     for one in claim.comparisons:
-        low, high = (end or 0.0 for end in one.interval)
+        low, high = ends(one)
         worse = {Relation.NOT_BELOW: high < 0, Relation.NOT_ABOVE: low > 0}.get(one.relation)
         if worse:
             return "worse, by less than the margin"
