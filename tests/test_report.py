@@ -329,6 +329,9 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     command = f"{command} --embinit-tier sample for sample tier, 100 runs in "
     assert f"To run all claims: {command}" in text
     assert "the tables below have the command of each finding and claim" in text
+    mine = text_of(make_document(claims, command="pytest --store=mine"))
+    assert mine.count(" --embinit-store mine") == 1 + len(claims)
+    assert "--embinit-store" not in text_of(make_document(claims, command="pytest --store r.xz"))
     pyargs = "" if files[0].endswith(".py") else "--pyargs "
     assert f"It is sopytest {pyargs}{shlex.quote(files[0])} --embinit-tier sample" in text
 

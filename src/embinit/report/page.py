@@ -102,12 +102,12 @@ class DocumentView:
         place = os.path.commonpath([file.replace(sign, "/") for file in files]).replace("/", sign)
         if sign == "/" and not place.endswith(".py"):
             place = f"{place or '.'}/"
-        return numbers.rerun(self.document.session.tier, place)
+        return numbers.rerun(self.document.session, place)
 
     def command_of(self, finding: FindingSummary) -> str:
         """The command that trains the files of a finding's claims again; "" without any."""
         files = dict.fromkeys(self.cards[name].claim.file for name in finding.claims)
-        return numbers.rerun(self.document.session.tier, *files) if files else ""
+        return numbers.rerun(self.document.session, *files) if files else ""
 
 
 def render(
