@@ -50,6 +50,7 @@ def make_document(
     fresh = len(results.keys() & made)
     every = list(results.values())
     notes = [*untraced(every), *repeated_otherwise(every, on_cpu=False), *other_versions(every)]
+    machines = (result.provenance.get("machine") for result in every)
     asked = (claim for claim in claims if claim.verdict is Verdict.SUPPORTED and claim.reason)
     notes += [f"{claim.id}: {claim.reason}" for claim in asked]
     session = replace(
@@ -59,7 +60,7 @@ def make_document(
         notes=tuple(notes),
         seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
-        machines=tuple(sorted(_machines(every), key=str)),
+        machines=tuple(sorted({from_json(Machine, one) for one in machines if one}, key=str)),
     )
     document = Document(
         schema_version=SCHEMA_VERSION,
@@ -104,12 +105,6 @@ def locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
     known = (claim.registration for claim in claims if claim.registration is not None)
     pairs = {(registration.lock, registration.digest) for registration in known}
     return tuple(LockRecord(lock=lock, digest=digest) for lock, digest in sorted(pairs))
-
-
-def _machines(results: Iterable[RunResult]) -> set[Machine]:
-    """The machines that results were made on, as far as their records say."""
-    known = (result.provenance.get("machine") for result in results)
-    return {from_json(Machine, one) for one in known if one}
 
 
 def paper_record(paper: Paper) -> PaperRecord:

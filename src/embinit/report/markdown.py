@@ -118,8 +118,7 @@ def _tally(entries: Iterable[ClaimRecord]) -> str:
     return ", ".join(counts) or "controls alone"
 
 
-def _table(entries: Iterable[ClaimRecord]) -> list[str]:
-    entries = [*entries]
+def _table(entries: Sequence[ClaimRecord]) -> list[str]:
     level = f", {interval}" if (interval := interval_in_words(entries)) else ""
     head = [f"| verdict | claim | difference{level} | p | seeds |", "|---|---|---|---|---|"]
     return [*head, *map(_row, entries)]

@@ -34,11 +34,17 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its anchor and its curves."""
+    """A claim with its anchor, on a page that may have it in several documents, and its curves."""
 
     claim: ClaimRecord
-    anchor: str
+    document: int
     curves: charts.Curves | None
+
+    @property
+    def anchor(self) -> str:
+        """The id of its place on the page."""
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.claim.id).strip("-")
+        return f"claim:{self.document}:{slug}" if self.document else f"claim-{slug}"
 
 
 @dataclass(frozen=True)
@@ -73,25 +79,15 @@ class DocumentView:
         return [pair for one in self.document.claims for pair in one.comparisons if not pair.exact]
 
     @property
-    def families(self) -> dict[str, list[Card]]:
-        """Each family's claims by its statement, without controls."""
-        families = verdicts.by_family(claim for claim in self.document.claims if not claim.control)
-        return {says: [self.cards[one.id] for one in claims] for says, claims in families.items()}
-
-    @property
-    def controls(self) -> list[Card]:
+    def controls(self) -> list[ClaimRecord]:
         """Its controls, those that misbehaved first."""
-        controls = [card for card in self.cards.values() if card.claim.control]
-        return sorted(controls, key=lambda card: card.claim.as_expected is not False)
+        controls = [claim for claim in self.document.claims if claim.control]
+        return sorted(controls, key=lambda claim: claim.as_expected is not False)
 
     def lines(self, finding: FindingSummary) -> list[charts.Line]:
         """The comparisons of a finding for its plot."""
         lines = (charts.line_of(self.cards[name].claim) for name in finding.claims)
         return [line for line in lines if line is not None]
-
-    def examples(self, finding: FindingSummary) -> list[Card]:
-        """The cards of the claims whose numbers a finding shows."""
-        return [self.cards[one.id] for one in summary.examples(finding, self.document)]
 
     @property
     def command(self) -> str:
@@ -154,14 +150,11 @@ def write_report(
 def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
     keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
     signatures = tuple(sorted({results[key].signature for key in keys & results.keys()} - {""}))
-    sessions = [
-        DocumentView(
-            document,
-            {claim.id: _card(claim, at, {} if at else results) for claim in document.claims},
-            () if at else signatures,
-        )
-        for at, document in enumerate(documents)
-    ]
+    sessions = []
+    for number, document in enumerate(documents):
+        curves = {one.id: charts.learning_curves(one, results) for one in document.claims}
+        cards = {one.id: Card(one, number, curves[one.id]) for one in document.claims}
+        sessions.append(DocumentView(document, cards, () if number else signatures))
     audits = {audit.id: audit for document in documents for audit in document.audits}
     every = [card for one in sessions for card in one.cards.values()]
     return {
@@ -178,12 +171,6 @@ def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) 
             audits.values(), key=lambda audit: audit.verdict is Consistency.CONSISTENT
         ),
     }
-
-
-def _card(claim: ClaimRecord, session: int, results: Mapping[str, RunResult]) -> Card:
-    slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim.id).strip("-")
-    anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-    return Card(claim, anchor, charts.learning_curves(claim, results))
 
 
 @cache
