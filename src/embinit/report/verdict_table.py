@@ -71,10 +71,10 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
     for table in tables([document]):
         of = f"{table.paper.short}, {table.columns[0]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
-        for title, cells in table.rows.items():
-            lacking = ", ".join(table.lacking(cells[0]))
+        for title, found in table.rows.items():
+            lacking = ", ".join(table.lacking(found[0]))
             part = f"in part, without {lacking}: " if lacking else ""
-            lines.append(clean(f"{title}: {part}{in_words(cells[0])}"))
+            lines.append(clean(f"{title}: {part}{in_words(found[0])}"))
     wrong = document.summary.controls.not_as_expected
     total = clean("; ".join(totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]

@@ -185,9 +185,11 @@ def bound(claim: ClaimRecord) -> str:
 
 def notes(claim: ClaimRecord) -> list[str]:
     """What is printed next to a claim's verdict: a control's state, a margin, a lack of power."""
-    state = {True: "as expected", False: f"not as expected, expects {claim.expects}"}
-    idle = "too weak" if is_too_weak(claim) else "not run"
-    words = f"control, {state.get(claim.as_expected, idle)}" if claim.control else ""
+    words = ""
+    if claim.control:
+        idle = "too weak" if is_too_weak(claim) else "not run"
+        known = "as expected" if claim.as_expected else f"not as expected, expects {claim.expects}"
+        words = f"control, {idle if claim.as_expected is None else known}"
     insensitive = NOT_SENSITIVE if NOT_SENSITIVE in claim.reason else ""
     return [*filter(None, (words, bound(claim), insensitive))]
 
