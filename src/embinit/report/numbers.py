@@ -68,9 +68,10 @@ def short(value: float) -> str:
 
 
 def span(values: Iterable[float]) -> str:
-    """The least and the largest of some values, to three digits: ``3`` or ``3 to 20``."""
+    """The least and the largest of some numbers or shares: ``3`` or ``0.003 to 0.05``."""
     known = [*values]
-    return " to ".join(dict.fromkeys([short(min(known)), short(max(known))]))
+    ends = (str(end) if isinstance(end, int) else short(end) for end in (min(known), max(known)))
+    return " to ".join(dict.fromkeys(ends))
 
 
 def points(unit: str) -> str:
