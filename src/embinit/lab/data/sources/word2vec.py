@@ -14,7 +14,7 @@ import numpy as np
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM
-from embinit.files.writing import open_chunks, with_progress
+from embinit.files.writing import open_chunks
 from embinit.lab.data.sources.text import Row, WordVectors
 
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})[ \r]*\n")
@@ -30,7 +30,7 @@ class Word2VecBinary(WordVectors):
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Row | None]]:
         """See the base class."""
-        for offset, word, raw in with_progress(self.path, self._records(), "words"):
+        for offset, word, raw in self._records():
             place = f", byte {offset}"
             self._text(word, place)
             row = np.frombuffer(raw, dtype="<f4")
