@@ -98,7 +98,7 @@ def measure(name: str, table: Tensor, measured: Mask) -> tuple[TableMeasures, Ro
     rows, dim = table.shape
     sample = _sample(table, measured)
     directions = torch.randn(dim, PROJECTIONS, generator=stream(0, "inspection/directions"))
-    onto, common = directions.double(), _unit(sample.mean(dim=0))
+    onto, common = directions.double(), torch.nn.functional.normalize(sample.mean(dim=0), dim=0)
     by_row = np.empty((rows, PROJECTIONS + 2))
     sums, squares, units, end = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0, 0
     for block in blocks(table):
@@ -167,11 +167,6 @@ def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
     share = values.clamp(min=0).flip(0) / values.clamp(min=0).sum()
     entropy = -(share * share.clamp(min=1e-300).log()).sum()
     return {str(count): float(share[:count].sum()) for count in COMPONENTS}, float(entropy.exp())
-
-
-def _unit(row: Tensor) -> Tensor:
-    length = row.norm()
-    return row / length if bool(length > 0) else torch.zeros_like(row)
 
 
 def alike(by_row: RowMeasures, rows: Mask, mean_cosine: float, cosine: float) -> list[Rows]:

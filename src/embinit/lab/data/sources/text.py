@@ -151,7 +151,9 @@ class TextVectors(WordVectors):
         for number, line in self._lines():
             fields = line.rsplit(b" ", dim)
             if len(fields) <= dim:
-                raise self._too_short(number, len(fields) - 1, dim)
+                reason = f"{len(fields) - 1} numbers where {dim} are due"
+                mend = "the file is cut short or not of one width: fetch it again"
+                raise self._broken(number, f"{reason}; {mend}")
             if (b" " in fields[0]) if header else _TOO_WIDE.search(fields[0]):
                 reason = f"more than the {dim} numbers that are due"
                 mend = "the file is not of one width, or was joined of two: fetch it again"
@@ -191,10 +193,6 @@ class TextVectors(WordVectors):
         for number, line in enumerate(open_lines(self.path), 1):
             if number > 1 or not self._header:
                 yield number, line.rstrip(b" ")
-
-    def _too_short(self, number: int, numbers: int, due: int) -> InputError:
-        mend = "the file is cut short or not of one width: fetch it again"
-        return self._broken(number, f"{numbers} numbers where {due} are due; {mend}")
 
     def _unquoted(self, raw: bytes, number: int) -> bytes:
         r"""The word of a literal such as b'stra\xc3\x9fe'; a word without quotes is itself."""
