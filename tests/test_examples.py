@@ -20,9 +20,8 @@ FILES = [f"examples/{path.name}" for path in sorted(EXAMPLES.glob("test_*.py"))]
 PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
 
 
-WITHOUT_TORCH = ("scikit_learn", "subprocess")
+WITHOUT_TORCH = ("subprocess",)
 SMALL = {
-    "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
     "third_paper": ("--embinit-seeds=2",),
 }
@@ -41,6 +40,12 @@ def described(project):
 def folder_of_claims(project):
     """A package's claims lie beside what it trains."""
     return "src" if (EXAMPLES / project / "src").is_dir() else "claims"
+
+
+def copied(project, folder):
+    """A copy of an example, as it is committed."""
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    return shutil.copytree(EXAMPLES / project, folder / project, ignore=ignored)
 
 
 def installed(home):
@@ -62,9 +67,8 @@ def installed(home):
 @pytest.mark.nightly
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_of_its_own_is_judged(project, tmp_path):
-    """Two of them where torch can't be loaded; controls that could tell come out as they should."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / project, tmp_path / project, ignore=ignored)
+    """One of them where torch can't be loaded; controls that could tell come out as they should."""
+    home = copied(project, tmp_path)
     if project in SHORTER:
         name, long, short = SHORTER[project]
         text = (home / name).read_text(encoding="utf-8")
@@ -91,12 +95,10 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
 
 def test_a_paper_of_another_package_is_found_by_its_name(tmp_path):
     """In any folder: its claims are in its package."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "third_paper", tmp_path / "third_paper", ignore=ignored)
-    path = installed(home)
+    home = copied("third_paper", tmp_path)
+    path = os.pathsep.join([str(ROOT / "src"), *installed(home)])
     cwd = tmp_path / "empty"
     cwd.mkdir()
-    path = os.pathsep.join([str(ROOT / "src"), *path])
     asked = ("-m", "pytest", "--pyargs", "takase2023", "--collect-only", "-q")
     listed = python(*asked, cwd=cwd, PYTHONPATH=path)
     assert listed.returncode == 0, listed.stdout + listed.stderr
@@ -159,8 +161,7 @@ def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
 @pytest.mark.nightly
 def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     """The curve's end refutes a training that learns at less than half of the rate."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
+    home = copied("golden_curve", tmp_path)
     claims = home / "claims/test_curve.py"
     claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
     ran = python("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))

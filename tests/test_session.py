@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import set_apart, small_experiment
+from builders import python, set_apart, small_experiment
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.opening import NamedSource
@@ -136,13 +136,8 @@ def test_progress_is_told_while_models_train(suite):
     """Though pytest captures what tests print."""
     often = "from embinit.pytest_plugin import training\n\ntraining.LINE_SECONDS = 0.05\n"
     suite.makeconftest(often)
-    done = subprocess.run(
-        command("claims", "-k", "test_b", "-n", "1"),
-        cwd=suite.path,
-        env={**os.environ, "CI": ""},
-        capture_output=True,
-        text=True,
-    )
+    asked = ("-m", "pytest", "-p", "no:cacheprovider", "claims", "-k", "test_b", "-n", "1")
+    done = python(*asked, cwd=suite.path, CI="")
     left = r"(estimating|(about \d+ min|under a minute) left)"
     lines = re.findall(
         rf"embinit: (\d) of (\d) claims judged, \d+ of \d+ runs stored, {left}", done.stdout
