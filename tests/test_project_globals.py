@@ -114,6 +114,13 @@ CHANGED = {
     "a function": ("def f(): pass", "lib.f = lambda: 2", "f"),
     "a mock": ("def f(): pass", "from unittest import mock; lib.f = mock.Mock()", "f"),
     "an inherited method": ("class A(M): pass", "lib.A.f = fake", "A.f"),
+    "a property": ("class A: p = property(M.f)", "lib.A.p = property(fake)", "A.p"),
+    "a static method": ("class A: f = staticmethod(M.f)", "lib.A.f = staticmethod(fake)", "A.f"),
+    "a partial": (
+        "import functools\nP = functools.partial(sum, [1])",
+        "lib.P = lib.functools.partial(sum, [2])",
+        "P.args[0][0]",
+    ),
     "an inherited attribute": ("class A(M): pass", "lib.A.rate = 2.0", "A.rate"),
     "an object with slots": (
         "class S:\n    __slots__ = ('k',)\nO = S()\nO.k = 1",

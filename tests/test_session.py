@@ -406,7 +406,7 @@ def test_stores_of_two_machines_make_one_report(suite):
     done.stdout.fnmatch_lines(
         ["*the store one lacks runs; without --embinit-no-train they are trained*"]
     )
-    subprocess.run(["cp", "-an", "two/runs", "one/"], cwd=suite.path, check=True)
+    subprocess.run(["cp", "-a", "two/runs", "one/"], cwd=suite.path, check=True)
     document = run(suite, *judged)
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": 0, "stored": RUNS}
     assert "NOT RUN" not in {entry["verdict"] for entry in document["claims"]}

@@ -30,7 +30,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "how much data and training: a tier of a paper or experiment (default: micro)",
     },
     "data-dir": {
-        "default": None,
         "help": "directory with real text and word vectors (default: the variable EMBINIT_DATA)",
     },
     "source": {
@@ -49,24 +48,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "seeds": {
         "type": int,
-        "default": None,
         "help": "judge once, with this number of seeds per arm (default: the experiment's numbers)",
     },
     "max-seeds": {
         "type": int,
-        "default": None,
         "help": "add seeds to UNDECIDED claims up to this number, about doubling it each time "
         "(default: the experiment's maximum, 20 on micro)",
     },
     "budget": {
         "type": float,
-        "default": None,
         "metavar": "MINUTES",
         "help": "add no more seeds after this time; every claim and control still gets its first "
         "seeds (default: no limit)",
     },
     "baseline": {
-        "default": None,
         "metavar": "VERDICTS",
         "help": "an accepted verdicts.json: print what changed, and fail if a claim is lost",
     },

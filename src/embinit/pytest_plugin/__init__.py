@@ -107,7 +107,7 @@ def _distributes(config: pytest.Config) -> bool:
 
 def _is_asked_for(config: pytest.Config) -> bool:
     given = any(
-        config.getoption(f"embinit_{name.replace('-', '_')}") != settings["default"]
+        config.getoption(f"embinit_{name.replace('-', '_')}") != settings.get("default")
         for name, settings in OPTIONS.items()
     )
     return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))

@@ -127,7 +127,7 @@ class SessionOptions:
         for name, settings in OPTIONS.items():
             given = self.option(name)
             for value in given if isinstance(given, list) else [given]:
-                if value != settings["default"]:
+                if value != settings.get("default"):
                     words.append(f"--embinit-{name}{'' if value is True else f'={value}'}")
         return shlex.join(words)
 
