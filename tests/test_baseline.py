@@ -246,6 +246,7 @@ def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gon
     [
         ([0.4, 3.1], [-0.1, 4.1], False),
         ([0.4, 3.1], [-4.1, 0.3], True),  # another effect
+        ([0.4, 3.1], [0.5, 0.7], True),  # what it was is not possible any longer
         ([0.4, 3.1], [-2.0, 2.0], True),  # it is gone, though the intervals overlap
         ([2.2, 2.4], [-0.1, 4.1], True),  # the mean lies outside of what it was
         ([0.4, 6.1], [-0.1, 4.1], True),  # it was not shown to be small

@@ -170,3 +170,5 @@ def test_no_change_means_equal_numbers():
     other = made(a_claim(**{**scores, "right_values": [0.5, 1.0000001]}))
     said = "No verdict changed since the baseline. The scores of 1 of 1 comparison differ."
     assert compare(other, was).in_words == said
+    fresh = made(a_claim(**{**scores, "seeds": [2, 3], "right_values": [0.5, 1.0000001]}))
+    assert compare(fresh, was).in_words == "No changes since the baseline."

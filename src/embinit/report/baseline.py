@@ -243,19 +243,19 @@ def _changes(old: ClaimRecord, new: ClaimRecord, tried: bool) -> list[Change]:
         kind = ChangeKind.MOVED if old.control else ChangeKind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
     moved = [found for pair in _compared(old, new) if (found := _moved(*pair)) is not None]
+    kind = ChangeKind.MOVED
     if new.verdict != old.verdict:
         size = max((margins for _, margins in moved), default=0.0)
         moved = [(f"was {old.verdict} and is {new.verdict}", size)]
-    kind = _kind(old, new) if tried else ChangeKind.MOVED
+        kind = _kind(old, new) if tried else kind
     return [Change(kind, said, old, new, size if tried else 0.0) for said, size in moved]
 
 
 def _kind(old: ClaimRecord, new: ClaimRecord) -> ChangeKind:
-    """The kind of a change of a claim's verdict or numbers."""
+    """The kind of a change of a claim's verdict."""
     if new.control:
-        lost = new.verdict is Verdict.NOT_RUN and old.verdict is not Verdict.NOT_RUN
-        return ChangeKind.LOST if lost else ChangeKind.MOVED
-    if old.verdict is not Verdict.SUPPORTED or new.verdict is Verdict.SUPPORTED:
+        return ChangeKind.LOST if new.verdict is Verdict.NOT_RUN else ChangeKind.MOVED
+    if old.verdict is not Verdict.SUPPORTED:
         return ChangeKind.MOVED
     if new.verdict is Verdict.UNDECIDED:
         # Not on fewer seeds, and the effect that it had is not possible any longer.
