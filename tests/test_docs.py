@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builders import python
 from embinit.commands.main import _parsers, main
 from embinit.options import OPTIONS
 from embinit.runs.measures import MEASURES
@@ -160,13 +161,7 @@ def test_the_first_test_prints_what_the_pages_show(tmp_path):
     """To the last digit."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (tmp_path / "test_trees.py").write_text(FENCE.findall(text)[0])
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "test_trees.py", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = python("-m", "pytest", "test_trees.py", "-p", "no:cacheprovider", cwd=tmp_path)
     shown = re.findall(r"^(?:claim  |test_trees/).*$", text, flags=re.MULTILINE)
     assert len(shown) == 2
     assert set(shown) <= set(ran.stdout.splitlines()), ran.stdout
