@@ -187,16 +187,20 @@ def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
 
 def test_what_is_a_fault():
     """What is lost; by options what is weakened, and what moved by more margins than so many."""
-    [weakened] = changes("UNDECIDED", {})
-    [moved] = changes("SUPPORTED", {}, difference=-4.0)
-    [lost] = changes("REFUTED", {}, difference=7.0)
+    was = made(*(a_claim() | {"id": name} for name in ("lost", "weakened", "moved")))
+    now = made(
+        a_claim("REFUTED", difference=7.0) | {"id": "lost"},
+        a_claim("UNDECIDED") | {"id": "weakened"},
+        a_claim("SUPPORTED", difference=-4.0) | {"id": "moved"},
+    )
     for fail_on, faults in (
-        (FailOn(), [lost]),
-        (FailOn.of(None, strict=True), [lost, weakened]),
-        (FailOn.of("moved", strict=False), [lost, moved]),
-        (FailOn.of("moved=2", strict=True), [lost, weakened]),
+        (None, ["lost"]),
+        (FailOn.of(None, strict=True), ["lost", "weakened"]),
+        (FailOn.of("moved", strict=False), ["lost", "moved"]),
+        (FailOn.of("moved=2", strict=True), ["lost", "weakened"]),
     ):
-        assert [change for change in (lost, weakened, moved) if fail_on.includes(change)] == faults
+        found = compare(now, was, fail_on).changes
+        assert [change.old.id for change in found if change.fault] == faults
 
 
 @pytest.mark.parametrize(
