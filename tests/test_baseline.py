@@ -187,16 +187,20 @@ def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
 
 def test_what_is_a_fault():
     """What is lost; by options what is weakened, and what moved by more margins than so many."""
-    [weakened] = changes("UNDECIDED", {})
-    [moved] = changes("SUPPORTED", {}, difference=-4.0)
-    [lost] = changes("REFUTED", {}, difference=7.0)
+    was = made(*(a_claim() | {"id": name} for name in ("lost", "weakened", "moved")))
+    now = made(
+        a_claim("REFUTED", difference=7.0) | {"id": "lost"},
+        a_claim("UNDECIDED") | {"id": "weakened"},
+        a_claim("SUPPORTED", difference=-4.0) | {"id": "moved"},
+    )
     for fail_on, faults in (
-        (FailOn(), [lost]),
-        (FailOn.of(None, strict=True), [lost, weakened]),
-        (FailOn.of("moved", strict=False), [lost, moved]),
-        (FailOn.of("moved=2", strict=True), [lost, weakened]),
+        (None, ["lost"]),
+        (FailOn.of(None, strict=True), ["lost", "weakened"]),
+        (FailOn.of("moved", strict=False), ["lost", "moved"]),
+        (FailOn.of("moved=2", strict=True), ["lost", "weakened"]),
     ):
-        assert [change for change in (lost, weakened, moved) if fail_on.includes(change)] == faults
+        found = compare(now, was, fail_on).changes
+        assert [change.old.id for change in found if change.fault] == faults
 
 
 @pytest.mark.parametrize(
@@ -246,6 +250,7 @@ def test_a_claim_is_gone_where_its_file_was_asked_for_whole(nodeid, session, gon
     [
         ([0.4, 3.1], [-0.1, 4.1], False),
         ([0.4, 3.1], [-4.1, 0.3], True),  # another effect
+        ([0.4, 3.1], [0.5, 0.7], True),  # what it was is not possible any longer
         ([0.4, 3.1], [-2.0, 2.0], True),  # it is gone, though the intervals overlap
         ([2.2, 2.4], [-0.1, 4.1], True),  # the mean lies outside of what it was
         ([0.4, 6.1], [-0.1, 4.1], True),  # it was not shown to be small

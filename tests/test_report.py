@@ -376,6 +376,7 @@ def test_what_holds_within_a_margin_alone_says_so():
         (">=", [-2.0, -0.5], "worse, by less than the margin"),
         (">=", [-2.0, 0.5], ""),
         ("<=", [0.5, 2.0], "worse, by less than the margin"),
+        ("<=", [-0.5, 2.0], ""),
         ("~", [0.5, 2.0], "different, by less than the margin"),
         (">", [0.5, 2.0], ""),
     ):

@@ -5,16 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
-from embinit.report.reading import read
 from embinit.report.summary import lists, tables
-from embinit.stats.statements import RULE, Verdict
 from embinit_papers import chung2021, kim2024
 from test_claims import FOLDERS, functions
 
@@ -45,20 +42,6 @@ def test_the_readmes_table_is_that_of_the_committed_references(results):
     """What holds, and what doesn't, is told by the blessed reports and by nobody's hand."""
     kept = (ROOT / "README.md").read_text(encoding="utf-8")
     assert kept == results.readme(results.documents_of(), kept), "run make results"
-
-
-@pytest.mark.parametrize("home", ["reports", "studies"])
-def test_the_verdicts_are_those_of_the_rule_that_the_document_has(home, monkeypatch):
-    """Decided again from their values; a document without the rule is of an earlier one."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    redecide = importlib.import_module("redecide")
-    for tier in sorted(folder.name for folder in (ROOT / home / "reference").iterdir()):
-        document = read(ROOT / home / "reference" / tier / "verdicts.json")
-        if document.rule == RULE:
-            assert redecide.turned(document) == {}
-        [claim] = [claim for claim in document.claims if claim.comparisons][:1]
-        flipped = replace(document, claims=(replace(claim, verdict=Verdict.NOT_RUN),))
-        assert redecide.turned(flipped) == {claim.id: ("NOT RUN", redecide.again(claim))}
 
 
 def test_every_reference_is_told(results, documents):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embinit.report.baseline import FailOn, Since
+    from embinit.report.baseline import Since
     from embinit.report.document import Document
 
 
@@ -41,14 +41,14 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
     )
 
 
-def compared(parsed: argparse.Namespace, document: Document) -> tuple[Since | None, FailOn]:
-    """What changed since the baseline, None without one, and the changes that are faults."""
+def compared(parsed: argparse.Namespace, document: Document) -> Since | None:
+    """What changed since the baseline; None without one."""
     from embinit.report.baseline import FailOn, compare, require_claims
     from embinit.report.reading import BY_BLESS, read
 
     fail_on = FailOn.of(parsed.fail_on, parsed.strict)
     if parsed.baseline is None:
-        return None, fail_on
+        return None
     baseline = read(parsed.baseline, BY_BLESS)
     require_claims(baseline)
-    return compare(document, baseline), fail_on
+    return compare(document, baseline, fail_on)

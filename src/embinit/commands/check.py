@@ -43,18 +43,18 @@ def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
         return _retrain(latest, parsed)
-    since, fail_on = compared(parsed, latest)
+    since = compared(parsed, latest)
     for entry in latest.skipped:
         print(printable(f"skipped: {entry}"))
     if since is not None:
         if since.setting:
             print(printable(since.setting))
         for change in since.changes:
-            if not fail_on.includes(change):
+            if not change.fault:
                 print(printable(str(change)))
         if since.in_words:
             print(since.in_words)
-    wrong = faults(latest, since, fail_on)
+    wrong = faults(latest, since)
     for fault in wrong:
         print(printable(f"NOT OK: {fault}"))
     counts = [f"{number} {verdict}" for verdict, number in latest.summary.verdicts.items()]

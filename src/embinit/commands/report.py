@@ -38,7 +38,7 @@ def _report(parsed: argparse.Namespace) -> int:
     if parsed.markdown and others:
         print(markdown.findings_as_markdown(documents), end="")
     elif parsed.markdown:
-        print(markdown.as_markdown(first, *compared(parsed, first)), end="")
+        print(markdown.as_markdown(first, compared(parsed, first)), end="")
     else:
         text = page.render(first, {}, others=others)
         try:

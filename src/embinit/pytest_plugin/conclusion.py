@@ -108,13 +108,13 @@ class Conclusion:
         options = self._options
         if self._training.registration or options.config.option.collectonly:
             return []
-        return faults(self._outcome[0], self._since, FailOn(options.strict))
+        return faults(self._outcome[0], self._since)
 
     @functools.cached_property
     def _since(self) -> Since | None:
         """What changed since the baseline; None without one."""
-        blessed = self._options.blessed
-        return None if blessed is None else compare(self._outcome[0], blessed)
+        blessed, strict = self._options.blessed, FailOn(self._options.strict)
+        return None if blessed is None else compare(self._outcome[0], blessed, strict)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Iterator[None]:
@@ -210,12 +210,11 @@ class Conclusion:
             tell(f"{lock.lock} {lock.digest}")
         if (since := self._since) is not None:
             terminalreporter.section("against the baseline")
-            fail_on = FailOn(self._options.strict)
             if since.setting:
                 tell(since.setting)
             for change in since.changes:
                 for line in str(change).splitlines():
-                    tell(line, red=fail_on.includes(change))
+                    tell(line, red=change.fault)
             if since.in_words:
                 tell(since.in_words)
         shown = {claim.reason for claim in document.claims if claim.verdict is Verdict.NOT_RUN}

@@ -11,7 +11,7 @@ import enum
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
@@ -44,7 +44,7 @@ class Change:
     """A change of a claim: its record in the baseline and now, or a text if it has none now.
 
     ``margins`` is by how many margins the mean difference moved: infinitely many where there is no
-    margin.
+    margin. A ``fault`` is a change that a session fails on.
     """
 
     kind: ChangeKind
@@ -52,6 +52,7 @@ class Change:
     old: ClaimRecord
     new: ClaimRecord | str
     margins: float = 0.0
+    fault: bool = False
 
     def __str__(self) -> str:
         """Three lines: the change, then the numbers before and now."""
@@ -82,9 +83,6 @@ class FailOn:
         return change.kind is ChangeKind.LOST or weakened or change.margins > self.moved
 
 
-LOST_ALONE = FailOn()
-
-
 @dataclass(frozen=True)
 class Since:
     """The changes since a baseline; those of its claims that are ``left_out`` were not asked for.
@@ -112,8 +110,11 @@ def require_claims(baseline: Document) -> None:
         raise InputError("the baseline has no claims; make it by embinit bless")
 
 
-def compare(document: Document, baseline: Document) -> Since:
-    """What changed since a baseline, the gravest first; InputError for another tier's."""
+def compare(document: Document, baseline: Document, fail_on: FailOn | None = None) -> Since:
+    """What changed since a baseline, the gravest first; InputError for another tier's.
+
+    What is lost is a fault, or what ``fail_on`` includes.
+    """
     require_same_tier(document.session.tier, baseline)
     now = {claim.id: claim for claim in document.claims}
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
@@ -121,6 +122,7 @@ def compare(document: Document, baseline: Document) -> Since:
     changes = [change for old, new in pairs for change in _changes(old, new, tried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
+    changes = [replace(one, fault=(fail_on or FailOn()).includes(one)) for one in changes]
     changes.sort(key=lambda change: [*ChangeKind].index(change.kind))
     left_out = tuple(name for name, change in absent.items() if change is None)
     unchanged = _unchanged(pairs, bool(changes), len(left_out), len(baseline.claims))
@@ -243,19 +245,19 @@ def _changes(old: ClaimRecord, new: ClaimRecord, tried: bool) -> list[Change]:
         kind = ChangeKind.MOVED if old.control else ChangeKind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
     moved = [found for pair in _compared(old, new) if (found := _moved(*pair)) is not None]
+    kind = ChangeKind.MOVED
     if new.verdict != old.verdict:
         size = max((margins for _, margins in moved), default=0.0)
         moved = [(f"was {old.verdict} and is {new.verdict}", size)]
-    kind = _kind(old, new) if tried else ChangeKind.MOVED
+        kind = _kind(old, new) if tried else kind
     return [Change(kind, said, old, new, size if tried else 0.0) for said, size in moved]
 
 
 def _kind(old: ClaimRecord, new: ClaimRecord) -> ChangeKind:
-    """The kind of a change of a claim's verdict or numbers."""
+    """The kind of a change of a claim's verdict."""
     if new.control:
-        lost = new.verdict is Verdict.NOT_RUN and old.verdict is not Verdict.NOT_RUN
-        return ChangeKind.LOST if lost else ChangeKind.MOVED
-    if old.verdict is not Verdict.SUPPORTED or new.verdict is Verdict.SUPPORTED:
+        return ChangeKind.LOST if new.verdict is Verdict.NOT_RUN else ChangeKind.MOVED
+    if old.verdict is not Verdict.SUPPORTED:
         return ChangeKind.MOVED
     if new.verdict is Verdict.UNDECIDED:
         # Not on fewer seeds, and the effect that it had is not possible any longer.

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from embinit.claims.records import State
-from embinit.report.baseline import LOST_ALONE, FailOn, Since
+from embinit.report.baseline import Since
 from embinit.report.document import Document
 from embinit.report.verdicts import is_too_weak
 from embinit.stats.statements import Verdict
 
 
-def faults(
-    document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
-) -> list[str]:
+def faults(document: Document, since: Since | None = None) -> list[str]:
     """A session's faults, and those of the changes since a baseline: a sentence each."""
-    changes = () if since is None else since.changes
-    lost = [str(change) for change in changes if fail_on.includes(change)]
+    lost = [str(change) for change in (since.changes if since else ()) if change.fault]
     return [*document.lacking, *faults_of_session(document), *lost]
 
 

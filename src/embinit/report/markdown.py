@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
 from embinit.report import numbers
-from embinit.report.baseline import LOST_ALONE, FailOn, Since
+from embinit.report.baseline import Since
 from embinit.report.document import Document, FindingSummary
 from embinit.report.faults import faults
 from embinit.report.summary import as_claimed, examples, in_words, tables, totals
@@ -34,15 +34,10 @@ OPEN_UP_TO = 20
 """Up to so many claims are shown in open tables; more are folded by family."""
 
 
-def as_markdown(
-    document: Document, since: Since | None = None, fail_on: FailOn = LOST_ALONE
-) -> str:
-    """The summary of a session: what is wrong, what changed, and each claim with its numbers.
-
-    Changes ``since`` a baseline that ``fail_on`` includes are faults.
-    """
+def as_markdown(document: Document, since: Since | None = None) -> str:
+    """The summary of a session: what is wrong, what changed, and each claim with its numbers."""
     session = document.session
-    wrong = faults(document, since, fail_on)
+    wrong = faults(document, since)
     lines = [f"### embinit: {_plain('; '.join(totals(document.summary)))}", ""]
     if wrong:
         lines += ["**Not OK:**", "", *_items(wrong), ""]
@@ -50,7 +45,7 @@ def as_markdown(
         items = _items(map(str, document.skipped))
         lines += [f"**{len(items)} skipped:**", "", *items, ""]
     if since is not None:
-        others = [str(change) for change in since.changes if not fail_on.includes(change)]
+        others = [str(change) for change in since.changes if not change.fault]
         title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
         lines += [*title, *_items(others), "", since.in_words, ""]
     if tables([document]):
