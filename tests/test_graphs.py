@@ -5,9 +5,7 @@ There is no GPU in CI: here a recorder that keeps the function stands for CUDA's
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -18,15 +16,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
 from embinit.lab.models.layers import PRECISIONS
-from embinit.lab.specs import Cut, ModelSpec
-from embinit.lab.training import stacks as training
-from embinit.lab.training.stacked import graph_cache
-from embinit.lab.training.stacks import StackTraining, _graph_key, train
-from embinit.lab.transfer import stacks as transfer
+from embinit.lab.specs import ModelSpec
+from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs.kinds import Stack
-from embinit_papers.kim2024.experiments import experiments
 from test_training import stack
-from test_transfer import run_of
 
 
 class Recorder:
@@ -82,97 +75,6 @@ def test_recorded_training_is_training(schedule):
         assert torch.equal(one, other)
     for one, other in zip(eager.model.parameters(), replayed.model.parameters(), strict=True):
         assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("role", ["translation", "sentiment"])
-def test_a_stack_takes_the_place_of_another(role):
-    """Of the same sort: it comes to what it comes to anew, and no tensor moves."""
-    first, second = (
-        Stack(tuple(replace(run, seed=run.seed + by) for run in stack(role))) for by in (0, 2)
-    )
-    used = StackTraining(first, None, "cpu")
-    used.learn = Replayed(used.step, Recorder())
-    used.run(lambda share: None)
-    where = addresses(used)
-    used.take(second)
-    again = used.run(lambda share: None)
-    assert addresses(used) == where
-    for one, other in zip(
-        again, StackTraining(second, None, "cpu").run(lambda share: None), strict=True
-    ):
-        assert one.spec == other.spec
-        assert (one.measures, one.curves, one.outputs) == (
-            other.measures,
-            other.curves,
-            other.outputs,
-        )
-
-
-def test_only_what_is_of_one_sort_takes_anothers_place():
-    runs = stack("sentiment")
-    sort = partial(_graph_key, data_dir=None, device="cuda")
-    base = sort(Stack((runs[0], runs[1])))
-    assert sort(Stack((runs[2], runs[3]))) == base  # another seed, the same arms
-    assert sort(Stack((runs[0], runs[2]))) != base  # two seeds
-    assert sort(Stack((runs[0], runs[4]))) != base  # one is frozen
-    assert sort(Stack((runs[0],))) != base
-
-
-def test_the_newest_stack_is_kept_for_its_sort_alone(monkeypatch):
-    """On a GPU; one that failed is not."""
-    made = []
-
-    class Training:
-        on_gpu = True
-
-        def __init__(self, runs, data_dir, device):
-            made.append(runs)
-
-        def take(self, runs):
-            made.append(("again", runs))
-
-        def run(self, progress):
-            if broken:
-                raise RuntimeError("broken")
-            return []
-
-    runs, broken = stack("sentiment"), False
-    monkeypatch.setattr(training, "StackTraining", Training)
-    graph_cache.clear()
-    one, like, other = (Stack((runs[number],)) for number in (0, 2, 4))
-    for trained in (one, like, other, one):
-        training._trainer_of(trained, None, "cuda").run(None)
-    assert made == [one, ("again", like), other, one]
-    broken = True
-    with pytest.raises(RuntimeError, match="broken"):
-        train(one, device="cuda")
-    assert training._graph_key(one, None, "cuda") not in graph_cache._kept
-
-
-def test_another_kind_of_run_frees_the_memory(monkeypatch):
-    """Pre-training starts with the GPU's memory free, whatever trained before."""
-    graph_cache.put("key", object())
-    fits = []
-    monkeypatch.setattr(
-        transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache._kept) or 1
-    )
-    transfer.train(Stack((run_of(0),)))
-    assert fits == [False]
-
-
-def test_scores_may_come_later_than_their_epoch(monkeypatch):
-    """As on a GPU, which trains on meanwhile."""
-    [followed] = experiments("micro", ("glove",), ("translation",))
-    followed = replace(followed, training=replace(followed.training, epochs=2))
-    followed = replace(followed, data=replace(followed.data, cut=Cut(200, 30, 30)))
-    runs = Stack((followed.run("xavier", 0),))
-    [at_once] = train(runs)
-    later = StackTraining(runs, None, "cpu")
-    with ThreadPoolExecutor(1) as pool:
-        later._aside = pool.submit
-        [result] = later.run(lambda share: None)
-    assert result.curves == at_once.curves
-    assert len(result.curves["validation_bleu"]) == 2
 
 
 def addresses(of):
@@ -241,7 +143,6 @@ def test_gloves_heads_have_fused_attention():
 @on_a_gpu
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 def test_on_a_gpu_stacked_equals_single(role):
-    """One after the other, each run alone, with the graphs of the one before."""
     runs = stack(role)
     together = train(Stack(tuple(runs)), device="cuda")
     for run, result in zip(runs, together, strict=True):

@@ -46,8 +46,8 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import EpochCurves
+from embinit.lab.training.stacked import lr_factor
 from embinit.lab.training.stacks import StackTraining
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.lab.transfer.stacks import check, train
@@ -516,7 +516,7 @@ def test_recorded_pre_training_is_pre_training():
         recorded.append(function)
         return function
 
-    tensors = (replayed.rate, replayed.total, *replayed.model.parameters())
+    tensors = (replayed.rates[1.0], replayed.total, *replayed.model.parameters())
     where = [one.data_ptr() for one in tensors]
     replayed.learn = Replayed(replayed.step, record)
     for one in (eager, replayed):
@@ -525,7 +525,7 @@ def test_recorded_pre_training_is_pre_training():
     assert [one.data_ptr() for one in tensors] == where
     for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
         assert torch.equal(one, other)
-    assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr
+    assert 0 < float(replayed.rates[1.0]) < TRANSFER.pretraining.lr
 
 
 def test_fine_tuned_several_times_a_run_has_the_means():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,13 +66,19 @@ def runs_that_fit(
     shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
 ) -> int:
     """How many of ``runs`` may train at once, at least one. A GPU's memory is then limited."""
-    free = free_bytes(device, sharers)
     if torch.device(device).type == "cuda":
+        free_memory()
         torch.cuda.set_per_process_memory_fraction(1 / sharers, torch.device(device).index)
-    if free is None:
+    if (free := free_bytes(device, sharers)) is None:
         return runs
     sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))
     return max(1, sum(size <= SPARE * free for size in sizes))
+
+
+def free_memory() -> None:
+    """Frees a GPU's memory of trainers that are done, which refer to themselves."""
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def ran_out(error: BaseException) -> bool:

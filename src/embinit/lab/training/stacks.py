@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,8 @@ from embinit.lab.models.memory import WidestBatch, runs_that_fit
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.optimizers import lr_factor
-from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
-from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, graph_cache, in_parts
+from embinit.lab.training.scoring import Outputs, bleu_of, cut, translations
+from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, in_parts
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult, provenance
 
@@ -46,39 +44,13 @@ def train(
     ``sharers`` processes train on the device. Results are in the stack's order. InputError if not
     even one run has room.
     """
-    fit = len(stack.runs)
-    if graph_cache.get(_graph_key(stack, data_dir, device)) is None:
-        fit = at_once(stack, data_dir, device, sharers)
     return in_parts(
         stack,
-        fit,
-        lambda subset, report: _trainer_of(subset, data_dir, device).run(report),
+        at_once(stack, data_dir, device, sharers),
+        lambda subset, report: StackTraining(subset, data_dir, device).run(report),
         device,
         progress,
     )
-
-
-def _graph_key(
-    stack: Stack[TrainingRecipe], data_dir: Path | None, device: str
-) -> tuple[object, ...]:
-    """Stacks of equal keys can reuse CUDA graphs: same shapes, trainable parameters and rates."""
-    seeds = [run.seed for run in stack.runs]
-    trained = {run.recipe.table.trained for run in stack.runs}
-    pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
-    rates = tuple(run.recipe.table.rate for run in stack.runs)
-    return (stack.runs[0].stack_key, pattern, frozenset(trained), rates, data_dir, device)
-
-
-def _trainer_of(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str) -> StackTraining:
-    key = _graph_key(stack, data_dir, device)
-    kept = graph_cache.get(key)
-    if isinstance(kept, StackTraining):
-        kept.take(stack)
-        return kept
-    trainer = StackTraining(stack, data_dir, device)
-    if trainer.on_gpu:
-        graph_cache.put(key, trainer)
-    return trainer
 
 
 def at_once(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str, sharers: int) -> int:
@@ -105,26 +77,16 @@ class StackTraining(StackedTrainer[StackedTransformer]):
     ) -> None:
         """A stack's training, from ``carried`` parameters and buffers where they are given."""
         training = stack.runs[0].recipe.training
-        self.training, self.data_dir = training, data_dir
+        self.training = training
         initial = InitialState(stack.runs, prepare(stack.runs[0].recipe.data, data_dir), data_dir)
         model = initial.model()
         if carried is not None:
             carry(model, carried)
-        # A tensor, so that a recorded step reads each step's own rate.
-        self.rate = torch.zeros((), device=device) if training.falls else None
-        super().__init__(initial, model, training, device, lr=self.rate)
-
-    def take(self, stack: Stack[TrainingRecipe]) -> None:
-        """Resets the trainer for another stack with the same key."""
-        initial = InitialState(stack.runs, self.initial.data, self.data_dir)
-        self.restart(initial, initial.model())
-
-    def begin(self) -> None:
-        """Resets order, curves and best epoch."""
-        super().begin()
+        super().__init__(
+            initial, model, training, device, warm_up=0.0 if training.falls else None
+        )
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
-        self._bleu_of_epochs: list[Future[Scores]] = []
 
     def run(self, progress: Progress) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
@@ -132,9 +94,6 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         progress(0.0)
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / epochs))
-            self.curves.validation_bleu = [
-                torch.tensor(scores.result()[0]) for scores in self._bleu_of_epochs
-            ]
             measures, outputs, signature = self._score()
         # A run's share of the stack's time, not what it would take alone.
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
@@ -145,13 +104,7 @@ class StackTraining(StackedTrainer[StackedTransformer]):
 
     def is_measured(self, epoch: int) -> bool:
         """Whether an epoch is measured: each one, or the last where the learning rate falls."""
-        return self.rate is None or epoch + 1 == self.training.epochs
-
-    def before_step(self, number: int) -> None:
-        """Sets the step's learning rate where it falls."""
-        if self.rate is not None:
-            steps = self.training.epochs * self.buckets.steps
-            self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
+        return not self.training.falls or epoch + 1 == self.training.epochs
 
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the training examples ``chosen``, cut to so many words."""
@@ -185,9 +138,8 @@ class StackTraining(StackedTrainer[StackedTransformer]):
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
             outputs = self._translate(self.data.validation)
-            self._bleu_of_epochs.append(
-                self._aside(bleu_of, outputs, self.data.validation.references)
-            )
+            scores, _ = bleu_of(outputs, self.data.validation.references)
+            self.curves.validation_bleu.append(torch.tensor(scores))
         if self.data.task.reports_test:
             self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
         better = self.curves.newest_is_best()
@@ -195,10 +147,6 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         chosen = better.to(self.device)
         for name, value in self._parameters():
             self.best[name][chosen] = value[chosen]
-
-    def _aside(self, *arguments: Any) -> Future[Scores]:
-        """Scores in a thread while the GPU trains on; on a CPU at once, whose core is taken."""
-        return scored(not self.on_gpu, *arguments)
 
     def _evaluate(
         self, split: Split

@@ -43,7 +43,7 @@ from embinit.lab.specs import DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.stacked import Progress, graph_cache, in_parts, part_of
+from embinit.lab.training.stacked import Progress, in_parts, part_of
 from embinit.lab.training.stacks import StackTraining, at_once
 from embinit.lab.transfer import KIND, TransferRecipe
 from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
@@ -104,7 +104,6 @@ def train(
     seeds = [run.seed for run in stack.runs]
     if max(seeds) - min(seeds) >= NEXT_TIME:
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
-    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = max(stack.runs, key=lambda run: parameters_of(run).pretraining)
     data = prepare(first.recipe.data, data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
