@@ -35,7 +35,7 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.losses import cross_entropy
-from embinit.lab.models.memory import WidestBatch, estimated_bytes
+from embinit.lab.models.memory import RunValues, activations, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.tables import positions
 from embinit.runs.results import device_name, versions
@@ -158,8 +158,12 @@ def _measure(work: Work, device: str) -> dict[str, Any]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if device != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    widest = WidestBatch(work.batch, work.source, work.target)
-    estimate = estimated_bytes(work.shape, work.runs, widest, device)
+    held = RunValues(
+        work.shape.parameters,
+        work.batch * activations(work.shape.spec, work.source, work.target),
+        work.batch * max(1, work.target) * work.shape.outputs,
+    )
+    estimate = estimated_bytes(held, work.runs, device)
     return {
         "seconds": round(seconds, 5),
         "memory_gib": round(memory, 2),

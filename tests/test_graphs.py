@@ -11,12 +11,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from embinit.lab.models.attention import Attention
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
 from embinit.lab.models.layers import PRECISIONS
-from embinit.lab.specs import ModelSpec
 from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs.kinds import Stack
 from test_training import stack
@@ -124,20 +121,6 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high
-
-
-@on_a_gpu
-def test_gloves_heads_have_fused_attention():
-    """The fused kernel takes no head that is 30 wide, which is an error if no other is allowed."""
-    layer = Attention(ModelSpec(300, 10, 1, 8), 1, "float32").cuda()
-    for parameter in layer.parameters():
-        torch.nn.init.normal_(parameter, std=300**-0.5)
-    x = torch.randn(1, 14, 300, device="cuda")
-    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
-        fused = layer.self_attention(x, 2, causal=True)
-    with sdpa_kernel(SDPBackend.MATH):
-        usual = layer.self_attention(x, 2, causal=True)
-    torch.testing.assert_close(fused, usual, rtol=1e-4, atol=1e-4)
 
 
 @on_a_gpu

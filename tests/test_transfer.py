@@ -26,11 +26,7 @@ from embinit.lab.models.layer_probes import (
 )
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.losses import NOTHING
-from embinit.lab.models.masked_language_model import (
-    MaskedHead,
-    MaskedLanguageModel,
-    built_parameters,
-)
+from embinit.lab.models.masked_language_model import MaskedHead, MaskedLanguageModel
 from embinit.lab.models.masking import Masked, mask_tokens
 from embinit.lab.models.sizes import count_parameters, output_width, parameters_of
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
@@ -201,11 +197,32 @@ def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(widths):
     length=st.integers(0, 9),
 )
 def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, words, length):
-    """The arithmetic loads no torch; the model itself is its oracle."""
+    """The arithmetic loads no torch; the model itself is its oracle, with a decoder too."""
     if coupled:
         model = replace(model, coupled=True, output_width=None)
-    built = built_parameters(model, words, length)
-    assert count_parameters(model, words, length) == built
+    encoder, pair = (
+        ModelShape(model, words, *decoder, learned_positions=length)
+        for decoder in ((), (words + 3, 7))
+    )
+    built = [
+        StackedTransformer(shape, *(empty(shape, rows) for rows in sides))
+        for shape, sides in ((encoder, [words]), (pair, [words, words + 3]))
+    ]
+    whole = MaskedLanguageModel(built[0], [model])
+    counts = [sum(one.numel() for one in module.parameters()) for module in (whole, *built)]
+    assert counts == [*count_parameters(model, words, length), pair.parameters]
+    assert encoder.parameters == counts[1]
+
+
+def empty(shape: ModelShape, rows: int):
+    """An embedding layer for counting."""
+    width = shape.spec.table_width
+    return shape.embedding(
+        tables=torch.empty(1, rows, width),
+        multipliers=torch.empty(1),
+        positions=torch.empty(1, max(1, shape.learned_positions), width),
+        trained=torch.ones(1, dtype=torch.bool),
+    )
 
 
 def test_a_model_that_can_not_be_built_is_not_counted():

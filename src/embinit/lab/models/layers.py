@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from embinit.lab.models.sizes import NORM_POSITIONS
 from embinit.lab.specs import ModelSpec
 from embinit.registry import Named
 
@@ -188,14 +189,10 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
-NORM_POSITIONS = Named("norm position", {"post": False, "pre": True})
-"""Whether the norm is before the sub-layer (Xiong et al. 2020), not after (Vaswani et al. 2017)."""
-
-
 class Residual(nn.Module):
     """A sub-layer's residual connection, with its norm before the sub-layer or after the sum."""
 
-    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+    def __init__(self, spec: ModelSpec, runs: int) -> None:
         super().__init__()
         self.norm = StackedLayerNorm(runs, spec.dim)
         self.pre = NORM_POSITIONS[spec.norm_position]
@@ -234,11 +231,6 @@ class FeedForward(nn.Module):
         self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
         self.activation = ACTIVATIONS[spec.activation]
 
-    def forward(self, x: Float[Tensor, "R M D"], dropout: Dropout) -> Float[Tensor, "R M D"]:
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The two layers with the activation between, without the outer bias."""
         return self.outer.without_bias(self.activation(self.inner(x)))
-
-
-def count(module: nn.Module) -> int:
-    """The number of a module's parameters."""
-    return sum(parameter.numel() for parameter in module.parameters())

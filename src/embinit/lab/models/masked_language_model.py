@@ -10,7 +10,6 @@ K masked positions a sentence, O the output table's width; other shapes are ``tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -21,13 +20,12 @@ from embinit.lab.models.layers import (
     Dropout,
     StackedLayerNorm,
     StackedLinear,
-    count,
     draw_xavier,
     no_dropout,
 )
 from embinit.lab.models.losses import NOTHING, OutputLayer, cross_entropy
 from embinit.lab.models.masking import Masked
-from embinit.lab.models.sizes import Parameters, output_width
+from embinit.lab.models.sizes import output_width
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
@@ -93,13 +91,6 @@ class MaskedLanguageModel(nn.Module):
         order = torch.tensor([run for runs in runs_of.values() for run in runs])
         self.register_buffer("_place", order.argsort(), persistent=False)
 
-    @classmethod
-    def empty(cls, shape: ModelShape) -> MaskedLanguageModel:
-        """One run's model whose tensors have shapes and no values, for counting."""
-        encoder = StackedTransformer.empty(shape)
-        with torch.device("meta"):
-            return cls(encoder, [shape.spec])
-
     def forward(
         self,
         ids: Int[Tensor, "S B T"],
@@ -146,26 +137,3 @@ class MaskedLanguageModel(nn.Module):
         for head in self.heads:
             for place, run in enumerate(head.runs.tolist()):
                 head.initialise(place, seeds[run])
-
-
-@dataclass(frozen=True)
-class MaskedModelShape(ModelShape):
-    """The shape of a masked language model, its head included."""
-
-    @property
-    def logits(self) -> int:
-        """The number of logits per masked token."""
-        return self.encoder_vocabulary
-
-    @property
-    def parameters(self) -> int:
-        """The number of parameters of one model of this shape, encoder and head."""
-        return count(MaskedLanguageModel.empty(self))
-
-
-def built_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """Parameter counts as ``count_parameters`` gives them, from models built without values."""
-    return Parameters(
-        MaskedModelShape(model, words, learned_positions=length).parameters,
-        ModelShape(model, words, learned_positions=length).parameters,
-    )

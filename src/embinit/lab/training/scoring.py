@@ -21,6 +21,7 @@ from embinit.lab.models.transformer import StackedTransformer
 Outputs = list[list[str]]
 """Each run's translations."""
 
+
 @dataclass
 class EpochCurves:
     """Curves over epochs: one (R,) tensor an epoch, on the CPU.

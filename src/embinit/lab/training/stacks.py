@@ -22,7 +22,7 @@ from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations, runs_that_fit
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
@@ -56,13 +56,15 @@ def train(
 def at_once(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str, sharers: int) -> int:
     """The estimated number of the stack's runs that the device has memory for."""
     first = stack.runs[0]
-    data = prepare(first.recipe.data, data_dir)
-    widest = WidestBatch(
-        min(first.recipe.training.batch_size, len(data.train)),
-        int(data.train.lengths.max()),
-        int(data.train.target_lengths.max()),
+    data, batch_size = prepare(first.recipe.data, data_dir), first.recipe.training.batch_size
+    shape, sentences = model_shape(first, data), min(batch_size, len(data.train))
+    source, target = int(data.train.lengths.max()), int(data.train.target_lengths.max())
+    held = RunValues(
+        shape.parameters,
+        sentences * activations(shape.spec, source, target),
+        sentences * max(1, target) * shape.outputs,
     )
-    return runs_that_fit(model_shape(first, data), len(stack.runs), widest, device, sharers)
+    return runs_that_fit(held, len(stack.runs), device, sharers)
 
 
 class StackTraining(StackedTrainer[StackedTransformer]):
@@ -82,9 +84,7 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         model = initial.model()
         if carried is not None:
             carry(model, carried)
-        super().__init__(
-            initial, model, training, device, warm_up=0.0 if training.falls else None
-        )
+        super().__init__(initial, model, training, device, warm_up=0.0 if training.falls else None)
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
 

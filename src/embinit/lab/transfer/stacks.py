@@ -30,10 +30,8 @@ from embinit.lab.models.initial_state import (
     without_output,
 )
 from embinit.lab.models.layer_probes import last_and_drop
-from embinit.lab.models.masked_language_model import MaskedModelShape
-from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations, runs_that_fit
 from embinit.lab.models.sizes import (
-    learned_positions,
     model_after,
     output_width,
     parameters_of,
@@ -107,18 +105,13 @@ def train(
     first = max(stack.runs, key=lambda run: parameters_of(run).pretraining)
     data = prepare(first.recipe.data, data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
-    shape = MaskedModelShape(
-        first.recipe.architecture,
-        words_of(first),
-        precision=masking.precision,
-        learned_positions=learned_positions(first.recipe, first.recipe.data),
+    sentences = min(masking.batch_size, len(data.train))
+    held = RunValues(
+        parameters_of(first).pretraining,
+        sentences * activations(first.recipe.architecture, longest),
+        sentences * math.ceil(masking.share * longest) * words_of(first),
     )
-    widest = WidestBatch(
-        min(masking.batch_size, len(data.train)),
-        longest,
-        answers=math.ceil(masking.share * longest),
-    )
-    fit = runs_that_fit(shape, len(stack.runs), widest, device, sharers)
+    fit = runs_that_fit(held, len(stack.runs), device, sharers)
     return in_parts(
         stack,
         fit,
