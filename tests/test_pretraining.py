@@ -33,24 +33,15 @@ from embinit.lab.table_pretraining.glove import (
 )
 from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
+    MASKED_WORDS,
     UNMASKED,
     mask_tokens,
-    train_masked_language_model,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.runs import pretrain
-from embinit.lab.table_pretraining.skip_gram import (
-    train_fasttext,
-    train_word2vec,
-)
-from embinit.lab.table_pretraining.span_corruption import (
-    cut_spans,
-    train_span_corruption,
-)
-from embinit.lab.table_pretraining.two_way_language_model import (
-    TwoWayLanguageModel,
-    train_two_way_language_model,
-)
+from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
+from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION, cut_spans
+from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_studies.table_pretraining import pretrainings
 
@@ -240,11 +231,11 @@ def test_relative_buckets_equal_the_library_s(both_ways):
     "train",
     [
         lambda corpus: train_glove(corpus, dim=8, epochs=1),
-        lambda corpus: train_masked_language_model(corpus, dim=8, steps=3, batch=8),
-        lambda corpus: train_span_corruption(corpus, dim=8, steps=3, batch=8),
+        lambda corpus: MASKED_WORDS.train(corpus, 3, dim=8, batch=8),
+        lambda corpus: SPAN_CORRUPTION.train(corpus, 3, dim=8, batch=8),
         lambda corpus: train_word2vec(corpus, dim=8, epochs=1),
         lambda corpus: train_fasttext(corpus, dim=8, epochs=1),
-        lambda corpus: train_two_way_language_model(corpus, dim=8, epochs=0.2, batch=8),
+        lambda corpus: TWO_WAY.train(corpus, 3, dim=8, batch=8),
     ],
     ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
 )
@@ -287,14 +278,15 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     assert other == pytest.approx(usual / 2, rel=1e-2)
 
 
-@pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
-def test_a_table_starts_at_the_sigma_asked(train):
+@pytest.mark.parametrize("objective", [MASKED_WORDS, SPAN_CORRUPTION], ids=lambda one: one.name)
+def test_a_table_starts_at_the_sigma_asked(objective):
     corpus = Corpus.read(unlabelled(1000))
-    table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
-    assert table.sigma == pytest.approx(0.3, rel=0.15)
-    assert train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=3.0).sigma == pytest.approx(
-        10 * table.sigma, rel=1e-4
+    one, ten = (
+        objective.train(corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
+        for start in (0.3, 3.0)
     )
+    assert one == pytest.approx(0.3, rel=0.15)
+    assert ten == pytest.approx(10 * one, rel=1e-4)
 
 
 def recipe(family: str, seed: int = 0, **changes):
@@ -318,7 +310,7 @@ def recipe(family: str, seed: int = 0, **changes):
 def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes):
     """The spec's settings reach the trainer, and the table that comes out is measured."""
     run = recipe(family, seed=3, **changes)
-    train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
+    train = {"t5": SPAN_CORRUPTION, "bert": MASKED_WORDS}[family].train
     batch = {"t5": 16, "bert": 32}[family]
     corpus = Corpus.read(unlabelled(300))
     table = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate, **changes)

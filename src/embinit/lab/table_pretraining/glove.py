@@ -19,7 +19,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from embinit.lab.data.sources.assets import TrainedTable
-from embinit.lab.table_pretraining.corpus import Corpus, TrainingLog
+from embinit.lab.table_pretraining.corpus import Corpus
 
 WINDOW = 10
 X_MAX = 10.0
@@ -90,14 +90,11 @@ def train_glove(
     pairs = (rows, columns, occurring.log().float(), weights(occurring).float())
     parameters = GloveParameters.start(len(corpus.words), dim, generator)
     squares = GloveParameters(*(torch.ones_like(tensor) for tensor in vars(parameters).values()))
-    log = TrainingLog("glove (passes)", epochs)
-    for epoch in range(epochs):
-        total = torch.zeros(())
+    for _ in range(epochs):
         order = torch.randperm(len(occurring), generator=generator)
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
-            total += _step(parameters, squares, *(column[chosen] for column in pairs))
-        log.record(epoch + 1, total / len(occurring))
+            _step(parameters, squares, *(column[chosen] for column in pairs))
     record = {
         "objective": "GloVe",
         "steps": str(epochs * len(occurring)),
@@ -115,10 +112,9 @@ def _step(
     columns: Int64[Tensor, "pairs"],
     logs: Float[Tensor, "pairs"],
     weight: Float[Tensor, "pairs"],
-) -> Float[Tensor, ""]:
-    """Makes one AdaGrad update for each pair, in place. Returns the batch's loss before it."""
-    errors = parameters.errors(rows, columns, logs)
-    slope = weight * errors
+) -> None:
+    """Makes one AdaGrad update for each pair, in place."""
+    slope = weight * parameters.errors(rows, columns, logs)
     gradients = (
         (parameters.words, squares.words, rows, slope[:, None] * parameters.contexts[columns]),
         (parameters.contexts, squares.contexts, columns, slope[:, None] * parameters.words[rows]),
@@ -128,4 +124,3 @@ def _step(
     for value, square, index, gradient in gradients:
         value.index_add_(0, index, gradient / square[index].sqrt(), alpha=-RATE)
         square.index_add_(0, index, gradient**2)
-    return (slope * errors).sum()
