@@ -242,7 +242,7 @@ def in_parts(
     results: list[RunResult] = []
     expected = at_once
     while len(results) < len(stack.runs):
-        if at_once < expected:
+        if results or at_once < expected:
             free_memory()  # outside of the handler, whose error holds what failed
         subset = Stack(stack.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(stack.runs) for runs in (results, subset.runs))
