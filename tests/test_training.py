@@ -17,7 +17,6 @@ from embinit.lab.models import initial_state
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.inits import INITS
-from embinit.lab.training import stacks as training
 from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs.kinds import Stack, kind_of
 from embinit.runs.results import RunResult
@@ -102,7 +101,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
         return tables
 
     monkeypatch.setattr(initial_state, "make_initial_tables", spoiled)
-    monkeypatch.setattr(training, "table_measures", lambda *_: {})
+    monkeypatch.setattr(initial_state.InitialState, "measures", lambda *_: {})
     broken, other = train(Stack(runs))
     assert broken.failure == "the loss stopped being a number in epoch 1"
     assert "accuracy" not in broken.measures

@@ -19,7 +19,6 @@ from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.lab.models.graphs import Replayed
 from embinit.lab.models.initial_state import InitialState, carry, without_output
 from embinit.lab.models.layer_probes import (
-    last_and_drop,
     probe_accuracy,
     retrieval_accuracy,
     sentence_vectors,
@@ -328,10 +327,6 @@ def test_translations_are_found_by_what_languages_share():
     assert found[1] < 8
 
 
-def test_the_drop_is_from_the_best_layer_to_the_last():
-    assert last_and_drop([3.0, 9.0, 4.0]) == (4.0, 5.0)
-
-
 TEXT = DataSpec(
     "micro-two-languages",
     ("whitespace", "whitespace"),
@@ -374,6 +369,7 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert len(probe) == MODEL.layers + 1
     singly = [result.curves[f"probe-{one.task}_by_layer"] for one in probes]
     assert probe == pytest.approx(np.mean(singly, axis=0))
+    assert result.measures["probe_last"] == probe[-1]
     assert result.measures["probe_drop"] == pytest.approx(max(probe) - probe[-1])
     assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
     assert len(result.curves["sentiment_validation_accuracy"]) == 2

@@ -19,12 +19,11 @@ from torch import Tensor
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.graphs import own_stream
-from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
+from embinit.lab.models.initial_state import InitialState, carry, model_shape
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.lab.models.memory import RunValues, activations, runs_that_fit
 from embinit.lab.models.transformer import StackedTransformer
-from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.scoring import Outputs, bleu_of, cut, translations
 from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, in_parts
@@ -98,7 +97,7 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         # A run's share of the stack's time, not what it would take alone.
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
         return [
-            _result(self, run, values, outputs[run], signature, made)
+            self._result(run, values, outputs[run], signature, made)
             for run, values in enumerate(measures)
         ]
 
@@ -187,6 +186,32 @@ class StackTraining(StackedTrainer[StackedTransformer]):
                 values["bleu"] = bleu
         return measures, outputs, signature
 
+    def _result(
+        self,
+        run: int,
+        measures: dict[str, float],
+        outputs: Sequence[str],
+        signature: str,
+        made: Mapping[str, Any],
+    ) -> RunResult:
+        """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
+        epochs, failure = int(self.curves.finite_epochs()[run]), None
+        if epochs < self.training.epochs:
+            failure = f"the loss stopped being a number in epoch {epochs + 1}"
+        splits = ("train", "validation", "test")
+        return RunResult(
+            spec=self.initial.specs[run],
+            measures=measures | self.initial.measures(run),
+            curves=self.curves.of(run, epochs),
+            **self.initial.described(run),
+            examples={name: len(getattr(self.data, name)) for name in splits},
+            signature=signature,
+            outputs=tuple(outputs) if measures else (),
+            references=_references(self.data) if measures else (),
+            failure=failure,
+            provenance=made,
+        )
+
     def restore_best(self) -> None:
         """Restores each run's parameters of its best epoch."""
         for name, value in self._parameters():
@@ -197,41 +222,6 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         longest = self.initial.positions["decoder"].shape[1] - 1
         vocabulary = self.data.vocabularies["decoder"]
         return translations(self.model, split, self.batches_of(split), vocabulary, longest)
-
-
-def _result(
-    trainer: StackTraining,
-    run: int,
-    measures: dict[str, float],
-    outputs: Sequence[str],
-    signature: str,
-    made: Mapping[str, Any],
-) -> RunResult:
-    """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
-    initial, data = trainer.initial, trainer.data
-    spec, tables = initial.specs[run], initial.tables[run]
-    epochs = int(trainer.curves.finite_epochs()[run])
-    failure = None
-    if epochs < trainer.training.epochs:
-        failure = f"the loss stopped being a number in epoch {epochs + 1}"
-    positions = {side: rows[run] for side, rows in initial.positions.items()}
-    of_start = table_measures(spec, tables["encoder"], positions["encoder"])
-    if spec.recipe.positions.kind == "none":
-        positions = {}
-    return RunResult(
-        spec=spec,
-        measures=measures | of_start,
-        curves=trainer.curves.of(run, epochs),
-        tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
-        positions={side: table_statistics(rows) for side, rows in positions.items()},
-        coverage={side: table.coverage for side, table in tables.items()},
-        examples={name: len(getattr(data, name)) for name in ("train", "validation", "test")},
-        signature=signature,
-        outputs=tuple(outputs) if measures else (),
-        references=_references(data) if measures else (),
-        failure=failure,
-        provenance=made,
-    )
 
 
 def _references(data: PreparedData) -> tuple[str, ...]:

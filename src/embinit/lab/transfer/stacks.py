@@ -25,11 +25,9 @@ from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.initial_state import (
     InitialState,
-    table_measures,
     without_layers,
     without_output,
 )
-from embinit.lab.models.layer_probes import last_and_drop
 from embinit.lab.models.memory import RunValues, activations, runs_that_fit
 from embinit.lab.models.sizes import (
     model_after,
@@ -39,7 +37,6 @@ from embinit.lab.models.sizes import (
 )
 from embinit.lab.specs import DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
-from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.stacked import Progress, in_parts, part_of
 from embinit.lab.training.stacks import StackTraining, at_once
@@ -166,7 +163,17 @@ def _train(
     seconds = (time.perf_counter() - started) / len(stack.runs)
     progress(1.0)
     made = provenance(device, seconds)
-    return [_result(run, outcome, initial, made) for run, outcome in enumerate(outcomes)]
+    examples = {"train": len(initial.data.train), "validation": len(initial.data.validation)}
+    return [
+        RunResult(
+            spec=spec,
+            **vars(outcome),
+            **initial.described(run),
+            examples=examples,
+            provenance=made,
+        )
+        for run, (spec, outcome) in enumerate(zip(initial.specs, outcomes, strict=True))
+    ]
 
 
 @dataclass
@@ -179,9 +186,9 @@ class _Outcome:
 
     def add_layers(self, name: str, values: list[float]) -> None:
         if self.failure is None:
-            last, drop = last_and_drop(values)
             self.curves[f"{name}_by_layer"] = values
-            self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
+            self.measures[f"{name}_last"] = values[-1]
+            self.measures[f"{name}_drop"] = max(values) - values[-1]
 
     def add(self, name: str, value: float) -> None:
         if self.failure is None:
@@ -215,8 +222,7 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
     spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
-    positions = initial.positions["encoder"][run]
-    measures = table_measures(spec, initial.tables[run]["encoder"], positions) | {
+    measures = initial.measures(run) | {
         f"{phase.replace(' ', '_')}_parameters": float(count)
         for phase, count in kind_of(spec).parameters(spec).items()
     }
@@ -256,23 +262,6 @@ def _fine_tuned(
     )
     results = in_parts(every, most, work, device, progress)
     return [results[number :: len(stack.runs)] for number in range(len(stack.runs))]
-
-
-def _result(
-    run: int, outcome: _Outcome, initial: InitialState, made: Mapping[str, object]
-) -> RunResult:
-    table, data = initial.tables[run]["encoder"], initial.data
-    return RunResult(
-        spec=initial.specs[run],
-        measures=outcome.measures,
-        curves=outcome.curves,
-        tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(initial.positions["encoder"][run])},
-        coverage={"encoder": table.coverage},
-        examples={"train": len(data.train), "validation": len(data.validation)},
-        failure=outcome.failure,
-        provenance=made,
-    )
 
 
 def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:
