@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
 from embinit.lab.models.layers import PRECISIONS
 from embinit.lab.training.stacks import StackTraining, train
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import RunContext, Stack
 from test_training import stack
 
 
@@ -105,7 +105,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
     """And for their gradients; a product that is not in TF32 is rounded as float32 is."""
     made = {}
     with own_stream("cuda"):
-        x, y, outer = (torch.randn(3, 64, 64, device="cuda") for _ in range(3))
+        x, y, outer = (torch.randn(3, 64, 64, RunContext(None, "cuda")) for _ in range(3))
         one, other, third = (matrix.double() for matrix in (x, y, outer))
         exact = (one @ other, third @ other.mT, one.mT @ third)
         inputs = x.requires_grad_(), y.requires_grad_()
@@ -117,7 +117,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 
         learn = Replayed(step, cuda_graphs([]))
         for _ in range(3):
-            learn(torch.zeros(1, 1, device="cuda").long(), 0, 0)
+            learn(torch.zeros(1, 1, RunContext(None, "cuda")).long(), 0, 0)
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high
@@ -127,9 +127,9 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 def test_on_a_gpu_stacked_equals_single(role):
     runs = stack(role)
-    together = train(Stack(tuple(runs)), device="cuda")
+    together = train(Stack(tuple(runs)), RunContext(None, "cuda"))
     for run, result in zip(runs, together, strict=True):
-        [alone] = train(Stack((run,)), device="cuda")
+        [alone] = train(Stack((run,)), RunContext(None, "cuda"))
         assert_same_curves(alone, result)
 
 
@@ -140,7 +140,7 @@ def test_a_gpu_trains_as_a_cpu_does(role):
     runs = Stack(
         tuple(run.changed(model=replace(run.recipe.model, dropout=0.0)) for run in stack(role))
     )
-    for one, other in zip(train(runs, device="cuda"), train(runs), strict=True):
+    for one, other in zip(train(runs, RunContext(None, "cuda")), train(runs), strict=True):
         assert_same_curves(one, other)
 
 

@@ -19,10 +19,10 @@ from embinit.lab.models.memory import (
 )
 from embinit.lab.models.transformer import ModelShape
 from embinit.lab.specs import ModelSpec
-from embinit.lab.training import stacks as training
+from embinit.lab.training import stacked
 from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs import machine
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import RunContext, Stack
 from test_training import stack
 
 SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)
@@ -107,8 +107,8 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
         return honest(self, progress)
 
     monkeypatch.setattr(StackTraining, "run", tight)
-    monkeypatch.setattr(training, "runs_that_fit", lambda *_: estimated)
-    results = train(Stack(tuple(runs)), progress=shares.append)
+    monkeypatch.setattr(stacked, "runs_that_fit", lambda *_: estimated)
+    results = train(Stack(tuple(runs)), RunContext(None, progress=shares.append))
     assert [result.spec for result in results] == [result.spec for result in whole]
     for one, other in zip(results, whole, strict=True):
         assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)

@@ -18,7 +18,7 @@ from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.inits import INITS
 from embinit.lab.training.stacks import StackTraining, train
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
@@ -172,7 +172,7 @@ def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[Run
         (directory / f"mnli/{split}.tsv").write_text(text)
     one = small("sentiment", 6)
     one = replace(one, data=replace(one.data, task="mnli"))
-    return train(Stack((one.run("xavier", 0), one.run("xavier", 1))), directory)
+    return train(Stack((one.run("xavier", 0), one.run("xavier", 1))), RunContext(directory))
 
 
 ROWS = [f"{x}\t{y}\t{(ord(x) + ord(y)) % 3}" for x in "abcdefgh" for y in "abcdefgh"]

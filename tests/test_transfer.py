@@ -46,7 +46,7 @@ from embinit.lab.training.stacked import lr_factor
 from embinit.lab.training.stacks import StackTraining
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.lab.transfer.stacks import check, train
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
 from test_model import copy_norm as norm
@@ -500,7 +500,7 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     for data in TRANSFER.probes:
         assert data_fingerprint(data, None) in read
     check(run, tmp_path)
-    [ours], [theirs] = (train(Stack((run,)), where) for where in (tmp_path, None))
+    [ours], [theirs] = (train(Stack((run,)), RunContext(where)) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
     assert ours.curves == theirs.curves
 

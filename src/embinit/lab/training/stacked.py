@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import torch
@@ -22,19 +23,25 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
-from embinit.lab.models.memory import free_memory, keep_freed_memory, ran_out
+from embinit.lab.models.memory import (
+    RunValues,
+    free_memory,
+    keep_freed_memory,
+    ran_out,
+    runs_that_fit,
+)
 from embinit.lab.specs import PretrainingSpec, TrainingSpec
 from embinit.lab.training.scoring import EpochCurves
 from embinit.randomness import stream
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.results import RunResult
 from embinit.specs import R
 
 Settings = TrainingSpec | PretrainingSpec
 """Procedures with a batch size, epochs, a learning rate or its peak, and Adam's constants."""
 
-Progress = Callable[[float], None]
-"""A callback that gets the share of the work that is done, 0 to 1."""
+ON_CPU = RunContext(None)
+"""The place where a stack is trained by default: a CPU without a data directory."""
 
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
 """Examples per evaluation batch: a core is faster with batches that fit its caches."""
@@ -230,31 +237,32 @@ def lr_factor(step: int, steps: int, warm_up: float) -> float:
 
 def in_parts(
     stack: Stack[R],
-    at_once: int,
-    work: Callable[[Stack[R], Progress], list[RunResult]],
-    device: str,
-    progress: Progress,
+    held: RunValues,
+    work: Callable[[Stack[R], RunContext], list[RunResult]],
+    context: RunContext,
+    most: int | None = None,
 ) -> list[RunResult]:
-    """Does ``work`` on ``at_once`` runs of the stack at a time, on half if memory runs out.
+    """Does ``work`` on as many runs at a time as have room, on half of them if memory runs out.
 
-    InputError if memory is too little for a single run.
+    A run is estimated to hold ``held``; at most ``most`` runs are taken. InputError if memory is
+    too little for a single run.
     """
+    at_once = runs_that_fit(held, len(stack.runs), context.device, context.sharers)
+    at_once = expected = min(at_once, most or at_once)
     results: list[RunResult] = []
-    expected = at_once
     while len(results) < len(stack.runs):
         if results or at_once < expected:
             free_memory()  # outside of the handler, whose error holds what failed
         subset = Stack(stack.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(stack.runs) for runs in (results, subset.runs))
-        report = part_of(progress, done, taken)
         try:
-            results += work(subset, report)
+            results += work(subset, part_of(context, done, taken))
         except (RuntimeError, MemoryError) as error:
             if not ran_out(error):
                 raise
             if at_once == 1:
                 raise InputError(
-                    f"{device} has too little memory for a single run of "
+                    f"{context.device} has too little memory for a single run of "
                     f"{subset.runs[0].recipe.task}; free some, or choose another device or smaller "
                     "batches"
                 ) from error
@@ -262,6 +270,6 @@ def in_parts(
     return results
 
 
-def part_of(progress: Progress, done: float, taken: float) -> Progress:
-    """A progress callback for a part of the work: the share ``taken``, after the share ``done``."""
-    return lambda share: progress(done + share * taken)
+def part_of(context: RunContext, done: float, taken: float) -> RunContext:
+    """A context whose progress is of a part of the work: the share ``taken``, after ``done``."""
+    return replace(context, progress=lambda share: context.progress(done + share * taken))

@@ -8,7 +8,7 @@ there with its reason; the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,48 +22,38 @@ from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState, carry, model_shape
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.memory import RunValues, activations, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.scoring import Outputs, bleu_of, cut, translations
-from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, in_parts
-from embinit.runs.kinds import Stack
+from embinit.lab.training.stacked import ON_CPU, Losses, StackedTrainer, in_parts
+from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
 
 
-def train(
-    stack: Stack[TrainingRecipe],
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    progress: Progress = lambda share: None,
-    sharers: int = 1,
-) -> list[RunResult]:
+def train(stack: Stack[TrainingRecipe], context: RunContext = ON_CPU) -> list[RunResult]:
     """Trains the stack's runs together, as many at once as the device has memory for.
 
-    ``sharers`` processes train on the device. Results are in the stack's order. InputError if not
-    even one run has room.
+    Results are in the stack's order. InputError if not even one run has room.
     """
-    return in_parts(
-        stack,
-        at_once(stack, data_dir, device, sharers),
-        lambda subset, report: StackTraining(subset, data_dir, device).run(report),
-        device,
-        progress,
-    )
+
+    def work(part: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
+        return StackTraining(part, context.data_dir, context.device).run(context.progress)
+
+    return in_parts(stack, held_by(stack.runs[0], context.data_dir), work, context)
 
 
-def at_once(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str, sharers: int) -> int:
-    """The estimated number of the stack's runs that the device has memory for."""
-    first = stack.runs[0]
-    data, batch_size = prepare(first.recipe.data, data_dir), first.recipe.training.batch_size
-    shape, sentences = model_shape(first, data), min(batch_size, len(data.train))
+def held_by(run: RunSpec[TrainingRecipe], data_dir: Path | None) -> RunValues:
+    """What the training of a run holds."""
+    data, batch_size = prepare(run.recipe.data, data_dir), run.recipe.training.batch_size
+    shape, sentences = model_shape(run, data), min(batch_size, len(data.train))
     source, target = int(data.train.lengths.max()), int(data.train.target_lengths.max())
-    held = RunValues(
+    return RunValues(
         shape.parameters,
         sentences * activations(shape.spec, source, target),
         sentences * max(1, target) * shape.outputs,
     )
-    return runs_that_fit(held, len(stack.runs), device, sharers)
 
 
 class StackTraining(StackedTrainer[StackedTransformer]):
@@ -87,7 +77,7 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
 
-    def run(self, progress: Progress) -> list[RunResult]:
+    def run(self, progress: Callable[[float], None]) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
         started, epochs = time.perf_counter(), self.training.epochs
         progress(0.0)

@@ -15,7 +15,7 @@ from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.masked_language_model import MaskedLanguageModel
 from embinit.lab.models.masking import Masked, mask_tokens
-from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
+from embinit.lab.training.stacked import Losses, StackedTrainer
 from embinit.lab.transfer import TransferRecipe
 from embinit.randomness import stream
 
@@ -38,7 +38,7 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
             initial, model, self.spec, device, "/pretraining", self.spec.warm_up, self.masking
         )
 
-    def run(self, progress: Progress) -> None:
+    def run(self, progress: Callable[[float], None]) -> None:
         """Trains all epochs."""
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / self.spec.epochs))

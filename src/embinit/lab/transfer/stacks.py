@@ -28,7 +28,7 @@ from embinit.lab.models.initial_state import (
     without_layers,
     without_output,
 )
-from embinit.lab.models.memory import RunValues, activations, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.sizes import (
     model_after,
     output_width,
@@ -38,12 +38,12 @@ from embinit.lab.models.sizes import (
 from embinit.lab.specs import DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.stacked import Progress, in_parts, part_of
-from embinit.lab.training.stacks import StackTraining, at_once
+from embinit.lab.training.stacked import ON_CPU, in_parts, part_of
+from embinit.lab.training.stacks import StackTraining, held_by
 from embinit.lab.transfer import KIND, TransferRecipe
 from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -85,13 +85,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         prepare(data, data_dir)
 
 
-def train(
-    stack: Stack[TransferRecipe],
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    progress: Progress = lambda share: None,
-    sharers: int = 1,
-) -> list[RunResult]:
+def train(stack: Stack[TransferRecipe], context: RunContext = ON_CPU) -> list[RunResult]:
     """Trains the stack's runs together and returns their results, in the stack's order.
 
     InputError where not even one run has room, or seeds are too far apart.
@@ -100,7 +94,7 @@ def train(
     if max(seeds) - min(seeds) >= NEXT_TIME:
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
     first = max(stack.runs, key=lambda run: parameters_of(run).pretraining)
-    data = prepare(first.recipe.data, data_dir)
+    data = prepare(first.recipe.data, context.data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
     sentences = min(masking.batch_size, len(data.train))
     held = RunValues(
@@ -108,30 +102,18 @@ def train(
         sentences * activations(first.recipe.architecture, longest),
         sentences * math.ceil(masking.share * longest) * words_of(first),
     )
-    fit = runs_that_fit(held, len(stack.runs), device, sharers)
-    return in_parts(
-        stack,
-        fit,
-        lambda part, report: _train(part, data_dir, device, report, sharers),
-        device,
-        progress,
-    )
+    return in_parts(stack, held, _train, context)
 
 
-def _train(
-    stack: Stack[TransferRecipe],
-    data_dir: Path | None,
-    device: str,
-    progress: Progress,
-    sharers: int,
-) -> list[RunResult]:
+def _train(stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]:
     started, first = time.perf_counter(), stack.runs[0]
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
+    data_dir, device = context.data_dir, context.device
     initial = InitialState(stack.runs, prepare(first.recipe.data, data_dir), data_dir)
     pretraining = Pretraining(initial, device)
-    progress(0.0)
-    pretraining.run(part_of(progress, 0.0, 1 / whole))
+    context.progress(0.0)
+    pretraining.run(part_of(context, 0.0, 1 / whole).progress)
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, initial, pretraining) for run in range(len(stack.runs))]
     whole_model = of_model(pretraining, first)
@@ -147,21 +129,14 @@ def _train(
     done = 1.0
     for task in tasks:
         takes = TUNING * task.times
-        tuned = _fine_tuned(
-            stack,
-            task,
-            data_dir,
-            device,
-            carried,
-            part_of(progress, done / whole, takes / whole),
-            sharers,
-        )
+        part = part_of(context, done / whole, takes / whole)
+        tuned = _fine_tuned(stack, task, carried, part)
         done += takes
         for outcome, results in zip(outcomes, tuned, strict=True):
             outcome.add_task(task.role, results)
     # A run's share of the stack's time, not what it would take alone.
     seconds = (time.perf_counter() - started) / len(stack.runs)
-    progress(1.0)
+    context.progress(1.0)
     made = provenance(device, seconds)
     examples = {"train": len(initial.data.train), "validation": len(initial.data.validation)}
     return [
@@ -235,11 +210,8 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
 def _fine_tuned(
     stack: Stack[TransferRecipe],
     task: DownstreamSpec,
-    data_dir: Path | None,
-    device: str,
     carried: Mapping[str, Tensor],
-    progress: Progress,
-    sharers: int,
+    context: RunContext,
 ) -> list[list[RunResult]]:
     """Fine-tunes each run on one task from the pre-trained encoder, as one stack."""
     tuned = [
@@ -251,16 +223,15 @@ def _fine_tuned(
     layers = [model_after(stack.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
     kept = without_layers(carried, range(*layers))
 
-    def work(part: Stack[TrainingRecipe], report: Progress) -> list[RunResult]:
-        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
+    def work(part: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
+        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=context.device)
         theirs = {name: value[encoders] for name, value in kept.items()}
-        return StackTraining(part, data_dir, device, theirs).run(report)
+        training = StackTraining(part, context.data_dir, context.device, theirs)
+        return training.run(context.progress)
 
-    every = Stack(tuple(tuned))
-    most = min(
-        at_once(every, data_dir, device, sharers), kind_of(tuned[0]).stacked(tuned[0], device)
-    )
-    results = in_parts(every, most, work, device, progress)
+    most = kind_of(tuned[0]).stacked(tuned[0], context.device)
+    held = held_by(tuned[0], context.data_dir)
+    results = in_parts(Stack(tuple(tuned)), held, work, context, most)
     return [results[number :: len(stack.runs)] for number in range(len(stack.runs))]
 
 
