@@ -12,11 +12,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embinit.lab.data.preparation import prepare
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import PRECISIONS
 from embinit.lab.training.stacks import StackTraining, train
+from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import RunContext, Stack
 from test_training import stack
+from test_transfer import TEXT, run_of
 
 
 class Recorder:
@@ -55,11 +59,23 @@ def three(**changes):
     return Stack(tuple(run.changed(training=settings) for run in runs))
 
 
-@pytest.mark.parametrize("schedule", ["constant", "linear"])
-def test_recorded_training_is_training(schedule):
+def pretraining():
+    """A trainer that pre-trains two masked language models."""
+    return Pretraining(InitialState((run_of(0), run_of(1)), prepare(TEXT, None), None), "cpu")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: StackTraining(three(schedule="constant"), None, "cpu"),
+        lambda: StackTraining(three(schedule="linear"), None, "cpu"),
+        pretraining,
+    ],
+    ids=["constant", "linear", "pre-training"],
+)
+def test_recorded_training_is_training(make):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
-    runs = three(schedule=schedule)
-    eager, replayed = (StackTraining(runs, None, "cpu") for _ in range(2))
+    eager, replayed = make(), make()
     recorder = Recorder()
     where = addresses(replayed)
     replayed.learn = Replayed(replayed.step, recorder)

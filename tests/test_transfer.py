@@ -16,7 +16,6 @@ from embinit.errors import InputError
 from embinit.lab.data.cache import CacheWriter
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
-from embinit.lab.models.graphs import Replayed
 from embinit.lab.models.initial_state import InitialState, carry, without_output
 from embinit.lab.models.layer_probes import (
     probe_accuracy,
@@ -515,30 +514,6 @@ def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     )
     [measures] = curves.measures()
     assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
-
-
-def test_recorded_pre_training_is_pre_training():
-    """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
-    stack = Stack((run_of(0), run_of(1)))
-    eager, replayed = (
-        Pretraining(InitialState(stack.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
-    )
-    recorded = []
-
-    def record(function):
-        recorded.append(function)
-        return function
-
-    tensors = (replayed.rates[1.0], replayed.total, *replayed.model.parameters())
-    where = [one.data_ptr() for one in tensors]
-    replayed.learn = Replayed(replayed.step, record)
-    for one in (eager, replayed):
-        one.run(lambda share: None)
-    assert recorded
-    assert [one.data_ptr() for one in tensors] == where
-    for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
-        assert torch.equal(one, other)
-    assert 0 < float(replayed.rates[1.0]) < TRANSFER.pretraining.lr
 
 
 def test_fine_tuned_several_times_a_run_has_the_means():
