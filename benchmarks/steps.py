@@ -5,8 +5,7 @@ vocabularies, widths, layers and batch, times its steps, epochs and seeds. Table
 epoch come to 197 GPU-hours. Lengths are the mean words of a side as the tier's tokenizers cut it;
 vocabulary, training pairs, epochs and batch are Table 5's.
 
-Speed does not need the text, so ids are random. On a CPU each setting runs in a process of its own,
-which tells its peak memory.
+Speed does not need the text, so ids are random.
 
     python benchmarks/steps.py [--device cuda] [--precision tf32] [--json FILE]
 """
@@ -16,13 +15,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,18 +132,7 @@ def _wait(device: str) -> None:
 
 
 def measured(work: Work, device: str) -> dict[str, Any]:
-    """Seconds of a step and peak GiB: on a CPU in a process of its own, which has its own peak."""
-    if device != "cpu":
-        return _measure(work, device)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        try:
-            return process.submit(_measure, work, device).result()
-        except BrokenProcessPool:
-            return {"failed": "its process was ended, as for want of memory"}
-
-
-def _measure(work: Work, device: str) -> dict[str, Any]:
-    torch.set_num_threads(1)
+    """Seconds of a step, and peak GiB beside the estimate: on a CPU the process's peak so far."""
     if device != "cpu":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()

@@ -45,16 +45,6 @@ class GloveParameters:
 
         return cls(draw(size, dim), draw(size, dim), draw(size), draw(size))
 
-    def errors(
-        self,
-        rows: Int64[Tensor, "pairs"],
-        columns: Int64[Tensor, "pairs"],
-        logs: Float[Tensor, "pairs"],
-    ) -> Float[Tensor, "pairs"]:
-        """The error of each pair of word and context, w . w~ + b + b~ - log X."""
-        scores = (self.words[rows] * self.contexts[columns]).sum(1)
-        return scores + self.word_biases[rows] + self.context_biases[columns] - logs
-
 
 def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
     """X, (N, N) float64: a pair of words d apart in a sentence counts 1/d, up to ``window``."""
@@ -114,7 +104,9 @@ def _step(
     weight: Float[Tensor, "pairs"],
 ) -> None:
     """Makes one AdaGrad update for each pair, in place."""
-    slope = weight * parameters.errors(rows, columns, logs)
+    products = (parameters.words[rows] * parameters.contexts[columns]).sum(1)
+    scores = products + parameters.word_biases[rows] + parameters.context_biases[columns]
+    slope = weight * (scores - logs)
     gradients = (
         (parameters.words, squares.words, rows, slope[:, None] * parameters.contexts[columns]),
         (parameters.contexts, squares.contexts, columns, slope[:, None] * parameters.words[rows]),

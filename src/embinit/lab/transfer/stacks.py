@@ -120,11 +120,16 @@ def _train(stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]
     del pretraining  # its moments and gradients take three times the room of the model
     del encoder.encoder_layers[model_after(first.recipe).layers :]
     by_layer, of_encoder = of_layers(encoder, stack, data_dir, device)
+    of_runs = {**whole_model, **of_encoder}
     for run, outcome in enumerate(outcomes):
+        if outcome.failure is not None:
+            continue
         for name, values in by_layer.items():
-            outcome.add_layers(name, values[:, run].tolist())
-        for name, numbers in {**whole_model, **of_encoder}.items():
-            outcome.add(name, float(numbers[run]))
+            curve = values[:, run].tolist()
+            outcome.curves[f"{name}_by_layer"] = curve
+            outcome.measures[f"{name}_last"] = curve[-1]
+            outcome.measures[f"{name}_drop"] = max(curve) - curve[-1]
+        outcome.measures |= {name: float(numbers[run]) for name, numbers in of_runs.items()}
     carried = without_output(encoder)
     done = 1.0
     for task in tasks:
@@ -158,16 +163,6 @@ class _Outcome:
     measures: dict[str, float]
     curves: dict[str, list[float]]
     failure: str | None
-
-    def add_layers(self, name: str, values: list[float]) -> None:
-        if self.failure is None:
-            self.curves[f"{name}_by_layer"] = values
-            self.measures[f"{name}_last"] = values[-1]
-            self.measures[f"{name}_drop"] = max(values) - values[-1]
-
-    def add(self, name: str, value: float) -> None:
-        if self.failure is None:
-            self.measures[name] = value
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
         """Adds a task's scores; the mean of several fine-tunings, none where one of them failed."""
@@ -214,8 +209,13 @@ def _fine_tuned(
     context: RunContext,
 ) -> list[list[RunResult]]:
     """Fine-tunes each run on one task from the pre-trained encoder, as one stack."""
+
+    def tuning(run: RunSpec[TransferRecipe]) -> TrainingRecipe:
+        recipe, model = run.recipe, model_after(run.recipe, task.removed_layers)
+        return ModelRecipe(task.data, model, task.training, recipe.table, recipe.positions)
+
     tuned = [
-        RunSpec(_tuning(run, task), run.seed + time * NEXT_TIME)
+        RunSpec(tuning(run), run.seed + time * NEXT_TIME)
         for time in range(task.times)
         for run in stack.runs
     ]
@@ -233,10 +233,3 @@ def _fine_tuned(
     held = held_by(tuned[0], context.data_dir)
     results = in_parts(Stack(tuple(tuned)), held, work, context, most)
     return [results[number :: len(stack.runs)] for number in range(len(stack.runs))]
-
-
-def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:
-    """The recipe of a fine-tuning on a task."""
-    recipe = run.recipe
-    model = model_after(recipe, task.removed_layers)
-    return ModelRecipe(task.data, model, task.training, recipe.table, recipe.positions)
