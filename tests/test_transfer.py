@@ -24,8 +24,12 @@ from embinit.lab.models.layer_probes import (
 )
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.losses import NOTHING
-from embinit.lab.models.masked_language_model import MaskedHead, MaskedLanguageModel
-from embinit.lab.models.masking import Masked, mask_tokens
+from embinit.lab.models.masked_language_model import (
+    Masked,
+    MaskedHead,
+    MaskedLanguageModel,
+    mask_tokens,
+)
 from embinit.lab.models.sizes import count_parameters, output_width, parameters_of
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import (

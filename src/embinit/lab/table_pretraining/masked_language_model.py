@@ -22,7 +22,7 @@ from torch.nn import functional
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    PostNormLayer,
+    Layer,
     padding_mask,
     relative_scores,
 )
@@ -60,7 +60,7 @@ class MaskedLanguageModel(LanguageModel):
         self.positions = None if relative else nn.Embedding(longest, dim)
         self.biases = nn.Embedding(BUCKETS, heads) if relative else None
         self.norm = nn.LayerNorm(dim)
-        self.layers = nn.ModuleList(PostNormLayer(dim, heads) for _ in range(2))
+        self.layers = nn.ModuleList(Layer(dim, heads, of_t5=False) for _ in range(2))
         self.head, self.head_norm = nn.Linear(dim, dim), nn.LayerNorm(dim)
         self.head_bias = nn.Parameter(torch.zeros(size + 2))
         self.apply(_start_as_bert)

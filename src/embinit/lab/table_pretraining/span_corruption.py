@@ -24,7 +24,7 @@ from torch.nn import functional
 from embinit.lab.table_pretraining.corpus import Corpus, pad_rows
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    PreNormLayer,
+    Layer,
     padding_mask,
     relative_scores,
 )
@@ -87,8 +87,8 @@ class SpanCorruptionModel(LanguageModel):
         self.padding, self.scale, self.relative = size, dim**-0.5, relative
         self.words = nn.Embedding(size + 2 + SENTINELS, dim)
         self.encoder_biases, self.decoder_biases = (nn.Embedding(BUCKETS, heads) for _ in range(2))
-        self.encoder = nn.ModuleList(PreNormLayer(dim, heads, cross=False) for _ in range(2))
-        self.decoder = nn.ModuleList(PreNormLayer(dim, heads, cross=True) for _ in range(2))
+        self.encoder = nn.ModuleList(Layer(dim, heads, of_t5=True) for _ in range(2))
+        self.decoder = nn.ModuleList(Layer(dim, heads, of_t5=True, cross=True) for _ in range(2))
         self.encoder_norm, self.decoder_norm = (nn.RMSNorm(dim, eps=1e-6) for _ in range(2))
         self._start_as_t5(dim, heads, start)
 

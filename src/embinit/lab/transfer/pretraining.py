@@ -13,8 +13,7 @@ from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import no_dropout
-from embinit.lab.models.masked_language_model import MaskedLanguageModel
-from embinit.lab.models.masking import Masked, mask_tokens
+from embinit.lab.models.masked_language_model import Masked, MaskedLanguageModel, mask_tokens
 from embinit.lab.training.stacked import Losses, StackedTrainer
 from embinit.lab.transfer import TransferRecipe
 from embinit.randomness import stream
