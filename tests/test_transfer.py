@@ -53,6 +53,7 @@ from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
 from test_model import copy_norm as norm
+from test_model import embedding_of
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -69,11 +70,10 @@ def masked_model(input_width: int, *output_widths: int | None) -> MaskedLanguage
     generator = torch.Generator().manual_seed(4)
     specs = [spec_of(input_width, width) for width in output_widths]
     shape = ModelShape(specs[0], WORDS, learned_positions=LENGTH)
-    embedding = shape.embedding(
-        tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
-        multipliers=torch.ones(RUNS),
-        positions=torch.randn(RUNS, LENGTH, input_width, generator=generator),
-        trained=torch.ones(RUNS, dtype=torch.bool),
+    embedding = embedding_of(
+        shape,
+        torch.randn(RUNS, WORDS, input_width, generator=generator),
+        torch.randn(RUNS, LENGTH, input_width, generator=generator),
     )
     model = MaskedLanguageModel(StackedTransformer(shape, embedding), specs)
     with torch.no_grad():
@@ -218,13 +218,8 @@ def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, word
 
 def empty(shape: ModelShape, rows: int):
     """An embedding layer for counting."""
-    width = shape.spec.table_width
-    return shape.embedding(
-        tables=torch.empty(1, rows, width),
-        multipliers=torch.empty(1),
-        positions=torch.empty(1, max(1, shape.learned_positions), width),
-        trained=torch.ones(1, dtype=torch.bool),
-    )
+    width, length = shape.spec.table_width, max(1, shape.learned_positions)
+    return embedding_of(shape, torch.empty(1, rows, width), torch.empty(1, length, width))
 
 
 def test_a_model_that_can_not_be_built_is_not_counted():

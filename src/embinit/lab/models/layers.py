@@ -55,16 +55,12 @@ class SeedDropout:
         """``x`` with a share of its elements zeroed and the rest scaled up."""
         if self._keep == 1.0:
             return x
-        masks = self.masks(x)
-        # One seed's mask broadcasts; several masks are spread over their runs.
-        return x * (masks if len(masks) == 1 else masks[self.seed_of_run])
-
-    def masks(self, x: Float[Tensor, "R ..."]) -> Float[Tensor, "S ..."]:
-        """New factors for ``x``, those of a seed for all of its runs."""
         masks = torch.empty(len(self.generators), *x.shape[1:], device=x.device)
         for mask, generator in zip(masks, self.generators, strict=True):
             mask.bernoulli_(self._keep, generator=generator)
-        return masks.div_(self._keep)
+        masks.div_(self._keep)
+        # One seed's mask broadcasts; several masks are spread over their runs.
+        return x * (masks if len(masks) == 1 else masks[self.seed_of_run])
 
 
 def no_dropout(x: Tensor) -> Tensor:

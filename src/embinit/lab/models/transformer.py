@@ -282,10 +282,6 @@ class StackedTransformer(nn.Module):
             grown.append(pair)
         return self.output(self.decoder_norm(x)), grown
 
-    def empty_past(self) -> list[KeysAndValues | None]:
-        """The empty cache for the first ``step``: no tokens in any layer."""
-        return [None] * len(self.decoder_layers)
-
     def _decoder_layers(self) -> Iterator[Layer]:
         for layer in self.decoder_layers:
             assert isinstance(layer, Layer)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from embinit.lab.data.preparation import Split
 from embinit.lab.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from embinit.lab.models.attention import KeysAndValues
 from embinit.lab.models.transformer import StackedTransformer
 
 Outputs = list[list[str]]
@@ -123,7 +124,7 @@ def greedy(
     runs, batch = model.runs, len(source)
     words = torch.full((runs, batch), BOS, device=source.device)
     ended = torch.zeros_like(words, dtype=torch.bool)
-    past = model.empty_past()
+    past: list[KeysAndValues | None] = [None] * len(model.decoder_layers)
     decoded = []
     for position in range(longest):
         logits, past = model.step(words, position, past, memory)
