@@ -1,4 +1,4 @@
-"""How fast embinit trains beside a plain loop and others' trainers, on the same work.
+"""How fast embinit trains beside a plain loop, on the same work.
 
 The same model, data, batch size, epochs and optimizer; each engine trains translation from Xavier
 tables with several seeds, and then translates the test split greedily. Each has a process of its
@@ -9,8 +9,6 @@ own with one thread. They take turns, seed by seed.
 - ``single``: embinit, stacks of one, in such a process.
 - ``plain``: ``torch.nn`` transformer layers in a loop as one would write it, batches of similar
   length, one run after the other.
-- ``huggingface``: ``Seq2SeqTrainer`` and a Marian model of these sizes (extra ``benchmarks``).
-  Batches are drawn at random: its own batches of similar length come in an order that learns less.
 
 It prints seconds a run (training, and validation loss after each epoch), tokens a second (without
 padding), validation loss and BLEU. Loss and BLEU must agree within noise: an engine that is fast
@@ -30,13 +28,12 @@ import math
 import multiprocessing
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -254,117 +251,10 @@ def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
     return bleu_of([outputs], split.references)[0][0]
 
 
-def huggingface(work: Work, seed: int) -> Outcome:
-    """``Seq2SeqTrainer`` on a Marian model, which has the same layers and sinusoids."""
-    import transformers
-    from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
-
-    transformers.logging.set_verbosity_error()
-    data = prepare(work.one.data, work.data_dir)
-    words = {side: len(vocabulary.words) for side, vocabulary in data.vocabularies.items()}
-    shape, setup = work.one.model, work.one.training
-    torch.manual_seed(seed)
-    config = MarianConfig(
-        vocab_size=words["encoder"],
-        decoder_vocab_size=words["decoder"],
-        share_encoder_decoder_embeddings=False,
-        tie_word_embeddings=False,
-        d_model=shape.dim,
-        encoder_layers=shape.layers,
-        decoder_layers=shape.layers,
-        encoder_attention_heads=shape.heads,
-        decoder_attention_heads=shape.heads,
-        encoder_ffn_dim=shape.feed_forward,
-        decoder_ffn_dim=shape.feed_forward,
-        activation_function="relu",
-        dropout=shape.dropout,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        scale_embedding=True,
-        max_position_embeddings=256,
-        pad_token_id=PAD,
-        eos_token_id=EOS,
-        bos_token_id=BOS,
-        decoder_start_token_id=BOS,
-        forced_eos_token_id=None,
-    )
-    model = MarianMTModel(config)
-    for name, parameter in model.named_parameters():
-        if parameter.dim() > 1 and "embed_positions" not in name:
-            nn.init.xavier_uniform_(parameter)
-    with tempfile.TemporaryDirectory() as directory:
-        trainer = Seq2SeqTrainer(
-            model=model,
-            args=Seq2SeqTrainingArguments(
-                output_dir=directory,
-                per_device_train_batch_size=setup.batch_size,
-                per_device_eval_batch_size=EVALUATION_BATCH[torch.device(work.device).type],
-                num_train_epochs=setup.epochs,
-                learning_rate=setup.lr,
-                lr_scheduler_type="constant",
-                adam_beta1=setup.betas[0],
-                adam_beta2=setup.betas[1],
-                adam_epsilon=setup.eps,
-                max_grad_norm=0.0,
-                weight_decay=0.0,
-                eval_strategy="epoch",
-                prediction_loss_only=True,
-                save_strategy="no",
-                logging_strategy="no",
-                report_to=[],
-                disable_tqdm=True,
-                use_cpu=work.device == "cpu",
-                seed=seed,
-                remove_unused_columns=False,
-                dataloader_num_workers=0,
-            ),
-            train_dataset=_rows(data.train),
-            eval_dataset=_rows(data.validation),
-            data_collator=_collate,
-        )
-        started = time.perf_counter()
-        trainer.train()
-        seconds = time.perf_counter() - started
-    seen = [row["eval_loss"] for row in trainer.state.log_history if "eval_loss" in row]
-    model.eval()
-
-    def translate(source: Tensor) -> Tensor:
-        with torch.inference_mode():
-            found = model.generate(
-                input_ids=source,
-                attention_mask=(source != PAD).long(),
-                num_beams=1,
-                do_sample=False,
-                max_new_tokens=data.test.targets.shape[1],
-            )
-        return found[:, 1:]
-
-    return Outcome(seconds, min(seen), _bleu(data.to(work.device), translate))
-
-
-def _rows(split: Split) -> list[dict[str, Any]]:
-    """A split as the trainer reads it, one dictionary an example."""
-    return [
-        {
-            "input_ids": split.inputs[i, : split.lengths[i]].long(),
-            "labels": split.targets[i, 1 : split.target_lengths[i]].long(),
-        }
-        for i in range(len(split))
-    ]
-
-
-def _collate(rows: list[dict[str, Any]]) -> dict[str, Tensor]:
-    pad = nn.utils.rnn.pad_sequence
-    inputs = pad([row["input_ids"] for row in rows], batch_first=True, padding_value=PAD)
-    labels = pad([row["labels"] for row in rows], batch_first=True, padding_value=-100)
-    return {"input_ids": inputs, "attention_mask": (inputs != PAD).long(), "labels": labels}
-
-
 ENGINES: dict[str, Callable[[Work, int], Outcome]] = {
     "stacked": stacked,
     "single": lambda work, seed: stacked(replace(work, runs=1), seed),
     "plain": plain,
-    "huggingface": huggingface,
 }
 
 
@@ -397,7 +287,7 @@ def tokens(data: PreparedData) -> int:
 
 def main() -> None:
     """Run the engines in turn, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description="speed beside other engines")
+    parser = argparse.ArgumentParser(description="speed beside a plain loop")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--stack", type=int, default=15, help="runs at once (default: 15)")

@@ -5,8 +5,7 @@ vocabularies, widths, layers and batch, times its steps, epochs and seeds. Table
 epoch come to 197 GPU-hours. Lengths are the mean words of a side as the tier's tokenizers cut it;
 vocabulary, training pairs, epochs and batch are Table 5's.
 
-Speed does not need the text, so ids are random. On a CPU each setting runs in a process of its own,
-which tells its peak memory.
+Speed does not need the text, so ids are random.
 
     python benchmarks/steps.py [--device cuda] [--precision tf32] [--json FILE]
 """
@@ -16,13 +15,10 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +31,7 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.losses import cross_entropy
-from embinit.lab.models.memory import WidestBatch, estimated_bytes
+from embinit.lab.models.memory import RunValues, activations, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.tables import positions
 from embinit.runs.results import device_name, versions
@@ -136,18 +132,7 @@ def _wait(device: str) -> None:
 
 
 def measured(work: Work, device: str) -> dict[str, Any]:
-    """Seconds of a step and peak GiB: on a CPU in a process of its own, which has its own peak."""
-    if device != "cpu":
-        return _measure(work, device)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        try:
-            return process.submit(_measure, work, device).result()
-        except BrokenProcessPool:
-            return {"failed": "its process was ended, as for want of memory"}
-
-
-def _measure(work: Work, device: str) -> dict[str, Any]:
-    torch.set_num_threads(1)
+    """Seconds of a step, and peak GiB beside the estimate: on a CPU the process's peak so far."""
     if device != "cpu":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -158,8 +143,12 @@ def _measure(work: Work, device: str) -> dict[str, Any]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if device != "cpu":
         memory = torch.cuda.max_memory_allocated() / 2**30
-    widest = WidestBatch(work.batch, work.source, work.target)
-    estimate = estimated_bytes(work.shape, work.runs, widest, device)
+    held = RunValues(
+        work.shape.parameters,
+        work.batch * activations(work.shape.spec, work.source, work.target),
+        work.batch * max(1, work.target) * work.shape.outputs,
+    )
+    estimate = estimated_bytes(held, work.runs, device)
     return {
         "seconds": round(seconds, 5),
         "memory_gib": round(memory, 2),

@@ -109,7 +109,7 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
 def test_a_step_is_taken_and_its_memory_told(steps, words, precision):
     """Of a translation, and of a classification, which has no decoder."""
     shape = steps.ModelShape(ModelSpec(20, 2, 1, 30), 50, words, words or 2, precision)
-    found = steps._measure(steps.Work(shape, 2, 6, 5, 4), "cpu")
+    found = steps.measured(steps.Work(shape, 2, 6, 5, 4), "cpu")
     assert min(found["seconds"], found["memory_gib"], found["estimated_gib"] + 1) > 0
 
 

@@ -5,28 +5,22 @@ There is no GPU in CI: here a recorder that keeps the function stands for CUDA's
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from embinit.lab.models.attention import Attention
+from embinit.lab.data.preparation import prepare
 from embinit.lab.models.graphs import Replayed, cuda_graphs, own_stream
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import PRECISIONS
-from embinit.lab.specs import Cut, ModelSpec
-from embinit.lab.training import stacks as training
-from embinit.lab.training.stacked import graph_cache
-from embinit.lab.training.stacks import StackTraining, _graph_key, train
-from embinit.lab.transfer import stacks as transfer
-from embinit.runs.kinds import Stack
-from embinit_papers.kim2024.experiments import experiments
+from embinit.lab.training.stacks import StackTraining, train
+from embinit.lab.transfer.pretraining import Pretraining
+from embinit.runs.kinds import RunContext, Stack
 from test_training import stack
-from test_transfer import run_of
+from test_transfer import TEXT, run_of
 
 
 class Recorder:
@@ -65,11 +59,23 @@ def three(**changes):
     return Stack(tuple(run.changed(training=settings) for run in runs))
 
 
-@pytest.mark.parametrize("schedule", ["constant", "linear"])
-def test_recorded_training_is_training(schedule):
+def pretraining():
+    """A trainer that pre-trains two masked language models."""
+    return Pretraining(InitialState((run_of(0), run_of(1)), prepare(TEXT, None), None), "cpu")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: StackTraining(three(schedule="constant"), None, "cpu"),
+        lambda: StackTraining(three(schedule="linear"), None, "cpu"),
+        pretraining,
+    ],
+    ids=["constant", "linear", "pre-training"],
+)
+def test_recorded_training_is_training(make):
     """Nothing that a step reads may be made anew between epochs, or a graph would miss it."""
-    runs = three(schedule=schedule)
-    eager, replayed = (StackTraining(runs, None, "cpu") for _ in range(2))
+    eager, replayed = make(), make()
     recorder = Recorder()
     where = addresses(replayed)
     replayed.learn = Replayed(replayed.step, recorder)
@@ -82,97 +88,6 @@ def test_recorded_training_is_training(schedule):
         assert torch.equal(one, other)
     for one, other in zip(eager.model.parameters(), replayed.model.parameters(), strict=True):
         assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("role", ["translation", "sentiment"])
-def test_a_stack_takes_the_place_of_another(role):
-    """Of the same sort: it comes to what it comes to anew, and no tensor moves."""
-    first, second = (
-        Stack(tuple(replace(run, seed=run.seed + by) for run in stack(role))) for by in (0, 2)
-    )
-    used = StackTraining(first, None, "cpu")
-    used.learn = Replayed(used.step, Recorder())
-    used.run(lambda share: None)
-    where = addresses(used)
-    used.take(second)
-    again = used.run(lambda share: None)
-    assert addresses(used) == where
-    for one, other in zip(
-        again, StackTraining(second, None, "cpu").run(lambda share: None), strict=True
-    ):
-        assert one.spec == other.spec
-        assert (one.measures, one.curves, one.outputs) == (
-            other.measures,
-            other.curves,
-            other.outputs,
-        )
-
-
-def test_only_what_is_of_one_sort_takes_anothers_place():
-    runs = stack("sentiment")
-    sort = partial(_graph_key, data_dir=None, device="cuda")
-    base = sort(Stack((runs[0], runs[1])))
-    assert sort(Stack((runs[2], runs[3]))) == base  # another seed, the same arms
-    assert sort(Stack((runs[0], runs[2]))) != base  # two seeds
-    assert sort(Stack((runs[0], runs[4]))) != base  # one is frozen
-    assert sort(Stack((runs[0],))) != base
-
-
-def test_the_newest_stack_is_kept_for_its_sort_alone(monkeypatch):
-    """On a GPU; one that failed is not."""
-    made = []
-
-    class Training:
-        on_gpu = True
-
-        def __init__(self, runs, data_dir, device):
-            made.append(runs)
-
-        def take(self, runs):
-            made.append(("again", runs))
-
-        def run(self, progress):
-            if broken:
-                raise RuntimeError("broken")
-            return []
-
-    runs, broken = stack("sentiment"), False
-    monkeypatch.setattr(training, "StackTraining", Training)
-    graph_cache.clear()
-    one, like, other = (Stack((runs[number],)) for number in (0, 2, 4))
-    for trained in (one, like, other, one):
-        training._trainer_of(trained, None, "cuda").run(None)
-    assert made == [one, ("again", like), other, one]
-    broken = True
-    with pytest.raises(RuntimeError, match="broken"):
-        train(one, device="cuda")
-    assert training._graph_key(one, None, "cuda") not in graph_cache._kept
-
-
-def test_another_kind_of_run_frees_the_memory(monkeypatch):
-    """Pre-training starts with the GPU's memory free, whatever trained before."""
-    graph_cache.put("key", object())
-    fits = []
-    monkeypatch.setattr(
-        transfer, "runs_that_fit", lambda *_: fits.append("key" in graph_cache._kept) or 1
-    )
-    transfer.train(Stack((run_of(0),)))
-    assert fits == [False]
-
-
-def test_scores_may_come_later_than_their_epoch(monkeypatch):
-    """As on a GPU, which trains on meanwhile."""
-    [followed] = experiments("micro", ("glove",), ("translation",))
-    followed = replace(followed, training=replace(followed.training, epochs=2))
-    followed = replace(followed, data=replace(followed.data, cut=Cut(200, 30, 30)))
-    runs = Stack((followed.run("xavier", 0),))
-    [at_once] = train(runs)
-    later = StackTraining(runs, None, "cpu")
-    with ThreadPoolExecutor(1) as pool:
-        later._aside = pool.submit
-        [result] = later.run(lambda share: None)
-    assert result.curves == at_once.curves
-    assert len(result.curves["validation_bleu"]) == 2
 
 
 def addresses(of):
@@ -206,7 +121,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
     """And for their gradients; a product that is not in TF32 is rounded as float32 is."""
     made = {}
     with own_stream("cuda"):
-        x, y, outer = (torch.randn(3, 64, 64, device="cuda") for _ in range(3))
+        x, y, outer = (torch.randn(3, 64, 64, RunContext(None, "cuda")) for _ in range(3))
         one, other, third = (matrix.double() for matrix in (x, y, outer))
         exact = (one @ other, third @ other.mT, one.mT @ third)
         inputs = x.requires_grad_(), y.requires_grad_()
@@ -218,34 +133,19 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 
         learn = Replayed(step, cuda_graphs([]))
         for _ in range(3):
-            learn(torch.zeros(1, 1, device="cuda").long(), 0, 0)
+            learn(torch.zeros(1, 1, RunContext(None, "cuda")).long(), 0, 0)
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high
 
 
 @on_a_gpu
-def test_gloves_heads_have_fused_attention():
-    """The fused kernel takes no head that is 30 wide, which is an error if no other is allowed."""
-    layer = Attention(ModelSpec(300, 10, 1, 8), 1, "float32").cuda()
-    for parameter in layer.parameters():
-        torch.nn.init.normal_(parameter, std=300**-0.5)
-    x = torch.randn(1, 14, 300, device="cuda")
-    with sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION):
-        fused = layer.self_attention(x, 2, causal=True)
-    with sdpa_kernel(SDPBackend.MATH):
-        usual = layer.self_attention(x, 2, causal=True)
-    torch.testing.assert_close(fused, usual, rtol=1e-4, atol=1e-4)
-
-
-@on_a_gpu
 @pytest.mark.parametrize("role", ["translation", "sentiment"])
 def test_on_a_gpu_stacked_equals_single(role):
-    """One after the other, each run alone, with the graphs of the one before."""
     runs = stack(role)
-    together = train(Stack(tuple(runs)), device="cuda")
+    together = train(Stack(tuple(runs)), RunContext(None, "cuda"))
     for run, result in zip(runs, together, strict=True):
-        [alone] = train(Stack((run,)), device="cuda")
+        [alone] = train(Stack((run,)), RunContext(None, "cuda"))
         assert_same_curves(alone, result)
 
 
@@ -256,7 +156,7 @@ def test_a_gpu_trains_as_a_cpu_does(role):
     runs = Stack(
         tuple(run.changed(model=replace(run.recipe.model, dropout=0.0)) for run in stack(role))
     )
-    for one, other in zip(train(runs, device="cuda"), train(runs), strict=True):
+    for one, other in zip(train(runs, RunContext(None, "cuda")), train(runs), strict=True):
         assert_same_curves(one, other)
 
 

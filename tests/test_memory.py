@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from embinit.errors import InputError
 from embinit.lab.models import memory
 from embinit.lab.models.memory import (
-    WidestBatch,
+    RunValues,
+    activations,
     estimated_bytes,
     free_bytes,
     ran_out,
@@ -18,14 +19,18 @@ from embinit.lab.models.memory import (
 )
 from embinit.lab.models.transformer import ModelShape
 from embinit.lab.specs import ModelSpec
-from embinit.lab.training import stacks as training
+from embinit.lab.training import stacked
 from embinit.lab.training.stacks import StackTraining, train
 from embinit.runs import machine
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import RunContext, Stack
 from test_training import stack
 
 SHAPE = ModelShape(ModelSpec(300, 10, 3, 512), 7_800, 5_900, 5_900)
-WIDEST = WidestBatch(64, 15, 15)
+
+
+def held_by(batch: int = 64, words: int = 15) -> RunValues:
+    of_batch = batch * activations(SHAPE.spec, words, words)
+    return RunValues(SHAPE.parameters, of_batch, batch * words * SHAPE.outputs)
 
 
 def test_the_estimate_is_near_what_was_used():
@@ -35,22 +40,20 @@ def test_the_estimate_is_near_what_was_used():
     """
     best = 4 * 5 * SHAPE.parameters
     for batch, words, used in ((64, 8, 1.76), (64, 15, 2.07), (128, 15, 2.87), (64, 32, 3.25)):
-        expected = (
-            estimated_bytes(SHAPE, 5, WidestBatch(batch, words, words)) - best
-        ) / 2**30 + 0.35
+        expected = (estimated_bytes(held_by(batch, words), 5) - best) / 2**30 + 0.35
         assert 0.8 < expected / used < 1.2
 
 
 @given(runs=st.integers(1, 12), free=st.floats(0, 10))
 def test_as_many_fit_as_the_estimate_allows(runs, free):
-    of_one = estimated_bytes(SHAPE, 1, WIDEST)
+    of_one = estimated_bytes(held_by(), 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "free_bytes", lambda *_: int(free * of_one))
-        fit = runs_that_fit(SHAPE, runs, WIDEST, "cpu")
+        fit = runs_that_fit(held_by(), runs, "cpu")
     room = memory.SPARE * free * of_one
     assert 1 <= fit <= runs
-    assert fit == 1 or estimated_bytes(SHAPE, fit, WIDEST) <= room
-    assert fit == runs or estimated_bytes(SHAPE, fit + 1, WIDEST) > room
+    assert fit == 1 or estimated_bytes(held_by(), fit) <= room
+    assert fit == runs or estimated_bytes(held_by(), fit + 1) > room
 
 
 @given(
@@ -73,7 +76,7 @@ def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharer
             torch.cuda, "set_per_process_memory_fraction", lambda *given: set_to.append(given)
         )
         free = free_bytes("cuda:1", sharers)
-        runs_that_fit(SHAPE, 3, WIDEST, "cuda:1", sharers)
+        runs_that_fit(held_by(), 3, "cuda:1", sharers)
     assert free == min(every // sharers - used, every - held + mine - used)
     assert set_to == [(1 / sharers, 1)]
 
@@ -104,8 +107,8 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
         return honest(self, progress)
 
     monkeypatch.setattr(StackTraining, "run", tight)
-    monkeypatch.setattr(training, "runs_that_fit", lambda *_: estimated)
-    results = train(Stack(tuple(runs)), progress=shares.append)
+    monkeypatch.setattr(stacked, "runs_that_fit", lambda *_: estimated)
+    results = train(Stack(tuple(runs)), RunContext(None, progress=shares.append))
     assert [result.spec for result in results] == [result.spec for result in whole]
     for one, other in zip(results, whole, strict=True):
         assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)

@@ -12,14 +12,14 @@ from torch import nn
 from embinit.errors import InputError
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.attention import (
-    HEAD_MULTIPLE,
     REACH,
     RelativeAttention,
     UntiedAttention,
     rotated,
 )
 from embinit.lab.models.embedding import Embedding
-from embinit.lab.models.layers import NORM_POSITIONS, SeedDropout
+from embinit.lab.models.layers import SeedDropout
+from embinit.lab.models.sizes import NORM_POSITIONS
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelSpec
 
@@ -30,6 +30,17 @@ SOURCE_WORDS, TARGET_WORDS = 13, 11
 SPEC = ModelSpec(DIM, HEADS, LAYERS, INNER)
 
 
+def embedding_of(shape, tables, positions, multipliers=None) -> Embedding:
+    """One side's embedding layer, of trained tables."""
+    runs = len(tables)
+    return shape.embedding(
+        tables=tables,
+        multipliers=torch.ones(runs) if multipliers is None else multipliers,
+        positions=positions,
+        trained=torch.ones(runs, dtype=torch.bool),
+    )
+
+
 def stacked(translates: bool, **options: object) -> StackedTransformer:
     """A model of three runs whose parameters are all random, in float64."""
     generator = torch.Generator().manual_seed(1)
@@ -37,12 +48,9 @@ def stacked(translates: bool, **options: object) -> StackedTransformer:
     shape = ModelShape(replace(SPEC, **options), SOURCE_WORDS, words, words or 3)
 
     def embedding(vocabulary: int) -> Embedding:
-        return shape.embedding(
-            tables=torch.randn(RUNS, vocabulary, DIM, generator=generator),
-            multipliers=torch.tensor([1.0, 2.0, 4.0]),
-            positions=torch.randn(RUNS, 9, DIM, generator=generator),
-            trained=torch.ones(RUNS, dtype=torch.bool),
-        )
+        tables = torch.randn(RUNS, vocabulary, DIM, generator=generator)
+        positions = torch.randn(RUNS, 9, DIM, generator=generator)
+        return embedding_of(shape, tables, positions, torch.tensor([1.0, 2.0, 4.0]))
 
     model = StackedTransformer(
         shape, embedding(SOURCE_WORDS), embedding(TARGET_WORDS) if translates else None
@@ -137,11 +145,8 @@ def their_logits(model: StackedTransformer, run: int, target: torch.Tensor | Non
 OPTIONS = [{"norm_position": position} for position in NORM_POSITIONS]
 
 
-@pytest.mark.parametrize("padded_to", [1, 8])
 @pytest.mark.parametrize("norms", OPTIONS, ids=str)
-def test_translation_equals_torch_run_by_run(norms, padded_to, monkeypatch):
-    """With heads of 4 as they are, and padded as on a GPU."""
-    monkeypatch.setitem(HEAD_MULTIPLE, "cpu", padded_to)
+def test_translation_equals_torch_run_by_run(norms):
     model = stacked(translates=True, **norms)
     ours = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
     real = TARGET != PAD
@@ -173,7 +178,7 @@ def test_classification_equals_torch_run_by_run(norms):
 def test_decoding_word_by_word_equals_all_at_once(options):
     model = stacked(translates=True, **options)
     whole = model.output(model.decode(SOURCE[None], TARGET[None])).view(RUNS, 2, -1, TARGET_WORDS)
-    memory, past = model.encode_memory(SOURCE[None]), model.empty_past()
+    memory, past = model.encode_memory(SOURCE[None]), [None] * LAYERS
     for position in range(3):
         ids = TARGET[:, position].expand(RUNS, 2)
         logits, past = model.step(ids, position, past, memory)
@@ -251,15 +256,7 @@ def test_positions_survive_the_first_products_at_t5_s_sigma(width, narrow):
 
     def decoded(precision: str, share: float) -> tuple[torch.Tensor, StackedTransformer]:
         shape = ModelShape(replace(SPEC, input_width=width), 50, 50, 50, precision=precision)
-        sides = [
-            shape.embedding(
-                tables=table.clone(),
-                multipliers=torch.ones(1),
-                positions=share * places,
-                trained=torch.ones(1).bool(),
-            )
-            for _ in range(2)
-        ]
+        sides = [embedding_of(shape, table.clone(), share * places) for _ in range(2)]
         model = StackedTransformer(shape, *sides)
         model.initialise(0, torch.Generator().manual_seed(0))
         seen[share] = []
@@ -291,13 +288,7 @@ def test_what_fits_no_model_is_refused():
     shape = ModelShape(ModelSpec(10, 4, 1, 8), 3, outputs=2)
 
     def embedding(width: int) -> Embedding:
-        return Embedding(
-            spec=shape.spec,
-            tables=torch.zeros(1, 3, width),
-            multipliers=torch.ones(1),
-            positions=torch.zeros(1, 3, width),
-            trained=torch.ones(1).bool(),
-        )
+        return embedding_of(shape, torch.zeros(1, 3, width), torch.zeros(1, 3, width))
 
     with pytest.raises(InputError, match="not a multiple of 4 heads"):
         StackedTransformer(shape, embedding(10))

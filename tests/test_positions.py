@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.tables.positions import (
-    KINDS,
     ORTHOGONAL_DIRECTIONS,
     equation_2,
-    learned,
     multiplier,
-    orthogonal,
-    shuffled,
     sinusoidal,
     table,
 )
@@ -49,25 +45,18 @@ def test_both_encodings_are_their_formulas(length: int, dim: int) -> None:
 @modest
 @given(lengths, dims, st.integers(0, 2**31))
 def test_shuffling_permutes_rows(length: int, dim: int, seed: int) -> None:
-    """The same rows each once, by the generator alone."""
-    pe = sinusoidal(length, dim)
-    moved = shuffled(pe, generator(seed))
-    assert sorted(moved.tolist()) == sorted(pe.tolist())
+    """The same rows each once, by the generator alone; of 100 about one stays in place."""
+    moved = table("shuffled", length, dim, generator(seed))
+    assert sorted(moved.tolist()) == sorted(sinusoidal(length, dim).tolist())
     assert torch.equal(moved, table("shuffled", length, dim, generator(seed)))
-
-
-def test_shuffling_moves_rows() -> None:
-    """Of 100 rows a random permutation leaves about one in place."""
-    pe = sinusoidal(100, 16)
-    assert int((shuffled(pe, generator(1)) == pe).all(dim=1).sum()) < 8
+    stay = (table("shuffled", 100, 16, generator(seed)) == sinusoidal(100, 16)).all(dim=1)
+    assert int(stay.sum()) < 9
 
 
 def test_bad_input_is_named() -> None:
-    """Unknown names list the known ones; a drawn kind asks for its generator."""
+    """Unknown names list the known ones."""
     with pytest.raises(InputError, match=r"unknown kind of positions 'sinus'.*sinusoidal"):
         table("sinus", 4, 4)
-    with pytest.raises(InputError, match=r"^positions .* drawn: give them a generator$"):
-        table("shuffled", 4, 4)
     with pytest.raises(InputError, match="at least 1"):
         table("sinusoidal", 0, 4)
     with pytest.raises(InputError, match=r"unknown multiplier 'two'.*one, sqrt\(D\)"):
@@ -76,11 +65,7 @@ def test_bad_input_is_named() -> None:
         with pytest.raises(InputError, match=f"^can't multiply by {kind}: name a finite number"):
             multiplier(kind, 4)
     with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
-        orthogonal(3, torch.randn(9, ORTHOGONAL_DIRECTIONS))
-    with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
-        table("apart", 3, 20)
-    with pytest.raises(InputError, match=r"start from random rows: give them a generator$"):
-        KINDS["learned"](5, 3, None, None)
+        table("apart", 3, 16, rows=torch.randn(9, ORTHOGONAL_DIRECTIONS))
 
 
 @modest
@@ -90,7 +75,7 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     scale = torch.linspace(3, 0.1, dim)
     turn = torch.linalg.qr(torch.randn(dim, dim, generator=generator(seed))).Q
     rows = torch.randn(300, dim, generator=generator(seed)) * scale @ turn
-    pe = orthogonal(length, rows)
+    pe = table("apart", length, dim, rows=rows)
     assert pe.shape == (length, dim)
     centred = (rows - rows.mean(dim=0)).double()
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
@@ -108,7 +93,6 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     )
     torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
     assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
-    assert torch.equal(table("apart", length, dim, rows=rows), pe)
 
 
 @given(st.integers(1, 40), st.integers(ORTHOGONAL_DIRECTIONS + 1, 40).map(lambda half: 2 * half))
@@ -122,11 +106,9 @@ def test_faint_positions_are_as_strong_as_those_apart(length, dim):
 
 
 def test_learned_positions_start_from_a_normal_of_a_fiftieth():
-    """As torch draws it from the generator, which they can't do without."""
-    drawn = torch.randn(5, 3, generator=torch.Generator().manual_seed(7))
-    for make in (learned, lambda *given: KINDS["learned"](*given, None)):
-        found = make(5, 3, torch.Generator().manual_seed(7))
-        torch.testing.assert_close(found, 0.02 * drawn, atol=0, rtol=1e-6)
+    """As torch draws it from the generator."""
+    found, drawn = table("learned", 5, 3, generator(7)), torch.randn(5, 3, generator=generator(7))
+    torch.testing.assert_close(found, 0.02 * drawn, atol=0, rtol=1e-6)
 
 
 def test_kinds_and_multipliers_by_name() -> None:

@@ -20,7 +20,7 @@ from embinit.lab.data.tasks import TASKS
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.training.stacks import train
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.store import run_key
 
 
@@ -116,7 +116,7 @@ def test_training_needs_neither_text_nor_vectors(ready, monkeypatch):
     set_apart(monkeypatch, preparation.SOURCES, empty=True)
     initial_tables.check(run, ready)
     assert run_key(run, kind_of(run).fingerprint(run, ready)) == key
-    [found] = train(Stack((run,)), ready)
+    [found] = train(Stack((run,)), RunContext(ready))
     assert found.measures == expected.measures
     assert found.curves == expected.curves
     assert found.outputs == expected.outputs

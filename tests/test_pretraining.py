@@ -24,33 +24,24 @@ from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.german import make_german
 from embinit.lab.table_pretraining.glove import (
-    ALPHA,
-    X_MAX,
+    RATE,
     GloveParameters,
+    _step,
     cooccurrences,
     train_glove,
     weights,
 )
 from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
+    MASKED_WORDS,
     UNMASKED,
     mask_tokens,
-    train_masked_language_model,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.runs import pretrain
-from embinit.lab.table_pretraining.skip_gram import (
-    train_fasttext,
-    train_word2vec,
-)
-from embinit.lab.table_pretraining.span_corruption import (
-    cut_spans,
-    train_span_corruption,
-)
-from embinit.lab.table_pretraining.two_way_language_model import (
-    TwoWayLanguageModel,
-    train_two_way_language_model,
-)
+from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
+from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION, cut_spans
+from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_studies.table_pretraining import pretrainings
 
@@ -85,48 +76,26 @@ def test_cooccurrences_equal_a_naive_count(sentences, window):
     torch.testing.assert_close(cooccurrences(corpus, window), naive)
 
 
-def loss(parameters: GloveParameters, counts: torch.Tensor) -> torch.Tensor:
-    """Equation 8, by the errors and weights that training uses."""
-    rows, columns = counts.nonzero(as_tuple=True)
-    occurring = counts[rows, columns]
-    errors = parameters.errors(rows, columns, occurring.log().float())
-    return (weights(occurring).float() * errors**2).sum()
-
-
 @some
-@given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**31))
-def test_glove_loss_equals_a_naive_double_loop(size, dim, seed):
-    """Equation 8 written out pair by pair; pairs that never occur have weight 0."""
-    generator = torch.Generator().manual_seed(seed)
-    parameters = GloveParameters.start(size, dim, generator)
-    counts = (torch.rand(size, size, generator=generator, dtype=torch.float64) * 30 - 10).relu()
-    naive = 0.0
-    for i in range(size):
-        for j in range(size):
-            count = counts[i, j].item()
-            if count > 0:
-                score = float(parameters.words[i] @ parameters.contexts[j])
-                score += float(parameters.word_biases[i] + parameters.context_biases[j])
-                weight = (count / X_MAX) ** ALPHA if count < X_MAX else 1.0
-                naive += weight * (score - math.log(count)) ** 2
-    assert loss(parameters, counts).item() == pytest.approx(naive, rel=1e-4)
+@given(st.integers(1, 5), st.floats(0.1, 30), st.integers(0, 2**31))
+def test_glove_steps_follow_the_gradient_of_its_loss(dim, count, seed):
+    """From AdaGrad's squares of 1, a first step is -rate x half the gradient of equation 8.
 
-
-def test_glove_steps_follow_the_gradient_of_its_loss():
-    """From AdaGrad's squares of 1, a first step on a pair is -rate x half the loss's gradient."""
-    from embinit.lab.table_pretraining.glove import RATE, _step
-
-    generator = torch.Generator().manual_seed(0)
-    start = GloveParameters.start(2, 3, generator)
-    counts = torch.tensor([[0.0, 4.0], [0.0, 0.0]], dtype=torch.float64)
-    wanted = [tensor.clone().requires_grad_() for tensor in vars(start).values()]
-    loss(GloveParameters(*wanted), counts).backward()
-    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in wanted))
-    pair = (torch.tensor([0]), torch.tensor([1]), torch.tensor([math.log(4.0)]))
-    _step(start, squares, *pair, weights(torch.tensor([4.0])))
-    for after, before in zip(vars(start).values(), wanted, strict=True):
-        assert before.grad is not None
-        torch.testing.assert_close(after, before.detach() - RATE * before.grad / 2)
+    The loss of a pair that occurs ``count`` times is written out, and differentiated by torch.
+    """
+    found = GloveParameters.start(2, dim, torch.Generator().manual_seed(seed))
+    before = [tensor.clone().requires_grad_() for tensor in vars(found).values()]
+    words, contexts, word_biases, context_biases = before
+    error = words[0] @ contexts[1] + word_biases[0] + context_biases[1] - math.log(count)
+    (min(1.0, count / 10) ** 0.75 * error**2).backward()
+    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in before))
+    pair = (torch.tensor([0]), torch.tensor([1]), torch.tensor([math.log(count)]))
+    _step(found, squares, *pair, weights(torch.tensor([count])))
+    for after, start, square in zip(
+        vars(found).values(), before, vars(squares).values(), strict=True
+    ):
+        torch.testing.assert_close(after, start.detach() - RATE * start.grad / 2)
+        torch.testing.assert_close(square, 1 + (start.grad / 2) ** 2)
 
 
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
@@ -240,11 +209,11 @@ def test_relative_buckets_equal_the_library_s(both_ways):
     "train",
     [
         lambda corpus: train_glove(corpus, dim=8, epochs=1),
-        lambda corpus: train_masked_language_model(corpus, dim=8, steps=3, batch=8),
-        lambda corpus: train_span_corruption(corpus, dim=8, steps=3, batch=8),
+        lambda corpus: MASKED_WORDS.train(corpus, 3, dim=8, batch=8),
+        lambda corpus: SPAN_CORRUPTION.train(corpus, 3, dim=8, batch=8),
         lambda corpus: train_word2vec(corpus, dim=8, epochs=1),
         lambda corpus: train_fasttext(corpus, dim=8, epochs=1),
-        lambda corpus: train_two_way_language_model(corpus, dim=8, epochs=0.2, batch=8),
+        lambda corpus: TWO_WAY.train(corpus, 3, dim=8, batch=8),
     ],
     ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
 )
@@ -287,14 +256,15 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     assert other == pytest.approx(usual / 2, rel=1e-2)
 
 
-@pytest.mark.parametrize("train", [train_masked_language_model, train_span_corruption])
-def test_a_table_starts_at_the_sigma_asked(train):
+@pytest.mark.parametrize("objective", [MASKED_WORDS, SPAN_CORRUPTION], ids=lambda one: one.name)
+def test_a_table_starts_at_the_sigma_asked(objective):
     corpus = Corpus.read(unlabelled(1000))
-    table = train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=0.3)
-    assert table.sigma == pytest.approx(0.3, rel=0.15)
-    assert train(corpus, dim=32, steps=1, batch=4, rate=0.0, start=3.0).sigma == pytest.approx(
-        10 * table.sigma, rel=1e-4
+    one, ten = (
+        objective.train(corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
+        for start in (0.3, 3.0)
     )
+    assert one == pytest.approx(0.3, rel=0.15)
+    assert ten == pytest.approx(10 * one, rel=1e-4)
 
 
 def recipe(family: str, seed: int = 0, **changes):
@@ -318,7 +288,7 @@ def recipe(family: str, seed: int = 0, **changes):
 def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes):
     """The spec's settings reach the trainer, and the table that comes out is measured."""
     run = recipe(family, seed=3, **changes)
-    train = {"t5": train_span_corruption, "bert": train_masked_language_model}[family]
+    train = {"t5": SPAN_CORRUPTION, "bert": MASKED_WORDS}[family].train
     batch = {"t5": 16, "bert": 32}[family]
     corpus = Corpus.read(unlabelled(300))
     table = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate, **changes)

@@ -8,14 +8,14 @@ from jaxtyping import TypeCheckError
 
 from embinit.lab.data.sources import Vectors
 from embinit.lab.table_pretraining.encoder import padding_mask
-from embinit.lab.tables.diagnostics import encoder_input
+from embinit.lab.tables.diagnostics import pe_share
 from embinit.lab.tables.positions import KINDS, table
 
 
 def test_arguments_that_do_not_fit_each_other_are_refused() -> None:
     """A letter stands for one size in a call. Broadcasting would hide the mistake."""
-    with pytest.raises(TypeCheckError, match="pe_rows"):
-        encoder_input(torch.zeros(3, 2), 1.0, torch.zeros(1, 2))
+    with pytest.raises(TypeCheckError, match="pe"):
+        pe_share(torch.zeros(3, 2), torch.zeros(4, 3))
 
 
 def test_the_type_of_numbers_is_checked() -> None:

@@ -23,7 +23,7 @@ from embinit.lab.measures import (
 )
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layer_probes import mix_accuracy, neighbour_accuracy, sentence_vectors
-from embinit.lab.models.masking import Masked
+from embinit.lab.models.masked_language_model import Masked
 from embinit.lab.models.sizes import ABOVE, BELOW, count_parameters, deepened, widened
 from embinit.lab.specs import ModelSpec
 from embinit.lab.transfer.frozen import FURTHER

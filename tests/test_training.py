@@ -17,9 +17,8 @@ from embinit.lab.models import initial_state
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.lab.tables.inits import INITS
-from embinit.lab.training import stacks as training
 from embinit.lab.training.stacks import StackTraining, train
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
 
@@ -102,7 +101,7 @@ def test_a_run_that_breaks_ends_alone(monkeypatch):
         return tables
 
     monkeypatch.setattr(initial_state, "make_initial_tables", spoiled)
-    monkeypatch.setattr(training, "table_measures", lambda *_: {})
+    monkeypatch.setattr(initial_state.InitialState, "measures", lambda *_: {})
     broken, other = train(Stack(runs))
     assert broken.failure == "the loss stopped being a number in epoch 1"
     assert "accuracy" not in broken.measures
@@ -173,7 +172,7 @@ def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[Run
         (directory / f"mnli/{split}.tsv").write_text(text)
     one = small("sentiment", 6)
     one = replace(one, data=replace(one.data, task="mnli"))
-    return train(Stack((one.run("xavier", 0), one.run("xavier", 1))), directory)
+    return train(Stack((one.run("xavier", 0), one.run("xavier", 1))), RunContext(directory))
 
 
 ROWS = [f"{x}\t{y}\t{(ord(x) + ord(y)) % 3}" for x in "abcdefgh" for y in "abcdefgh"]

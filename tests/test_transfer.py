@@ -16,10 +16,8 @@ from embinit.errors import InputError
 from embinit.lab.data.cache import make_directory
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
-from embinit.lab.models.graphs import Replayed
 from embinit.lab.models.initial_state import InitialState, carry, without_output
 from embinit.lab.models.layer_probes import (
-    last_and_drop,
     probe_accuracy,
     retrieval_accuracy,
     sentence_vectors,
@@ -27,11 +25,11 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.losses import NOTHING
 from embinit.lab.models.masked_language_model import (
+    Masked,
     MaskedHead,
     MaskedLanguageModel,
-    built_parameters,
+    mask_tokens,
 )
-from embinit.lab.models.masking import Masked, mask_tokens
 from embinit.lab.models.sizes import count_parameters, output_width, parameters_of
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import (
@@ -46,15 +44,16 @@ from embinit.lab.specs import (
     TrainingSpec,
     TransferSpec,
 )
-from embinit.lab.training.optimizers import lr_factor
 from embinit.lab.training.scoring import EpochCurves
+from embinit.lab.training.stacked import lr_factor
 from embinit.lab.training.stacks import StackTraining
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.lab.transfer.stacks import check, train
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.specs import RunSpec
 from test_model import copy_linear as linear
 from test_model import copy_norm as norm
+from test_model import embedding_of
 
 WORDS, LENGTH, DIM, HEADS, LAYERS, INNER, RUNS = 23, 9, 16, 4, 2, 24, 2
 
@@ -71,11 +70,10 @@ def masked_model(input_width: int, *output_widths: int | None) -> MaskedLanguage
     generator = torch.Generator().manual_seed(4)
     specs = [spec_of(input_width, width) for width in output_widths]
     shape = ModelShape(specs[0], WORDS, learned_positions=LENGTH)
-    embedding = shape.embedding(
-        tables=torch.randn(RUNS, WORDS, input_width, generator=generator),
-        multipliers=torch.ones(RUNS),
-        positions=torch.randn(RUNS, LENGTH, input_width, generator=generator),
-        trained=torch.ones(RUNS, dtype=torch.bool),
+    embedding = embedding_of(
+        shape,
+        torch.randn(RUNS, WORDS, input_width, generator=generator),
+        torch.randn(RUNS, LENGTH, input_width, generator=generator),
     )
     model = MaskedLanguageModel(StackedTransformer(shape, embedding), specs)
     with torch.no_grad():
@@ -201,11 +199,27 @@ def test_the_forward_pass_is_rembert_s_and_coupled_bert_s(widths):
     length=st.integers(0, 9),
 )
 def test_parameters_are_counted_as_in_a_model_that_is_built(model, coupled, words, length):
-    """The arithmetic loads no torch; the model itself is its oracle."""
+    """The arithmetic loads no torch; the model itself is its oracle, with a decoder too."""
     if coupled:
         model = replace(model, coupled=True, output_width=None)
-    built = built_parameters(model, words, length)
-    assert count_parameters(model, words, length) == built
+    encoder, pair = (
+        ModelShape(model, words, *decoder, learned_positions=length)
+        for decoder in ((), (words + 3, 7))
+    )
+    built = [
+        StackedTransformer(shape, *(empty(shape, rows) for rows in sides))
+        for shape, sides in ((encoder, [words]), (pair, [words, words + 3]))
+    ]
+    whole = MaskedLanguageModel(built[0], [model])
+    counts = [sum(one.numel() for one in module.parameters()) for module in (whole, *built)]
+    assert counts == [*count_parameters(model, words, length), pair.parameters]
+    assert encoder.parameters == counts[1]
+
+
+def empty(shape: ModelShape, rows: int):
+    """An embedding layer for counting."""
+    width, length = shape.spec.table_width, max(1, shape.learned_positions)
+    return embedding_of(shape, torch.empty(1, rows, width), torch.empty(1, length, width))
 
 
 def test_a_model_that_can_not_be_built_is_not_counted():
@@ -311,10 +325,6 @@ def test_translations_are_found_by_what_languages_share():
     assert found[1] < 8
 
 
-def test_the_drop_is_from_the_best_layer_to_the_last():
-    assert last_and_drop([3.0, 9.0, 4.0]) == (4.0, 5.0)
-
-
 TEXT = DataSpec(
     "micro-two-languages",
     ("whitespace", "whitespace"),
@@ -357,6 +367,7 @@ def test_a_result_tells_all_that_claims_ask_of_it():
     assert len(probe) == MODEL.layers + 1
     singly = [result.curves[f"probe-{one.task}_by_layer"] for one in probes]
     assert probe == pytest.approx(np.mean(singly, axis=0))
+    assert result.measures["probe_last"] == probe[-1]
     assert result.measures["probe_drop"] == pytest.approx(max(probe) - probe[-1])
     assert result.measures["retrieval_last"] == result.curves["retrieval_by_layer"][-1]
     assert len(result.curves["sentiment_validation_accuracy"]) == 2
@@ -487,7 +498,7 @@ def test_a_run_is_the_same_from_prepared_files(tmp_path):
     for data in TRANSFER.probes:
         assert data_fingerprint(data, None) in read
     check(run, tmp_path)
-    [ours], [theirs] = (train(Stack((run,)), where) for where in (tmp_path, None))
+    [ours], [theirs] = (train(Stack((run,)), RunContext(where)) for where in (tmp_path, None))
     assert ours.measures == theirs.measures
     assert ours.curves == theirs.curves
 
@@ -502,30 +513,6 @@ def test_the_other_languages_score_is_that_of_the_best_epoch_here():
     )
     [measures] = curves.measures()
     assert (measures["test_accuracy_then"], measures["test_accuracy"]) == (40.0, 70.0)
-
-
-def test_recorded_pre_training_is_pre_training():
-    """The rate, the hidden words and the sums change where they lie, as a CUDA graph needs."""
-    stack = Stack((run_of(0), run_of(1)))
-    eager, replayed = (
-        Pretraining(InitialState(stack.runs, prepare(TEXT, None), None), "cpu") for _ in range(2)
-    )
-    recorded = []
-
-    def record(function):
-        recorded.append(function)
-        return function
-
-    tensors = (replayed.rate, replayed.total, *replayed.model.parameters())
-    where = [one.data_ptr() for one in tensors]
-    replayed.learn = Replayed(replayed.step, record)
-    for one in (eager, replayed):
-        one.run(lambda share: None)
-    assert recorded
-    assert [one.data_ptr() for one in tensors] == where
-    for one, other in zip(eager.curves.train_loss, replayed.curves.train_loss, strict=True):
-        assert torch.equal(one, other)
-    assert 0 < float(replayed.rate) < TRANSFER.pretraining.lr
 
 
 def test_fine_tuned_several_times_a_run_has_the_means():

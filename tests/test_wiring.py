@@ -16,7 +16,7 @@ from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.vocabulary import MASK
 from embinit.lab.evaluation import analogies
 from embinit.lab.evaluation.analogies import evaluate
-from embinit.lab.models.initial_state import InitialState, table_measures
+from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.specs import Cut
 from embinit.lab.tables.initial_tables import make_initial_tables
@@ -100,7 +100,7 @@ def test_the_positions_share_is_of_the_sum_that_the_model_reads(multiplier):
     sigma = table.values[~table.special].double().std().item()
     of_table = (sigma * (8 if multiplier == "sqrt(D)" else 1)) ** 2
     of_positions = rows.double().var().item()
-    measured = table_measures(run, table, rows)
+    measured = initial.measures(0)
     assert measured["sigma"] == pytest.approx(sigma)
     assert measured["pe_share"] == pytest.approx(of_positions / (of_positions + of_table))
 

@@ -78,7 +78,8 @@ class ModelKind(Kind[ModelRecipe[P]], Generic[P]):
                 yield TASKS.code(data.task)
         if recipe.model is not None:
             from embinit.lab.models.attention import ATTENTION
-            from embinit.lab.models.layers import ACTIVATIONS, NORM_POSITIONS
+            from embinit.lab.models.layers import ACTIVATIONS
+            from embinit.lab.models.sizes import NORM_POSITIONS
 
             model = recipe.model
             yield ATTENTION.code(model.attention)

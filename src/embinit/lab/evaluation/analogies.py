@@ -32,7 +32,6 @@ from embinit.lab.specs import DataSpec
 from embinit.lab.tables import positions
 from embinit.lab.tables.diagnostics import (
     analogy_accuracy,
-    encoder_input,
     neighbour_purity,
     pe_share,
     random_positions,
@@ -103,7 +102,7 @@ def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult
         pe = pe * positions.multiplier(recipe.positions.pe_scale, dim)
     multiplier = positions.multiplier(recipe.positions.multiplier, dim)
     pe_rows = random_positions(pe, len(words), position_stream)
-    read = encoder_input(table, multiplier, pe_rows)
+    read = table * multiplier + pe_rows
     return RunResult(
         spec=run,
         measures={

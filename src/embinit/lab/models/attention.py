@@ -30,9 +30,6 @@ kept from the others by the mask, need a call less each, and more multiplication
 beyond this length.
 """
 
-HEAD_MULTIPLE = {"cpu": 1, "cuda": 8}
-"""What heads' widths are padded to a multiple of: fused kernels refuse others on a GPU."""
-
 REACH = 16
 """The largest distance that relative positions tell apart; longer ones count as this."""
 
@@ -140,13 +137,8 @@ class Attention(nn.Module):
         """The attention output without its bias; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
-        width = query.shape[-1]
-        if lacking := -width % HEAD_MULTIPLE[query.device.type]:
-            query, key, value = (F.pad(states, (0, lacking)) for states in (query, key, value))
-        heads = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, is_causal=causal, scale=1 / math.sqrt(width)
-        )
-        merged = heads[..., :width].transpose(1, 2).reshape(self.runs, -1, self.dim)
+        heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
+        merged = heads.transpose(1, 2).reshape(self.runs, -1, self.dim)
         return self.output.without_bias(merged)
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
@@ -226,3 +218,10 @@ ATTENTION.register("plain", Attention)
 ATTENTION.register("relative", RelativeAttention)
 ATTENTION.register("rotary", RotaryAttention)
 ATTENTION.register("untied", UntiedAttention)
+
+
+def count_attention(spec: ModelSpec) -> int:
+    """The parameters of one layer's self-attention, which is built without values."""
+    with torch.device("meta"):
+        attention = ATTENTION[spec.attention](spec, 1, "float32")
+    return sum(parameter.numel() for parameter in attention.parameters())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -52,6 +53,25 @@ class InitialState:
         for run, spec in enumerate(self.specs):
             model.initialise(run, stream(spec.seed, "weights"))
         return model
+
+    def measures(self, run: int) -> dict[str, float]:
+        """The sigma of a run's encoder table, and the PE's share of the encoder's input."""
+        table = self.tables[run]["encoder"]
+        values = table.values * multiplier(self.specs[run])
+        return {
+            "sigma": table_statistics(table.values, table.special).sigma,
+            "pe_share": pe_share(values, self.positions["encoder"][run], table.special),
+        }
+
+    def described(self, run: int) -> dict[str, Any]:
+        """What a run's result says of its tables and positions, by the result's fields."""
+        tables, placed = self.tables[run], self.specs[run].recipe.positions.kind != "none"
+        positions = self.positions if placed else {}
+        return {
+            "tables": {side: table_statistics(t.values, t.special) for side, t in tables.items()},
+            "positions": {side: table_statistics(rows[run]) for side, rows in positions.items()},
+            "coverage": {side: table.coverage for side, table in tables.items()},
+        }
 
     def _position_tables(self, side: Side) -> Float[Tensor, "R L E"]:
         """Each run's positional encodings; L covers the longest sentence of any split."""
@@ -128,14 +148,3 @@ def multiplier(spec: ModelRun) -> float:
     return positions.multiplier(
         spec.recipe.positions.multiplier, spec.recipe.architecture.table_width
     )
-
-
-def table_measures(
-    spec: ModelRun, table: InitialTable, position_rows: Float[Tensor, "L E"]
-) -> dict[str, float]:
-    """The initial table's sigma, and the PE's share of the variance of the encoder's input."""
-    values = table.values * multiplier(spec)
-    return {
-        "sigma": table_statistics(table.values, table.special).sigma,
-        "pe_share": pe_share(values, position_rows, table.special),
-    }

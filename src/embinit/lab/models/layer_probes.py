@@ -147,8 +147,3 @@ def _standardised(train: Tensor, test: Tensor) -> tuple[Tensor, Tensor]:
     # A feature that never varies tells nothing.
     sigma = sigma.where(sigma > 0, 1.0)
     return (train - mean) / sigma, (test - mean) / sigma
-
-
-def last_and_drop(by_layer: Sequence[float]) -> tuple[float, float]:
-    """The last layer's value, and its drop below the best layer's value."""
-    return by_layer[-1], max(by_layer) - by_layer[-1]

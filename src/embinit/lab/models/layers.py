@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from embinit.lab.models.sizes import NORM_POSITIONS
 from embinit.lab.specs import ModelSpec
 from embinit.registry import Named
 
@@ -54,16 +55,12 @@ class SeedDropout:
         """``x`` with a share of its elements zeroed and the rest scaled up."""
         if self._keep == 1.0:
             return x
-        masks = self.masks(x)
-        # One seed's mask broadcasts; several masks are spread over their runs.
-        return x * (masks if len(masks) == 1 else masks[self.seed_of_run])
-
-    def masks(self, x: Float[Tensor, "R ..."]) -> Float[Tensor, "S ..."]:
-        """New factors for ``x``, those of a seed for all of its runs."""
         masks = torch.empty(len(self.generators), *x.shape[1:], device=x.device)
         for mask, generator in zip(masks, self.generators, strict=True):
             mask.bernoulli_(self._keep, generator=generator)
-        return masks.div_(self._keep)
+        masks.div_(self._keep)
+        # One seed's mask broadcasts; several masks are spread over their runs.
+        return x * (masks if len(masks) == 1 else masks[self.seed_of_run])
 
 
 def no_dropout(x: Tensor) -> Tensor:
@@ -188,14 +185,10 @@ class StackedLayerNorm(nn.Module):
         return torch.addcmul(self.bias, F.layer_norm(x, x.shape[-1:]), self.weight)
 
 
-NORM_POSITIONS = Named("norm position", {"post": False, "pre": True})
-"""Whether the norm is before the sub-layer (Xiong et al. 2020), not after (Vaswani et al. 2017)."""
-
-
 class Residual(nn.Module):
     """A sub-layer's residual connection, with its norm before the sub-layer or after the sum."""
 
-    def __init__(self, spec: ModelSpec, runs: int, precision: str) -> None:
+    def __init__(self, spec: ModelSpec, runs: int) -> None:
         super().__init__()
         self.norm = StackedLayerNorm(runs, spec.dim)
         self.pre = NORM_POSITIONS[spec.norm_position]
@@ -234,11 +227,6 @@ class FeedForward(nn.Module):
         self.outer = StackedLinear(runs, spec.feed_forward, spec.dim, precision)
         self.activation = ACTIVATIONS[spec.activation]
 
-    def forward(self, x: Float[Tensor, "R M D"], dropout: Dropout) -> Float[Tensor, "R M D"]:
+    def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
         """The two layers with the activation between, without the outer bias."""
         return self.outer.without_bias(self.activation(self.inner(x)))
-
-
-def count(module: nn.Module) -> int:
-    """The number of a module's parameters."""
-    return sum(parameter.numel() for parameter in module.parameters())

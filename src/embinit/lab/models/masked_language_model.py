@@ -4,30 +4,34 @@ After BERT (Devlin et al. 2019) and RemBERT (Chung et al. 2021): a dense layer t
 width, GELU, a norm, and the table's transpose with a bias. The output table is the input table
 (coupled) or one of its own (decoupled), which fine-tuning throws away.
 
+All arms of a seed mask the same words. Of the predicted words 80 % become MASK, 10 % a random word
+and 10 % stay (Devlin et al. 2019). They depend on the seed and the batch alone, and are drawn anew
+each time that a sentence comes round, on the device with static shapes, for CUDA graphs.
+
 K masked positions a sentence, O the output table's width; other shapes are ``transformer``'s.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from embinit.lab.data.vocabulary import MASK
 from embinit.lab.models.layers import (
     Dropout,
     StackedLayerNorm,
     StackedLinear,
-    count,
     draw_xavier,
     no_dropout,
 )
 from embinit.lab.models.losses import NOTHING, OutputLayer, cross_entropy
-from embinit.lab.models.masking import Masked
-from embinit.lab.models.sizes import Parameters, output_width
+from embinit.lab.models.sizes import output_width
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.specs import ModelSpec
 from embinit.lab.tables.inits import NORMAL_SIGMA
@@ -93,13 +97,6 @@ class MaskedLanguageModel(nn.Module):
         order = torch.tensor([run for runs in runs_of.values() for run in runs])
         self.register_buffer("_place", order.argsort(), persistent=False)
 
-    @classmethod
-    def empty(cls, shape: ModelShape) -> MaskedLanguageModel:
-        """One run's model whose tensors have shapes and no values, for counting."""
-        encoder = StackedTransformer.empty(shape)
-        with torch.device("meta"):
-            return cls(encoder, [shape.spec])
-
     def forward(
         self,
         ids: Int[Tensor, "S B T"],
@@ -142,24 +139,44 @@ class MaskedLanguageModel(nn.Module):
                 head.initialise(place, seeds[run])
 
 
-@dataclass(frozen=True)
-class MaskedModelShape(ModelShape):
-    """The shape of a masked language model, its head included."""
+class Masked(NamedTuple):
+    """A batch of masked sentences, with at most K predicted words each, BK = B * K.
 
-    @property
-    def logits(self) -> int:
-        """The number of logits per masked token."""
-        return self.encoder_vocabulary
+    ``labels`` are the words at ``positions``; NOTHING where a sentence has fewer than K.
+    """
 
-    @property
-    def parameters(self) -> int:
-        """The number of parameters of one model of this shape, encoder and head."""
-        return count(MaskedLanguageModel.empty(self))
+    seen: Int[Tensor, "S B T"]
+    positions: Int[Tensor, "S B K"]
+    labels: Int[Tensor, "S BK"]
 
 
-def built_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
-    """Parameter counts as ``count_parameters`` gives them, from models built without values."""
-    return Parameters(
-        MaskedModelShape(model, words, learned_positions=length).parameters,
-        ModelShape(model, words, learned_positions=length).parameters,
-    )
+def mask_tokens(
+    ids: Int[Tensor, "S B T"],
+    vocabulary_size: int,
+    probability: float,
+    generators: Sequence[torch.Generator],
+) -> Masked:
+    """Masks tokens of a batch, by one generator for each of the S.
+
+    A sentence with n ordinary words (ids above MASK) has max(1, round(probability * n)) masked
+    words; a sentence without ordinary words has none.
+    """
+    copies, batch, length = ids.shape
+    most = min(length, max(1, math.ceil(probability * length)))
+
+    def draw(*shape: int) -> Tensor:
+        drawn = torch.empty(copies, *shape, device=ids.device)
+        for row, generator in zip(drawn, generators, strict=True):
+            row.uniform_(generator=generator)
+        return drawn
+
+    ordinary = ids > MASK
+    score, positions = draw(batch, length).masked_fill(~ordinary, -1.0).topk(most, dim=-1)
+    wanted = (probability * ordinary.sum(dim=-1, keepdim=True)).round().clamp(min=1)
+    chosen = (torch.arange(most, device=ids.device) < wanted) & (score >= 0)
+    truth = ids.gather(-1, positions)
+    fate, other = draw(batch, most), draw(batch, most)
+    random = MASK + 1 + (other * (vocabulary_size - MASK - 1)).long()
+    shown = torch.where(fate < 0.8, MASK, torch.where(fate < 0.9, random, truth))
+    seen = ids.scatter(-1, positions, torch.where(chosen, shown, truth))
+    return Masked(seen, positions, truth.masked_fill(~chosen, NOTHING).flatten(1))

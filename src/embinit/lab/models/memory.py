@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from embinit.lab.models.losses import MOST_BYTES
-from embinit.lab.models.transformer import ModelShape
+from embinit.lab.specs import ModelSpec
 
 COPIES = 5
 """Copies of each parameter: value, gradient, Adam's two moments, the best epoch's value."""
@@ -24,25 +25,35 @@ SPARE = 0.8
 
 
 @dataclass(frozen=True)
-class WidestBatch:
-    """The largest batch that a model is trained on; ``target`` is 0 where it does not translate.
+class RunValues:
+    """The numbers of values that the training of one run holds, in its widest batch.
 
-    ``answers`` are a sentence's predicted words or classes.
+    ``activations`` are those that the backward pass needs.
     """
 
-    sentences: int
-    source: int
-    target: int = 0
-    answers: int = 1
+    parameters: int
+    activations: int
+    logits: int
 
 
-def estimated_bytes(shape: ModelShape, runs: int, batch: WidestBatch, device: str = "cpu") -> int:
+def activations(spec: ModelSpec, source: int, target: int = 0) -> int:
+    """The number of activations that the backward pass needs per sentence of so many words.
+
+    They are what the layers read back: so many widths D of the model and F of the feed-forward for
+    each word. ``target`` is 0 without a decoder.
+    """
+    dim, inner = spec.dim, 2 * spec.feed_forward
+    encoder = 3 * dim + spec.layers * (14 * dim + inner)
+    decoder = 4 * dim + spec.layers * (22 * dim + inner)
+    return source * encoder + target * decoder
+
+
+def estimated_bytes(run: RunValues, runs: int, device: str = "cpu") -> int:
     """The estimated memory of training ``runs`` stacked runs in float32, in bytes."""
-    kept = batch.sentences * shape.kept(batch.source, batch.target)
-    outputs = batch.sentences * (batch.target if shape.translates else batch.answers)
-    logits = 4 * outputs * shape.logits
+    logits = 4 * run.logits
     most_logits = max(MOST_BYTES[torch.device(device).type], logits)
-    return 4 * runs * (COPIES * shape.parameters + kept) + 2 * min(runs * logits, most_logits)
+    kept = COPIES * run.parameters + run.activations
+    return 4 * runs * kept + 2 * min(runs * logits, most_logits)
 
 
 def free_bytes(device: str, sharers: int = 1) -> int | None:
@@ -61,17 +72,21 @@ def free_bytes(device: str, sharers: int = 1) -> int | None:
     return int(available) * 1024 // sharers
 
 
-def runs_that_fit(
-    shape: ModelShape, runs: int, batch: WidestBatch, device: str, sharers: int = 1
-) -> int:
+def runs_that_fit(run: RunValues, runs: int, device: str, sharers: int = 1) -> int:
     """How many of ``runs`` may train at once, at least one. A GPU's memory is then limited."""
-    free = free_bytes(device, sharers)
     if torch.device(device).type == "cuda":
+        free_memory()
         torch.cuda.set_per_process_memory_fraction(1 / sharers, torch.device(device).index)
-    if free is None:
+    if (free := free_bytes(device, sharers)) is None:
         return runs
-    sizes = (estimated_bytes(shape, number, batch, device) for number in range(1, runs + 1))
+    sizes = (estimated_bytes(run, number, device) for number in range(1, runs + 1))
     return max(1, sum(size <= SPARE * free for size in sizes))
+
+
+def free_memory() -> None:
+    """Frees a GPU's memory of trainers that are done, which refer to themselves."""
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def ran_out(error: BaseException) -> bool:

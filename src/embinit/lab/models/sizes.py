@@ -1,6 +1,6 @@
-"""Widths and parameter counts of encoders, from their specs alone and without torch.
+"""Widths and parameter counts of models, from their specs alone and without torch.
 
-A model with another package's attention or norm is built without values, and counted.
+Another package's attention is built without values, and counted.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from embinit.errors import InputError
 from embinit.lab.specs import LEARNED, DataSpec, ModelRecipe, ModelRun, ModelSpec, TransferSpec
+from embinit.registry import Named
 from embinit.specs import RunSpec
 
-_FINAL_NORMS = {"post": 0, "pre": 1}
-_ATTENTION = ("plain", "rotary")
+NORM_POSITIONS = Named("norm position", {"post": False, "pre": True})
+"""Whether the norm is before the sub-layer (Xiong et al. 2020), not after (Vaswani et al. 2017)."""
 
 
 class Parameters(NamedTuple):
@@ -47,37 +48,53 @@ def learned_positions(recipe: ModelRecipe, data: DataSpec) -> int:
 
 def count_parameters(model: ModelSpec, words: int, length: int) -> Parameters:
     """Parameter counts for ``words`` tokens and ``length`` learned positions (0 for fixed ones)."""
-    known = model.attention in _ATTENTION and model.norm_position in _FINAL_NORMS
-    if not known or model.dim % model.heads:
-        from embinit.lab.models.masked_language_model import built_parameters
-
-        return built_parameters(model, words, length)
-    encoder = _encoder(model, words, length)
+    encoder = side_parameters(model, words, length)
     return Parameters(encoder + _masked_head(model, words), encoder)
 
 
-def _encoder(model: ModelSpec, words: int, length: int) -> int:
-    """Parameters of the table, the positions and all layers."""
-    width = model.table_width
+def side_parameters(model: ModelSpec, words: int, length: int, decodes: bool = False) -> int:
+    """Parameters of an encoder, or of a decoder: its table, its positions and all layers."""
+    dim, width = model.dim, model.table_width
     embedding = (words + length) * width + model.norm_after_sum * 2 * width
-    if width != model.dim:
-        embedding += _linear(width, model.dim)
-    attention = _linear(model.dim, 3 * model.dim) + _linear(model.dim, model.dim)
-    feed_forward = _linear(model.dim, model.feed_forward) + _linear(model.feed_forward, model.dim)
-    layer = attention + feed_forward + 4 * model.dim
-    final = _FINAL_NORMS[model.norm_position] * 2 * model.dim
+    if width != dim:
+        embedding += linear_parameters(width, dim)
+    feed_forward = linear_parameters(dim, model.feed_forward)
+    feed_forward += linear_parameters(model.feed_forward, dim)
+    layer = _attention(model, model.attention) + feed_forward + 4 * dim
+    if decodes:
+        layer += _attention(model, "plain") + 2 * dim
+    final = NORM_POSITIONS[model.norm_position] * 2 * dim
     return embedding + model.layers * layer + final
+
+
+def _attention(model: ModelSpec, kind: str) -> int:
+    require_heads(model)
+    if kind in ("plain", "rotary"):
+        return linear_parameters(model.dim, 3 * model.dim) + linear_parameters(model.dim, model.dim)
+    from embinit.lab.models.attention import count_attention
+
+    return count_attention(model)
+
+
+def require_heads(model: ModelSpec) -> None:
+    """InputError unless the model's heads divide its width."""
+    if model.dim % model.heads:
+        raise InputError(
+            f"the width D={model.dim} is not a multiple of {model.heads} heads; "
+            "choose a number of heads that divides it"
+        )
 
 
 def _masked_head(model: ModelSpec, words: int) -> int:
     """Parameters of the masked-language-model head: dense layer, norm, bias and untied table."""
     separate = output_width(model)
     width = model.table_width if separate is None else separate
-    head = _linear(model.dim, width) + 2 * width + words
+    head = linear_parameters(model.dim, width) + 2 * width + words
     return head if separate is None else head + words * width
 
 
-def _linear(inputs: int, outputs: int) -> int:
+def linear_parameters(inputs: int, outputs: int) -> int:
+    """Parameters of a linear layer with its bias."""
     return (inputs + 1) * outputs
 
 

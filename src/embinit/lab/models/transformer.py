@@ -36,11 +36,11 @@ from embinit.lab.models.layers import (
     FeedForward,
     Residual,
     StackedLinear,
-    count,
     draw_xavier,
     final_norm,
     no_dropout,
 )
+from embinit.lab.models.sizes import linear_parameters, require_heads, side_parameters
 from embinit.lab.specs import ModelSpec
 
 
@@ -61,25 +61,14 @@ class ModelShape:
         return self.decoder_vocabulary > 0
 
     @property
-    def logits(self) -> int:
-        """The number of logits per predicted token or class."""
-        return self.outputs
-
-    @property
     def parameters(self) -> int:
         """The number of parameters of one model of this shape, tables included (Table 5)."""
-        return count(StackedTransformer.empty(self))
-
-    def kept(self, source: int, target: int) -> int:
-        """The number of activations that the backward pass needs per sentence of so many words.
-
-        They are what the layers below read back: so many widths D of the model and F of the
-        feed-forward for each word. ``target`` is 0 where the model does not translate.
-        """
-        dim, inner = self.spec.dim, 2 * self.spec.feed_forward
-        encoder = 3 * dim + self.spec.layers * (14 * dim + inner)
-        decoder = 4 * dim + self.spec.layers * (22 * dim + inner)
-        return source * encoder + target * decoder * self.translates
+        spec, length = self.spec, self.learned_positions
+        decoder = self.decoder_vocabulary
+        sides = side_parameters(spec, self.encoder_vocabulary, length)
+        if self.translates:
+            sides += side_parameters(spec, decoder, length, decodes=True)
+        return sides + linear_parameters(spec.dim, self.outputs)
 
     def self_attention(self, runs: int, layer: int) -> Attention:
         """A layer's self-attention, float32 in the first, which reads the sum with positions.
@@ -108,78 +97,60 @@ class Memory:
     earlier: Float[Tensor, "RB 1 U U"] | None = None
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention and feed-forward, each with its residual connection."""
+class Layer(nn.Module):
+    """Self-attention, a decoder's attention to the encoder, feed-forward, each with a residual."""
 
-    def __init__(self, shape: ModelShape, runs: int, layer: int) -> None:
+    def __init__(self, shape: ModelShape, runs: int, number: int, decodes: bool = False) -> None:
         super().__init__()
         spec, precision = shape.spec, shape.precision
-        self.attention = shape.self_attention(runs, layer)
-        self.attention_residual = Residual(spec, runs, precision)
+        self.number = number
+        self.attention = shape.self_attention(runs, number)
+        self.attention_residual = Residual(spec, runs)
+        if decodes:
+            self.memory_attention = Attention(spec, runs, precision)
+            self.memory_residual = Residual(spec, runs)
         self.feed_forward = FeedForward(spec, runs, precision)
-        self.feed_forward_residual = Residual(spec, runs, precision)
+        self.feed_forward_residual = Residual(spec, runs)
 
     def forward(
         self,
         x: Float[Tensor, "R BT D"],
         batch: int,
-        mask: Float[Tensor, "_ 1 _ _"],
+        mask: Float[Tensor, "_ 1 _ _"] | None,
         dropout: Dropout,
+        memory: Memory | None = None,
     ) -> Float[Tensor, "R BT D"]:
-        """All tokens of ``batch`` sentences or packs at once; ``mask`` says what each may see."""
+        """All tokens of ``batch`` sentences or packs at once; ``mask`` says what each may see.
+
+        A decoder's layer reads ``memory`` too; without a mask its tokens see earlier ones alone.
+        """
+        causal = memory is not None and mask is None
         read = self.attention_residual.read(x)
-        attended = self.attention.self_attention(read, batch, mask)
-        x = self.attention_residual.add(x, attended, self.attention.output.bias, dropout)
-        fed = self.feed_forward(self.feed_forward_residual.read(x), dropout)
-        return self.feed_forward_residual.add(x, fed, self.feed_forward.outer.bias, dropout)
-
-
-class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder and feed-forward, each with a residual."""
-
-    def __init__(self, shape: ModelShape, runs: int, layer: int) -> None:
-        super().__init__()
-        spec, precision = shape.spec, shape.precision
-        self.attention = shape.self_attention(runs, layer)
-        self.attention_residual = Residual(spec, runs, precision)
-        self.memory_attention = Attention(spec, runs, precision)
-        self.memory_residual = Residual(spec, runs, precision)
-        self.feed_forward = FeedForward(spec, runs, precision)
-        self.feed_forward_residual = Residual(spec, runs, precision)
-
-    def forward(
-        self, x: Float[Tensor, "R BT D"], memory: Memory, layer: int, dropout: Dropout
-    ) -> Float[Tensor, "R BT D"]:
-        """The states of all target tokens at once; each attends to itself and earlier ones."""
-        read = self.attention_residual.read(x)
-        earlier = memory.earlier
-        attended = self.attention.self_attention(
-            read, memory.batch, earlier, causal=earlier is None
-        )
-        return self._rest(x, attended, memory, layer, dropout)
+        attended = self.attention.self_attention(read, batch, mask, causal)
+        return self._rest(x, attended, memory, dropout)
 
     def step(
-        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, memory: Memory, layer: int
+        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, memory: Memory
     ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
         """One decoding step of each sentence; returns ``past`` with the new keys and values too."""
         read = self.attention_residual.read(x)
         attended, pair = self.attention.step(read, past, memory.batch)
-        return self._rest(x, attended, memory, layer, no_dropout), pair
+        return self._rest(x, attended, memory, no_dropout), pair
 
     def _rest(
         self,
         x: Float[Tensor, "R BT D"],
         attended: Float[Tensor, "R BT D"],
-        memory: Memory,
-        layer: int,
+        memory: Memory | None,
         dropout: Dropout,
     ) -> Float[Tensor, "R BT D"]:
         x = self.attention_residual.add(x, attended, self.attention.output.bias, dropout)
-        query = self.memory_attention.query(self.memory_residual.read(x), memory.batch)
-        key, value = memory.keys_and_values[layer]
-        attended = self.memory_attention.attend(query, key, value, memory.mask)
-        x = self.memory_residual.add(x, attended, self.memory_attention.output.bias, dropout)
-        fed = self.feed_forward(self.feed_forward_residual.read(x), dropout)
+        if memory is not None:
+            query = self.memory_attention.query(self.memory_residual.read(x), memory.batch)
+            key, value = memory.keys_and_values[self.number]
+            attended = self.memory_attention.attend(query, key, value, memory.mask)
+            x = self.memory_residual.add(x, attended, self.memory_attention.output.bias, dropout)
+        fed = self.feed_forward(self.feed_forward_residual.read(x))
         return self.feed_forward_residual.add(x, fed, self.feed_forward.outer.bias, dropout)
 
 
@@ -201,40 +172,19 @@ class StackedTransformer(nn.Module):
     ) -> None:
         super().__init__()
         spec = shape.spec
-        if spec.dim % spec.heads:
-            raise InputError(
-                f"the width D={spec.dim} is not a multiple of {spec.heads} heads; "
-                "choose a number of heads that divides it"
-            )
+        require_heads(spec)
         if shape.translates != (decoder is not None):
             raise InputError("an encoder-decoder needs a decoder's embedding, a classifier none")
         self.shape, self.runs = shape, encoder.table.shape[0]
         self.encoder_embedding, self.decoder_embedding = encoder, decoder
         layers = range(spec.layers)
-        self.encoder_layers = nn.ModuleList(EncoderLayer(shape, self.runs, n) for n in layers)
+        self.encoder_layers = nn.ModuleList(Layer(shape, self.runs, n) for n in layers)
         self.decoder_layers = nn.ModuleList(
-            DecoderLayer(shape, self.runs, n) for n in layers if shape.translates
+            Layer(shape, self.runs, n, decodes=True) for n in layers if shape.translates
         )
         self.encoder_norm = final_norm(spec, self.runs)
         self.decoder_norm = final_norm(spec, self.runs) if shape.translates else nn.Identity()
         self.output = StackedLinear(self.runs, spec.dim, shape.outputs, shape.precision)
-
-    @classmethod
-    def empty(cls, shape: ModelShape) -> StackedTransformer:
-        """One run's model whose tensors have shapes and no values, for counting."""
-        width, length = shape.spec.table_width, max(1, shape.learned_positions)
-
-        def embedding(vocabulary: int) -> Embedding:
-            return shape.embedding(
-                tables=torch.empty(1, vocabulary, width),
-                multipliers=torch.empty(1),
-                positions=torch.empty(1, length, width),
-                trained=torch.ones(1, dtype=torch.bool, device="cpu"),
-            )
-
-        with torch.device("meta"):
-            decoder = embedding(shape.decoder_vocabulary) if shape.translates else None
-            return cls(shape, embedding(shape.encoder_vocabulary), decoder)
 
     def encode(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
@@ -312,8 +262,8 @@ class StackedTransformer(nn.Module):
         """
         memory = self.encode_memory(source, dropout, target.shape[-1])
         x: Tensor = self._decoder_embedding()(target, dropout)
-        for number, layer in enumerate(self._decoder_layers()):
-            x = layer(x, memory, number, dropout)
+        for layer in self.decoder_layers:
+            x = layer(x, memory.batch, memory.earlier, dropout, memory)
         read: Tensor = self.decoder_norm(x)
         return read
 
@@ -327,18 +277,14 @@ class StackedTransformer(nn.Module):
         """Logits after one more token per sentence, and ``past`` with that token."""
         x = self._decoder_embedding()(ids.unsqueeze(-1), no_dropout, start=position)
         grown: list[KeysAndValues | None] = []
-        for number, layer in enumerate(self._decoder_layers()):
-            x, pair = layer.step(x, past[number], memory, number)
+        for layer, before in zip(self._decoder_layers(), past, strict=True):
+            x, pair = layer.step(x, before, memory)
             grown.append(pair)
         return self.output(self.decoder_norm(x)), grown
 
-    def empty_past(self) -> list[KeysAndValues | None]:
-        """The empty cache for the first ``step``: no tokens in any layer."""
-        return [None] * len(self.decoder_layers)
-
-    def _decoder_layers(self) -> Iterator[DecoderLayer]:
+    def _decoder_layers(self) -> Iterator[Layer]:
         for layer in self.decoder_layers:
-            assert isinstance(layer, DecoderLayer)
+            assert isinstance(layer, Layer)
             yield layer
 
     def _decoder_embedding(self) -> Embedding:

@@ -1,17 +1,14 @@
-"""Unlabelled text as ids, in shuffled batches, and the log of a training on it."""
+"""Unlabelled text as ids, in shuffled batches."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-import sys
-import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from embinit.errors import InputError
@@ -64,28 +61,3 @@ def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Int64[Tensor, "rows
     """Puts rows of different lengths into one tensor, padded behind with ``padding``."""
     tensors = [torch.tensor(row, dtype=torch.int64) for row in rows]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=padding)
-
-
-class TrainingLog:
-    """The recent losses of a training. Its progress is printed on stderr every few seconds."""
-
-    def __init__(self, name: str, steps: int, every_seconds: float = 10.0) -> None:
-        self._name, self._steps, self._every = name, steps, every_seconds
-        self._start = self._printed = time.monotonic()
-        self._losses: deque[Tensor] = deque(maxlen=max(1, steps // 10))
-
-    @property
-    def recent_loss(self) -> float:
-        """The mean loss of the last tenth of the steps; NaN before the first step."""
-        return torch.stack([*self._losses]).mean().item() if self._losses else math.nan
-
-    def record(self, step: int, loss: Float[Tensor, ""]) -> None:
-        """Keeps the loss of a step (from 1), and prints a line every few seconds and at the end."""
-        self._losses.append(loss.detach())
-        now = time.monotonic()
-        if now - self._printed < self._every and step < self._steps:
-            return
-        self._printed = now
-        left = (now - self._start) / step * (self._steps - step)
-        line = f"{self._name}: {step}/{self._steps}, loss {loss.item():.3f}, {left:.0f} s left"
-        print(line, file=sys.stderr, flush=True)

@@ -9,6 +9,8 @@ Letters: B sentences, T words (queries), S words (keys), D the width.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int64
@@ -51,39 +53,18 @@ class Attention(nn.Module):
         return output
 
 
-class PostNormLayer(nn.Module):
-    """BERT's layer: attention, then GELU feed-forward 4D wide, LayerNorm after each sum."""
+class Layer(nn.Module):
+    """BERT's layer, or T5's: attention and a feed-forward layer 4D wide, each with its norm."""
 
-    def __init__(self, dim: int, heads: int) -> None:
+    def __init__(self, dim: int, heads: int, of_t5: bool, cross: bool = False) -> None:
         super().__init__()
-        self.attention = Attention(dim, heads, bias=True)
-        self.wide, self.narrow = nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
-        self.norm_attention, self.norm_feed_forward = nn.LayerNorm(dim), nn.LayerNorm(dim)
-
-    def forward(
-        self,
-        hidden: Float[Tensor, "B T D"],
-        mask: Float[Tensor, "#B #heads #T #T"] | Float[Tensor, "#heads #T #T"],
-    ) -> Float[Tensor, "B T D"]:
-        """The states after this layer. ``mask`` is added to the scores."""
-        hidden = self.norm_attention(hidden + self.attention(hidden, hidden, mask))
-        fed = self.narrow(functional.gelu(self.wide(hidden)))
-        output: Tensor = self.norm_feed_forward(hidden + fed)
-        return output
-
-
-class PreNormLayer(nn.Module):
-    """T5's layer: RMSNorm first, ReLU feed-forward 4D wide, no biases, unscaled attention."""
-
-    def __init__(self, dim: int, heads: int, cross: bool) -> None:
-        super().__init__()
-        self.attention = Attention(dim, heads, bias=False, scale=1.0)
-        self.cross = Attention(dim, heads, bias=False, scale=1.0) if cross else None
-        self.wide = nn.Linear(dim, 4 * dim, bias=False)
-        self.narrow = nn.Linear(4 * dim, dim, bias=False)
-        self.norm_attention, self.norm_cross, self.norm_feed_forward = (
-            nn.RMSNorm(dim, eps=1e-6) for _ in range(3)
-        )
+        norm = partial(nn.RMSNorm, dim, eps=1e-6) if of_t5 else partial(nn.LayerNorm, dim)
+        attention = partial(Attention, dim, heads, not of_t5, 1.0 if of_t5 else None)
+        self.pre, self.activation = of_t5, functional.relu if of_t5 else functional.gelu
+        self.attention, self.cross = attention(), attention() if cross else None
+        self.wide = nn.Linear(dim, 4 * dim, bias=not of_t5)
+        self.narrow = nn.Linear(4 * dim, dim, bias=not of_t5)
+        self.norm_attention, self.norm_cross, self.norm_feed_forward = norm(), norm(), norm()
 
     def forward(
         self,
@@ -93,13 +74,17 @@ class PreNormLayer(nn.Module):
         memory_mask: Float[Tensor, "#B #heads #T #S"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """The states after this layer. Masks are added to scores; ``memory`` is for ``cross``."""
-        normed = self.norm_attention(hidden)
-        hidden = hidden + self.attention(normed, normed, mask)
-        if self.cross is not None:
-            hidden = hidden + self.cross(self.norm_cross(hidden), memory, memory_mask)
-        fed = self.narrow(functional.relu(self.wide(self.norm_feed_forward(hidden))))
-        output: Tensor = hidden + fed
-        return output
+
+        def added(norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+            if self.pre:
+                return hidden + sublayer(norm(hidden))
+            summed: Tensor = norm(hidden + sublayer(hidden))
+            return summed
+
+        hidden = added(self.norm_attention, lambda x: self.attention(x, x, mask))
+        if (cross := self.cross) is not None:
+            hidden = added(self.norm_cross, lambda x: cross(x, memory, memory_mask))
+        return added(self.norm_feed_forward, lambda x: self.narrow(self.activation(self.wide(x))))
 
 
 def padding_mask(ids: Int64[Tensor, "B S"], padding: int) -> Float[Tensor, "B 1 1 S"]:

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from embinit.lab.data.sources.assets import TrainedTable
-from embinit.lab.table_pretraining.corpus import Corpus, TrainingLog
+from embinit.lab.table_pretraining.corpus import Corpus
 
 WINDOW = 10
 X_MAX = 10.0
@@ -44,16 +44,6 @@ class GloveParameters:
             return (torch.rand(*shape, generator=generator) - 0.5) / dim
 
         return cls(draw(size, dim), draw(size, dim), draw(size), draw(size))
-
-    def errors(
-        self,
-        rows: Int64[Tensor, "pairs"],
-        columns: Int64[Tensor, "pairs"],
-        logs: Float[Tensor, "pairs"],
-    ) -> Float[Tensor, "pairs"]:
-        """The error of each pair of word and context, w . w~ + b + b~ - log X."""
-        scores = (self.words[rows] * self.contexts[columns]).sum(1)
-        return scores + self.word_biases[rows] + self.context_biases[columns] - logs
 
 
 def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
@@ -90,14 +80,11 @@ def train_glove(
     pairs = (rows, columns, occurring.log().float(), weights(occurring).float())
     parameters = GloveParameters.start(len(corpus.words), dim, generator)
     squares = GloveParameters(*(torch.ones_like(tensor) for tensor in vars(parameters).values()))
-    log = TrainingLog("glove (passes)", epochs)
-    for epoch in range(epochs):
-        total = torch.zeros(())
+    for _ in range(epochs):
         order = torch.randperm(len(occurring), generator=generator)
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
-            total += _step(parameters, squares, *(column[chosen] for column in pairs))
-        log.record(epoch + 1, total / len(occurring))
+            _step(parameters, squares, *(column[chosen] for column in pairs))
     record = {
         "objective": "GloVe",
         "steps": str(epochs * len(occurring)),
@@ -115,10 +102,11 @@ def _step(
     columns: Int64[Tensor, "pairs"],
     logs: Float[Tensor, "pairs"],
     weight: Float[Tensor, "pairs"],
-) -> Float[Tensor, ""]:
-    """Makes one AdaGrad update for each pair, in place. Returns the batch's loss before it."""
-    errors = parameters.errors(rows, columns, logs)
-    slope = weight * errors
+) -> None:
+    """Makes one AdaGrad update for each pair, in place."""
+    products = (parameters.words[rows] * parameters.contexts[columns]).sum(1)
+    scores = products + parameters.word_biases[rows] + parameters.context_biases[columns]
+    slope = weight * (scores - logs)
     gradients = (
         (parameters.words, squares.words, rows, slope[:, None] * parameters.contexts[columns]),
         (parameters.contexts, squares.contexts, columns, slope[:, None] * parameters.words[rows]),
@@ -128,4 +116,3 @@ def _step(
     for value, square, index, gradient in gradients:
         value.index_add_(0, index, gradient / square[index].sqrt(), alpha=-RATE)
         square.index_add_(0, index, gradient**2)
-    return (slope * errors).sum()

@@ -1,16 +1,18 @@
-"""The step loop that the language models share; an objective adds its batches and its loss."""
+"""Language models as objectives, and the step loop that they share."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from embinit.lab.data.sources.assets import TrainedTable
-from embinit.lab.table_pretraining.corpus import Corpus, TrainingLog
+from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 
 
@@ -28,37 +30,54 @@ Model = TypeVar("Model", bound=LanguageModel)
 Batch = TypeVar("Batch")
 
 
-def train(
-    objective: str,
-    corpus: Corpus,
-    make_model: Callable[[], Model],
-    batches: Iterable[Batch],
-    loss_of: Callable[[Model, Batch], Float[Tensor, ""]],
-    steps: int,
-    seed: int,
-    rate: float,
-    optimizer: str,
-) -> TrainedTable:
-    """Trains a model on ``steps`` batches of a corpus; the result is its rows of the words.
+@dataclass(frozen=True)
+class Objective(Generic[Model, Batch]):
+    """What a language model learns: its batches, its loss, and its usual settings.
 
-    Torch's global generator, which makes the model, is seeded and forked: the training neither
-    reads nor changes its state. InputError if the optimizer is not in ``OPTIMIZERS``.
+    ``make`` gets a corpus, the width D and settings of the model. ``batches`` gets a corpus, a
+    batch's size, the number of steps and a seed.
     """
-    log = TrainingLog(f"{objective} (steps)", steps)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = make_model()
-        update = OPTIMIZERS[optimizer](model, rate, steps)
-        for step, batch in enumerate(batches, start=1):
-            loss = loss_of(model, batch)
-            torch.autograd.backward(loss)
-            update()
-            log.record(step, loss)
-    record = {
-        "objective": objective,
-        "steps": str(steps),
-        "sentences": str(len(corpus.ids)),
-        "seed": str(seed),
-        "loss": f"{log.recent_loss:.4f}",
-    }
-    return TrainedTable(corpus.words, model.table(len(corpus.words)), record)
+
+    name: str
+    make: Callable[..., Model]
+    batches: Callable[[Corpus, int, int, int], Iterable[Batch]]
+    loss: Callable[[Model, Batch], Float[Tensor, ""]]
+    batch: int
+    rate: float
+    optimizer: str
+
+    def train(
+        self,
+        corpus: Corpus,
+        steps: int,
+        dim: int = 64,
+        seed: int = 0,
+        batch: int | None = None,
+        rate: float | None = None,
+        optimizer: str | None = None,
+        **model_settings: Any,
+    ) -> TrainedTable:
+        """Trains a model on ``steps`` batches of a corpus; the result is its rows of the words.
+
+        Torch's global generator, which makes the model, is seeded and forked: the training neither
+        reads nor changes its state. InputError if the optimizer is not in ``OPTIMIZERS``.
+        """
+        losses: deque[float] = deque(maxlen=max(1, steps // 10))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = self.make(corpus, dim, **model_settings)
+            rate = self.rate if rate is None else rate
+            update = OPTIMIZERS[optimizer or self.optimizer](model, rate, steps)
+            for read in self.batches(corpus, batch or self.batch, steps, seed):
+                loss = self.loss(model, read)
+                torch.autograd.backward(loss)
+                update()
+                losses.append(loss.item())
+        record = {
+            "objective": self.name,
+            "steps": str(steps),
+            "sentences": str(len(corpus.ids)),
+            "seed": str(seed),
+            "loss": f"{torch.tensor([*losses]).mean().item():.4f}",
+        }
+        return TrainedTable(corpus.words, model.table(len(corpus.words)), record)

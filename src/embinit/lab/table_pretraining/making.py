@@ -26,10 +26,10 @@ from embinit.lab.data.sources.microcosm import (
 from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.glove import train_glove
-from embinit.lab.table_pretraining.masked_language_model import train_masked_language_model
+from embinit.lab.table_pretraining.masked_language_model import MASKED_WORDS
 from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
-from embinit.lab.table_pretraining.span_corruption import train_span_corruption
-from embinit.lab.table_pretraining.two_way_language_model import train_two_way_language_model
+from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION
+from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, passes
 from embinit.lab.tables.diagnostics import neighbour_purity
 
 SENTENCES = 60_000
@@ -62,17 +62,25 @@ def make_assets(
     a few minutes a table on one core. The draw's number is added to the seed; settings were chosen
     on draw 0. ``only`` None means all tables.
     """
+
+    def steps(usual: int) -> int:
+        return max(2, round(usual * effort))
+
+    def elmo(corpus: Corpus, seed: int) -> TrainedTable:
+        return TWO_WAY.train(corpus, passes(corpus, 5 * effort, TWO_WAY.batch), seed=seed)
+
+    of_pairs = partial(train_glove, epochs=max(1, round(50 * effort)))
     trainers: dict[str, Callable[..., TrainedTable]] = {
-        "glove": partial(train_glove, epochs=max(1, round(50 * effort))),
-        "bert": partial(train_masked_language_model, steps=max(2, round(8000 * effort))),
-        "t5": partial(train_span_corruption, steps=max(2, round(10_000 * effort))),
+        "glove": of_pairs,
+        "bert": partial(MASKED_WORDS.train, steps=steps(8000)),
+        "t5": partial(SPAN_CORRUPTION.train, steps=steps(10_000)),
         "word2vec": partial(train_word2vec, epochs=max(1, round(50 * effort))),
         "fasttext": partial(train_fasttext, epochs=max(1, round(50 * effort))),
-        "elmo": partial(train_two_way_language_model, epochs=5 * effort),
-        "glove-target": partial(train_glove, epochs=max(1, round(50 * effort))),
+        "elmo": elmo,
+        "glove-target": of_pairs,
         # As many steps a language as the tables of one language have.
-        "mbert": partial(train_masked_language_model, steps=max(2, round(16_000 * effort))),
-        "mt5": partial(train_span_corruption, steps=max(2, round(20_000 * effort))),
+        "mbert": partial(MASKED_WORDS.train, steps=steps(16_000)),
+        "mt5": partial(SPAN_CORRUPTION.train, steps=steps(20_000)),
     }
     made_with = {"sentences": str(sentences), "effort": f"{effort:g}"}
     torch.set_num_threads(1)  # more would change the order of sums, and so the tables

@@ -13,27 +13,24 @@ and matrices whose sigma at the start, relative to 1/sqrt(D), is that of BERT's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    PostNormLayer,
+    Layer,
     padding_mask,
     relative_scores,
 )
-from embinit.lab.table_pretraining.language_model import LanguageModel, train
+from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
 
 MASK_PROBABILITY = 0.15
 START_SIGMA = 0.02
 BERT_DIM = 768
-RATE = 2e-3
 UNMASKED = -100
 """The target of words that are not to be predicted (cross entropy's own default)."""
 
@@ -50,20 +47,20 @@ class MaskedLanguageModel(LanguageModel):
 
     def __init__(
         self,
-        size: int,
+        corpus: Corpus,
         dim: int,
         heads: int = 4,
-        longest: int = 64,
         start: float = START_SIGMA,
         relative: bool = False,
     ) -> None:
         super().__init__()
+        size, longest = corpus.padding, corpus.ids.shape[1]
         self.padding = size
         self.words = nn.Embedding(size + 2, dim)
         self.positions = None if relative else nn.Embedding(longest, dim)
         self.biases = nn.Embedding(BUCKETS, heads) if relative else None
         self.norm = nn.LayerNorm(dim)
-        self.layers = nn.ModuleList(PostNormLayer(dim, heads) for _ in range(2))
+        self.layers = nn.ModuleList(Layer(dim, heads, of_t5=False) for _ in range(2))
         self.head, self.head_norm = nn.Linear(dim, dim), nn.LayerNorm(dim)
         self.head_bias = nn.Parameter(torch.zeros(size + 2))
         self.apply(_start_as_bert)
@@ -127,22 +124,12 @@ def _loss(model: MaskedLanguageModel, batch: MaskedBatch) -> Float[Tensor, ""]:
     return functional.cross_entropy(model(seen, masked), targets[masked])
 
 
-def train_masked_language_model(
-    corpus: Corpus,
-    dim: int = 64,
-    steps: int = 8000,
-    batch: int = 128,
-    seed: int = 0,
-    rate: float = RATE,
-    optimizer: str = "adamw",
-    start: float = START_SIGMA,
-    relative: bool = False,
-) -> TrainedTable:
-    """Trains a masked language model, of which ``rate`` is that after warm-up; D-wide table.
-
-    InputError if the optimizer is not in ``OPTIMIZERS``.
-    """
-    size, longest = len(corpus.words), corpus.ids.shape[1]
-    model = partial(MaskedLanguageModel, size, dim, longest=longest, start=start, relative=relative)
-    name, batches = "masked language model", _masked(corpus, batch, steps, seed)
-    return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)
+MASKED_WORDS = Objective(
+    "masked language model",
+    MaskedLanguageModel,
+    _masked,
+    _loss,
+    batch=128,
+    rate=2e-3,  # after warm-up
+    optimizer="adamw",
+)

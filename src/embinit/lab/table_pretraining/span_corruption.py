@@ -14,7 +14,6 @@ own program always cuts the last token, which in a verb-final language would alw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 import torch
@@ -22,20 +21,18 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus, pad_rows
 from embinit.lab.table_pretraining.encoder import (
     BUCKETS,
-    PreNormLayer,
+    Layer,
     padding_mask,
     relative_scores,
 )
-from embinit.lab.table_pretraining.language_model import LanguageModel, train
+from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
 from embinit.lab.tables.positions import sinusoidal
 
 CUT_SHARE = 0.15
 MEAN_SPAN = 3.0
-RATE = 1e-2
 START_SIGMA = 1.0
 SENTINELS = 16
 
@@ -78,14 +75,20 @@ class SpanCorruptionModel(LanguageModel):
     """
 
     def __init__(
-        self, size: int, dim: int, heads: int = 4, start: float = START_SIGMA, relative: bool = True
+        self,
+        corpus: Corpus,
+        dim: int,
+        heads: int = 4,
+        start: float = START_SIGMA,
+        relative: bool = True,
     ) -> None:
         super().__init__()
+        size = corpus.padding
         self.padding, self.scale, self.relative = size, dim**-0.5, relative
         self.words = nn.Embedding(size + 2 + SENTINELS, dim)
         self.encoder_biases, self.decoder_biases = (nn.Embedding(BUCKETS, heads) for _ in range(2))
-        self.encoder = nn.ModuleList(PreNormLayer(dim, heads, cross=False) for _ in range(2))
-        self.decoder = nn.ModuleList(PreNormLayer(dim, heads, cross=True) for _ in range(2))
+        self.encoder = nn.ModuleList(Layer(dim, heads, of_t5=True) for _ in range(2))
+        self.decoder = nn.ModuleList(Layer(dim, heads, of_t5=True, cross=True) for _ in range(2))
         self.encoder_norm, self.decoder_norm = (nn.RMSNorm(dim, eps=1e-6) for _ in range(2))
         self._start_as_t5(dim, heads, start)
 
@@ -148,22 +151,12 @@ def _loss(model: SpanCorruptionModel, batch: CorruptedBatch) -> Float[Tensor, ""
     )
 
 
-def train_span_corruption(
-    corpus: Corpus,
-    dim: int = 64,
-    steps: int = 10_000,
-    batch: int = 48,
-    seed: int = 0,
-    rate: float = RATE,
-    optimizer: str = "adafactor",
-    start: float = START_SIGMA,
-    relative: bool = True,
-) -> TrainedTable:
-    """Trains a model on span corruption. The result is its D-wide table without sentinels.
-
-    InputError if the optimizer is not in ``OPTIMIZERS``.
-    """
-    size = len(corpus.words)
-    model = partial(SpanCorruptionModel, size, dim, start=start, relative=relative)
-    batches = _corrupted(corpus, batch, steps, seed)
-    return train("span corruption", corpus, model, batches, _loss, steps, seed, rate, optimizer)
+SPAN_CORRUPTION = Objective(
+    "span corruption",
+    SpanCorruptionModel,
+    _corrupted,
+    _loss,
+    batch=48,
+    rate=1e-2,
+    optimizer="adafactor",
+)

@@ -17,22 +17,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.nn import functional
 
-from embinit.lab.data.sources.assets import TrainedTable
 from embinit.lab.table_pretraining.corpus import Corpus
-from embinit.lab.table_pretraining.language_model import LanguageModel, train
+from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
 
 CHARACTER_DIM = 16
 FILTERS = ((1, 4), (2, 4), (3, 8), (4, 16), (5, 32), (6, 64), (7, 128))
 """The widths of the convolutions and how many filters each has: an eighth of ELMo's."""
 
-RATE = 0.2
 PADDING, BEGIN, END, BOUNDARY = range(4)
 """Ids of what is no character: behind a word, around it, and in the word of a sentence's end."""
 IGNORED = -100
@@ -194,17 +191,14 @@ def passes(corpus: Corpus, number: float, batch: int) -> int:
     return max(1, math.ceil(number * len(corpus.ids) / batch))
 
 
-def train_two_way_language_model(
-    corpus: Corpus,
-    dim: int = 64,
-    epochs: float = 5,
-    batch: int = 128,
-    seed: int = 0,
-    rate: float = RATE,
-    optimizer: str = "adagrad",
-) -> TrainedTable:
-    """Trains for ``epochs`` passes; gives the word layer. InputError for unknown optimizers."""
-    steps = passes(corpus, epochs, batch)
-    batches = corpus.batches(batch, steps, torch.Generator().manual_seed(seed))
-    name, model = "two-way language model", partial(TwoWayLanguageModel, corpus.words, dim)
-    return train(name, corpus, model, batches, _loss, steps, seed, rate, optimizer)
+TWO_WAY = Objective(
+    "two-way language model",
+    lambda corpus, dim: TwoWayLanguageModel(corpus.words, dim),
+    lambda corpus, batch, steps, seed: corpus.batches(
+        batch, steps, torch.Generator().manual_seed(seed)
+    ),
+    _loss,
+    batch=128,
+    rate=0.2,
+    optimizer="adagrad",
+)

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from embinit.errors import InputError
+from embinit.lab.data.tasks.rows import text_lines
 from embinit.lab.tables.inits import Mask, Table, ordinary_rows
 from embinit.runs.results import HISTOGRAM as HISTOGRAM
 from embinit.runs.results import PERCENTILES, TableStatistics
@@ -66,11 +67,6 @@ def pe_share(table: Table, pe: Float[Tensor, "L D"], special: Mask | None = None
     return pe_variance / (pe_variance + table_variance) if pe_variance else 0.0
 
 
-def encoder_input(table: Table, multiplier: float, pe_rows: Table) -> Table:
-    """The vectors that a transformer reads: the table times a multiplier, plus each word's PE."""
-    return table.float() * multiplier + pe_rows.float()
-
-
 def random_positions(
     pe: Float[Tensor, "L D"], n: int, generator: torch.Generator
 ) -> Float[Tensor, "{n} D"]:
@@ -87,20 +83,15 @@ def read_questions(path: Path) -> list[Question]:
 
     InputError, with the line's number, if a line is neither.
     """
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give the path of a questions-words.txt")
     questions: list[Question] = []
-    for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
-        location = f"{path}:{number}"
-        try:
-            line = raw.decode("utf-8-sig").strip()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{location}: not UTF-8 ({error.reason}); convert the file") from None
-        words = line.split()
-        if line.startswith(":") or not words:
+    for number, line in text_lines(path):
+        words = line.removeprefix("\ufeff").split()
+        if not words or words[0].startswith(":"):
             continue
         if len(words) != 4:
-            raise InputError(f"{location}: {len(words)} words, a question has 4; mend the line")
+            raise InputError(
+                f"{path}:{number}: {len(words)} words, a question has 4; mend the line"
+            )
         questions.append((words[0], words[1], words[2], words[3]))
     return questions
 

@@ -15,7 +15,6 @@ from embinit.lab.data.preparation import PreparedData, data_fingerprint, prepare
 from embinit.lab.data.sources import Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
-from embinit.lab.data.vocabulary import Vocabulary
 from embinit.lab.specs import ALL, DataSpec, ModelRun
 from embinit.lab.tables.inits import INITS, complete
 from embinit.randomness import stream
@@ -38,34 +37,22 @@ def make_initial_tables(
 
     InputError if the source is missing, broken, or not of the table's width.
     """
-    return {
-        side: make_initial_table(run, side, vocabulary, data, data_dir)
-        for side, vocabulary in data.vocabularies.items()
-    }
-
-
-def make_initial_table(
-    run: ModelRun,
-    side: Side,
-    vocabulary: Vocabulary,
-    data: PreparedData,
-    data_dir: Path | None,
-) -> InitialTable:
-    """Makes one side's table from the side's own stream; InputError if the source misfits."""
-    spec, vectors = run.recipe.table, vectors_of(run, side, data, data_dir)
-    init = INITS["xavier" if spec.source is not None and vectors is None else spec.init]
-    dim, special = run.recipe.architecture.table_width, vocabulary.special
-    shape, generator = (len(vocabulary.words), dim), stream(run.seed, f"embedding/{side}")
-    if vectors is None:
-        values, coverage = init(shape, special, generator), None
-    else:
-        missing = stream(run.seed, f"embedding/{side}/missing")
-        completed = complete(vectors.values, vectors.found, special, missing)
-        values = init(shape, special, generator, completed)
-        coverage = vectors.coverage(vocabulary.counts)
-    if spec.sigma is not None:
-        values = init.at_sigma(values, special, spec.sigma)
-    return InitialTable(values, special, coverage)
+    spec, dim = run.recipe.table, run.recipe.architecture.table_width
+    tables: dict[Side, InitialTable] = {}
+    for side, vocabulary in data.vocabularies.items():
+        vectors = vectors_of(run, side, data, data_dir)
+        init = INITS["xavier" if spec.source is not None and vectors is None else spec.init]
+        special, coverage, completed = vocabulary.special, None, None
+        if vectors is not None:
+            missing = stream(run.seed, f"embedding/{side}/missing")
+            completed = complete(vectors.values, vectors.found, special, missing)
+            coverage = vectors.coverage(vocabulary.counts)
+        generator = stream(run.seed, f"embedding/{side}")
+        values = init((len(vocabulary.words), dim), special, generator, completed)
+        if spec.sigma is not None:
+            values = init.at_sigma(values, special, spec.sigma)
+        tables[side] = InitialTable(values, special, coverage)
+    return tables
 
 
 def vectors_of(

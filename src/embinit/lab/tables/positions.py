@@ -21,8 +21,8 @@ from embinit.errors import InputError
 from embinit.lab.specs import LEARNED
 from embinit.registry import Named, Registry
 
-PositionKind = Callable[[int, int, torch.Generator | None, Tensor | None], Tensor]
-"""Makes PE (L, D) from length L, width D, and perhaps a generator and the table's rows (N, D)."""
+PositionKind = Callable[..., Tensor]
+"""Makes PE (L, D) from length L, width D, a generator and the table's ordinary rows (N, D)."""
 
 OF_PROBES = "sigma_p/sigma_x"
 """The position scale of evaluations that scales positions as the table was scaled."""
@@ -31,18 +31,18 @@ ORTHOGONAL_DIRECTIONS = 16
 """The number of directions that orthogonal positions take, whose kind is named ``apart``."""
 
 
-def sinusoidal(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+def sinusoidal(length: int, dim: int, *_: object) -> Float[Tensor, "{length} {dim}"]:
     """Vaswani's PE: sin and cos of p / 10000^(2 floor(j/2) / D) at even and odd columns j."""
     column = torch.arange(dim)
     return _waves(length, 10_000.0, 2 * (column // 2).double() / dim)
 
 
-def equation_2(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+def equation_2(length: int, dim: int, *_: object) -> Float[Tensor, "{length} {dim}"]:
     """PE as the paper's equation 2 prints it: base 1000, exponent j / D, a frequency a column."""
     return _waves(length, 1_000.0, torch.arange(dim).double() / dim)
 
 
-def none(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+def none(length: int, dim: int, *_: object) -> Float[Tensor, "{length} {dim}"]:
     """PE of zeros: the model has no positional information."""
     return torch.zeros(length, dim)
 
@@ -51,22 +51,28 @@ LEARNED_SIGMA = 0.02
 """The sigma of BERT's (Devlin et al. 2019) positions before they are trained."""
 
 
-def learned(length: int, dim: int, generator: torch.Generator) -> Float[Tensor, "{length} {dim}"]:
+def learned(
+    length: int, dim: int, generator: torch.Generator, *_: object
+) -> Float[Tensor, "{length} {dim}"]:
     """Initial values of learned positions: a normal of sigma 0.02."""
     return torch.randn(length, dim, generator=generator) * LEARNED_SIGMA
 
 
-def shuffled(pe: Float[Tensor, "L D"], generator: torch.Generator) -> Float[Tensor, "L D"]:
-    """Permutes the rows of PE: each position still has a row of its own, but order is gone."""
-    return pe[torch.randperm(len(pe), generator=generator)]
+def shuffled(
+    length: int, dim: int, generator: torch.Generator, *_: object
+) -> Float[Tensor, "{length} {dim}"]:
+    """Vaswani's PE in another order: each position still has a row of its own."""
+    return sinusoidal(length, dim)[torch.randperm(length, generator=generator)]
 
 
-def orthogonal(length: int, rows: Float[Tensor, "N D"]) -> Float[Tensor, "{length} D"]:
+def orthogonal(
+    length: int, dim: int, _: torch.Generator, rows: Float[Tensor, "N {dim}"]
+) -> Float[Tensor, "{length} {dim}"]:
     """Vaswani's PE of few columns, rotated to where a table's ordinary rows vary least.
 
     InputError if the table has no more columns than these ``ORTHOGONAL_DIRECTIONS``.
     """
-    dim, directions = rows.shape[1], ORTHOGONAL_DIRECTIONS
+    directions = ORTHOGONAL_DIRECTIONS
     if dim <= directions:
         raise InputError(
             f"orthogonal positions take {directions} directions; the table has only {dim}"
@@ -78,7 +84,7 @@ def orthogonal(length: int, rows: Float[Tensor, "N D"]) -> Float[Tensor, "{lengt
     return waves.float()
 
 
-def faint(length: int, dim: int) -> Float[Tensor, "{length} {dim}"]:
+def faint(length: int, dim: int, *_: object) -> Float[Tensor, "{length} {dim}"]:
     """The control for ``orthogonal``: Vaswani's PE at the same norm, in all directions."""
     return sinusoidal(length, dim) * math.sqrt(ORTHOGONAL_DIRECTIONS / dim)
 
@@ -92,14 +98,15 @@ def table(
 ) -> Float[Tensor, "{length} {dim}"]:
     """Makes the PE of a kind in ``KINDS``. ``rows`` are the table's, without special ones.
 
-    InputError if the kind is unknown, a size is below 1, or the kind lacks its generator or rows.
+    Without a generator it is that of torch's default seed. InputError if the kind is unknown, or a
+    size is below 1.
     """
     make = KINDS[kind]
     if length < 1 or dim < 1:
         raise InputError(
             f"positions {kind!r} of length {length} and width {dim}; both must be at least 1"
         )
-    return make(length, dim, generator, rows)
+    return make(length, dim, generator or torch.Generator(), rows)
 
 
 def multiplier(kind: str, dim: int) -> float:
@@ -121,36 +128,18 @@ def _waves(length: int, base: float, exponent: Float[Tensor, "D"]) -> Float[Tens
     return torch.where(odd, angle.cos(), angle.sin()).float()
 
 
-def _drawn(generator: torch.Generator | None, what: str) -> torch.Generator:
-    if generator is None:
-        raise InputError(f"positions {what}: give them a generator")
-    return generator
-
-
-def _orthogonal(length: int, _: int, __: torch.Generator | None, rows: Tensor | None) -> Tensor:
-    if rows is None:
-        raise InputError("positions 'apart' depend on the table: give them its rows")
-    return orthogonal(length, rows)
-
-
 KINDS: Registry[PositionKind] = Registry("kind of positions", "embinit.positions")
-KINDS.register("sinusoidal", lambda length, dim, *_: sinusoidal(length, dim))
-KINDS.register("equation-2", lambda length, dim, *_: equation_2(length, dim))
-KINDS.register("none", lambda length, dim, *_: none(length, dim))
-KINDS.register(
-    "shuffled",
-    lambda length, dim, generator, _: shuffled(
-        sinusoidal(length, dim), _drawn(generator, "'shuffled' are drawn")
-    ),
-)
-KINDS.register(
-    LEARNED,
-    lambda length, dim, generator, _: learned(
-        length, dim, _drawn(generator, "'learned' start from random rows")
-    ),
-)
-KINDS.register("apart", _orthogonal)
-KINDS.register("faint", lambda length, dim, *_: faint(length, dim))
+_SHIPPED: dict[str, PositionKind] = {
+    "sinusoidal": sinusoidal,
+    "equation-2": equation_2,
+    "none": none,
+    "shuffled": shuffled,
+    LEARNED: learned,
+    "apart": orthogonal,
+    "faint": faint,
+}
+for _kind, _make in _SHIPPED.items():
+    KINDS.register(_kind, _make)
 
 MULTIPLIERS: Named[Callable[[int], float]] = Named(
     "multiplier", {"sqrt(D)": math.sqrt, "one": lambda dim: 1.0}

@@ -54,9 +54,7 @@ class TrainingKind(ModelKind[TrainingSpec]):
         """Trains the stack as one stacked model."""
         from embinit.lab.training import stacks
 
-        return stacks.train(
-            stack, context.data_dir, context.device, context.progress, context.sharers
-        )
+        return stacks.train(stack, context)
 
 
 KIND = TrainingKind()

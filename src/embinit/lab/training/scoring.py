@@ -7,25 +7,20 @@ over the epochs, whichever epoch that is.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from embinit.lab.data.preparation import Split
-from embinit.lab.data.vocabulary import Vocabulary
-from embinit.lab.models.decoding import greedy
+from embinit.lab.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from embinit.lab.models.attention import KeysAndValues
 from embinit.lab.models.transformer import StackedTransformer
 
 Outputs = list[list[str]]
 """Each run's translations."""
-Scores = tuple[list[float], str]
-"""Each run's score, and the metric's signature."""
 
 
 @dataclass
@@ -120,7 +115,28 @@ def translations(
     return outputs
 
 
-def bleu_of(outputs: Outputs, references: Sequence[str]) -> Scores:
+@torch.inference_mode()
+def greedy(
+    model: StackedTransformer, source: Int[Tensor, "B T"], longest: int
+) -> Int[Tensor, "R B L"]:
+    """Greedy translations of at most ``longest`` tokens; after a sentence's EOS comes padding."""
+    memory = model.encode_memory(source.unsqueeze(0))
+    runs, batch = model.runs, len(source)
+    words = torch.full((runs, batch), BOS, device=source.device)
+    ended = torch.zeros_like(words, dtype=torch.bool)
+    past: list[KeysAndValues | None] = [None] * len(model.decoder_layers)
+    decoded = []
+    for position in range(longest):
+        logits, past = model.step(words, position, past, memory)
+        words = logits.argmax(dim=-1).masked_fill(ended, PAD)
+        decoded.append(words)
+        ended |= words == EOS
+        if bool(ended.all()):
+            break
+    return torch.stack(decoded, dim=-1)
+
+
+def bleu_of(outputs: Outputs, references: Sequence[str]) -> tuple[list[float], str]:
     """Each run's BLEU over the task's own tokens, and the metric's signature."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -129,22 +145,6 @@ def bleu_of(outputs: Outputs, references: Sequence[str]) -> Scores:
     references = list(references)
     scores = [float(metric.corpus_score(of_run, [references]).score) for of_run in outputs]
     return scores, str(metric.get_signature())
-
-
-def scored(
-    at_once: bool, score: Callable[[Outputs, Sequence[str]], Scores], *arguments: Any
-) -> Future[Scores]:
-    """A score that is computed at once, or in a thread while a GPU trains on."""
-    if not at_once:
-        return _scorer().submit(score, *arguments)
-    done: Future[Scores] = Future()
-    done.set_result(score(*arguments))
-    return done
-
-
-@functools.cache
-def _scorer() -> Executor:
-    return ThreadPoolExecutor(1, "embinit-bleu")
 
 
 def cut(

@@ -6,10 +6,10 @@ S seeds, B examples.
 
 from __future__ import annotations
 
-import gc
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 import torch
@@ -23,16 +23,25 @@ from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.graphs import Replayed, Step, cuda_graphs
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import SeedDropout
-from embinit.lab.models.memory import keep_freed_memory, ran_out
-from embinit.lab.training.optimizers import Settings, adam
+from embinit.lab.models.memory import (
+    RunValues,
+    free_memory,
+    keep_freed_memory,
+    ran_out,
+    runs_that_fit,
+)
+from embinit.lab.specs import PretrainingSpec, TrainingSpec
 from embinit.lab.training.scoring import EpochCurves
-from embinit.randomness import stream, stream_seed
-from embinit.runs.kinds import Stack
+from embinit.randomness import stream
+from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.results import RunResult
 from embinit.specs import R
 
-Progress = Callable[[float], None]
-"""A callback that gets the share of the work that is done, 0 to 1."""
+Settings = TrainingSpec | PretrainingSpec
+"""Procedures with a batch size, epochs, a learning rate or its peak, and Adam's constants."""
+
+ON_CPU = RunContext(None)
+"""The place where a stack is trained by default: a CPU without a data directory."""
 
 EVALUATION_BATCH = {"cpu": 32, "cuda": 512}
 """Examples per evaluation batch: a core is faster with batches that fit its caches."""
@@ -66,14 +75,14 @@ class StackedTrainer(ABC, Generic[Model]):
         settings: Settings,
         device: str,
         purpose: str = "",
-        lr: Tensor | None = None,
+        warm_up: float | None = None,
         generators: Sequence[torch.Generator] = (),
     ) -> None:
         """A trainer before its first step.
 
-        ``purpose`` is appended to the names of the random streams. ``lr`` is a rate that changes, a
-        tensor so that graphs read each step's own; ``generators`` are what a step draws from
-        besides dropout.
+        ``purpose`` is appended to the names of the random streams. The learning rate is constant,
+        or rises and falls by ``lr_factor`` with ``warm_up``. ``generators`` are what a step draws
+        from besides dropout.
         """
         keep_freed_memory()
         spec = initial.specs[0].recipe.architecture
@@ -86,7 +95,8 @@ class StackedTrainer(ABC, Generic[Model]):
         self.buckets = Buckets(train.lengths, train.target_lengths, settings.batch_size)
         self.model = model.to(device)
         self.seed_of_run = initial.seed_of_run.to(device)
-        self._purpose = purpose
+        self.orders = [stream(seed, f"order{purpose}") for seed in initial.seeds]
+        self.curves = EpochCurves()
         self.dropout = SeedDropout(
             [stream(seed, f"dropout{purpose}", device) for seed in initial.seeds],
             self.seed_of_run,
@@ -108,25 +118,25 @@ class StackedTrainer(ABC, Generic[Model]):
             of_runs = times if parameter in tables else [1.0] * len(of_each_run)
             for of_run, factor in zip(of_each_run, of_runs, strict=True):
                 groups[factor].append(of_run)
-        # A rate that changes is a tensor, of which every factor has its own.
-        self._rates = (
-            {}
-            if lr is None
-            else {1.0: lr} | {factor: lr * factor for factor in groups if factor != 1.0}
-        )
-        self.optimizer = adam(
+        self._warm_up = warm_up
+        # A rate that changes is a tensor, so that a recorded step reads each step's own.
+        changing = () if warm_up is None else groups
+        self.rates = {factor: torch.zeros((), device=device) for factor in changing}
+        # Adam's update is element by element, so every run has the bits that it has alone.
+        self.optimizer = torch.optim.Adam(
             [
-                {"params": params, "lr": self._rates.get(factor, settings.lr * factor)}
+                {"params": params, "lr": self.rates.get(factor, settings.lr * factor)}
                 for factor, params in groups.items()
             ],
-            settings,
-            self.on_gpu,
+            betas=settings.betas,
+            eps=settings.eps,
+            fused=True,
+            capturable=self.on_gpu,
         )
         self.total = torch.zeros(self.runs, device=device)
         self.learn: Step = self.step
         if self.on_gpu:
             self.learn = Replayed(self.step, cuda_graphs([*self.dropout.generators, *generators]))
-        self.begin()
 
     @abstractmethod
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
@@ -139,25 +149,6 @@ class StackedTrainer(ABC, Generic[Model]):
     def is_measured(self, epoch: int) -> bool:
         """Whether an epoch, counted from 0, is measured; the first ones need not be."""
         return True
-
-    def before_step(self, number: int) -> None:
-        """A hook before step ``number``, counted from 0 over all epochs."""
-
-    def begin(self) -> None:
-        """Resets example order and curves; parameters and moments stay."""
-        self.orders = [stream(seed, f"order{self._purpose}") for seed in self.initial.seeds]
-        self.curves = EpochCurves()
-
-    def restart(self, initial: InitialState, model: nn.Module) -> None:
-        """Resets all tensors in place for another stack with the same key."""
-        self.initial = initial
-        self.model.load_state_dict(model.state_dict())
-        for state in self.optimizer.state.values():
-            for value in state.values():
-                value.zero_()
-        for generator, seed in zip(self.dropout.generators, initial.seeds, strict=True):
-            generator.manual_seed(stream_seed(seed, f"dropout{self._purpose}"))
-        self.begin()
 
     def train_epochs(self, done: Callable[[int], None]) -> None:
         """Trains and measures all epochs; ``done`` gets the number of finished ones."""
@@ -176,16 +167,18 @@ class StackedTrainer(ABC, Generic[Model]):
         for number, batch in enumerate(self.buckets.schedule(epoch), start=first):
             group = self.buckets.groups[batch.group]
             chosen = torch.stack([order[batch.group][batch.low : batch.high] for order in orders])
-            self.before_step(number)
-            self._scale_rates()
+            self._set_rates(number)
             self.learn(chosen.to(self.device), group.source, group.target)
         self.curves.train_loss.append((self.total / self.buckets.steps).cpu())
 
-    def _scale_rates(self) -> None:
-        """Scales the tables' learning rates to the current one."""
-        for factor, rate in self._rates.items():
-            if factor != 1.0:
-                torch.mul(self._rates[1.0], factor, out=rate)
+    def _set_rates(self, number: int) -> None:
+        """Sets the rates of step ``number``, counted from 0 over all epochs, where they change."""
+        if self._warm_up is None:
+            return
+        steps = self.settings.epochs * self.buckets.steps
+        rate = self.rates[1.0].fill_(self.settings.lr * lr_factor(number, steps, self._warm_up))
+        for factor, of_tables in self.rates.items():
+            torch.mul(rate, factor, out=of_tables)
 
     def step(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> None:
         """Takes a step on the examples ``chosen`` of the training split, cut to so many tokens."""
@@ -228,71 +221,48 @@ def _tables(model: nn.Module) -> set[nn.Parameter]:
     return {module.table for module in model.modules() if isinstance(module, Embedding)}
 
 
-def free_memory() -> None:
-    """Frees a GPU's memory of trainers that are done, which refer to themselves."""
-    gc.collect()
-    torch.cuda.empty_cache()
+def lr_factor(step: int, steps: int, warm_up: float) -> float:
+    """The schedule's factor of the learning rate at ``step``: it rises to 1, then falls to 0.
 
-
-class GraphCache:
-    """At most one trainer on the GPU, whose tensors and graphs the next stack of its key reuses.
-
-    Whatever else trains clears it first, for the memory.
+    Steps count from 0; it rises over the share ``warm_up`` of them. InputError unless that is from
+    0 to below 1.
     """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, object] = {}
-
-    def get(self, key: Hashable) -> object | None:
-        """The trainer with that key; another one is dropped."""
-        if key not in self._kept:
-            self.clear()
-        return self._kept.get(key)
-
-    def put(self, key: Hashable, trainer: object) -> None:
-        """Stores the trainer in place of any other."""
-        self.clear()
-        self._kept[key] = trainer
-
-    def clear(self) -> None:
-        """Drops the trainer and frees its memory."""
-        if self._kept:
-            self._kept.clear()
-            free_memory()
-
-
-graph_cache = GraphCache()
-"""The process's cache of a trainer."""
+    if not 0 <= warm_up < 1:
+        raise InputError(f"the rate can't rise over {warm_up} of the steps: name 0 to below 1")
+    rising = warm_up * steps
+    if step + 1 < rising:
+        return (step + 1) / rising
+    return (steps - step) / (steps - rising + 1)
 
 
 def in_parts(
     stack: Stack[R],
-    at_once: int,
-    work: Callable[[Stack[R], Progress], list[RunResult]],
-    device: str,
-    progress: Progress,
+    held: RunValues,
+    work: Callable[[Stack[R], RunContext], list[RunResult]],
+    context: RunContext,
+    most: int | None = None,
 ) -> list[RunResult]:
-    """Does ``work`` on ``at_once`` runs of the stack at a time, on half if memory runs out.
+    """Does ``work`` on as many runs at a time as have room, on half of them if memory runs out.
 
-    InputError if memory is too little for a single run.
+    A run is estimated to hold ``held``; at most ``most`` runs are taken. InputError if memory is
+    too little for a single run.
     """
+    at_once = runs_that_fit(held, len(stack.runs), context.device, context.sharers)
+    at_once = expected = min(at_once, most or at_once)
     results: list[RunResult] = []
-    expected = at_once
     while len(results) < len(stack.runs):
-        if at_once < expected:
+        if results or at_once < expected:
             free_memory()  # outside of the handler, whose error holds what failed
         subset = Stack(stack.runs[len(results) : len(results) + at_once])
         done, taken = (len(runs) / len(stack.runs) for runs in (results, subset.runs))
-        report = part_of(progress, done, taken)
         try:
-            results += work(subset, report)
+            results += work(subset, part_of(context, done, taken))
         except (RuntimeError, MemoryError) as error:
-            graph_cache.clear()
             if not ran_out(error):
                 raise
             if at_once == 1:
                 raise InputError(
-                    f"{device} has too little memory for a single run of "
+                    f"{context.device} has too little memory for a single run of "
                     f"{subset.runs[0].recipe.task}; free some, or choose another device or smaller "
                     "batches"
                 ) from error
@@ -300,6 +270,6 @@ def in_parts(
     return results
 
 
-def part_of(progress: Progress, done: float, taken: float) -> Progress:
-    """A progress callback for a part of the work: the share ``taken``, after the share ``done``."""
-    return lambda share: progress(done + share * taken)
+def part_of(context: RunContext, done: float, taken: float) -> RunContext:
+    """A context whose progress is of a part of the work: the share ``taken``, after ``done``."""
+    return replace(context, progress=lambda share: context.progress(done + share * taken))

@@ -8,8 +8,7 @@ there with its reason; the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,77 +19,41 @@ from torch import Tensor
 from embinit.lab.data.preparation import PreparedData, Split, prepare
 from embinit.lab.data.vocabulary import PAD
 from embinit.lab.models.graphs import own_stream
-from embinit.lab.models.initial_state import InitialState, carry, model_shape, table_measures
+from embinit.lab.models.initial_state import InitialState, carry, model_shape
 from embinit.lab.models.layers import Dropout, no_dropout
 from embinit.lab.models.losses import NOTHING, cross_entropy
-from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.transformer import StackedTransformer
-from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.optimizers import lr_factor
-from embinit.lab.training.scoring import Outputs, Scores, bleu_of, cut, scored, translations
-from embinit.lab.training.stacked import Losses, Progress, StackedTrainer, graph_cache, in_parts
-from embinit.runs.kinds import Stack
+from embinit.lab.training.scoring import Outputs, bleu_of, cut, translations
+from embinit.lab.training.stacked import ON_CPU, Losses, StackedTrainer, in_parts
+from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.results import RunResult, provenance
+from embinit.specs import RunSpec
 
 
-def train(
-    stack: Stack[TrainingRecipe],
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    progress: Progress = lambda share: None,
-    sharers: int = 1,
-) -> list[RunResult]:
+def train(stack: Stack[TrainingRecipe], context: RunContext = ON_CPU) -> list[RunResult]:
     """Trains the stack's runs together, as many at once as the device has memory for.
 
-    ``sharers`` processes train on the device. Results are in the stack's order. InputError if not
-    even one run has room.
+    Results are in the stack's order. InputError if not even one run has room.
     """
-    fit = len(stack.runs)
-    if graph_cache.get(_graph_key(stack, data_dir, device)) is None:
-        fit = at_once(stack, data_dir, device, sharers)
-    return in_parts(
-        stack,
-        fit,
-        lambda subset, report: _trainer_of(subset, data_dir, device).run(report),
-        device,
-        progress,
+
+    def work(part: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
+        return StackTraining(part, context.data_dir, context.device).run(context.progress)
+
+    return in_parts(stack, held_by(stack.runs[0], context.data_dir), work, context)
+
+
+def held_by(run: RunSpec[TrainingRecipe], data_dir: Path | None) -> RunValues:
+    """What the training of a run holds."""
+    data, batch_size = prepare(run.recipe.data, data_dir), run.recipe.training.batch_size
+    shape, sentences = model_shape(run, data), min(batch_size, len(data.train))
+    source, target = int(data.train.lengths.max()), int(data.train.target_lengths.max())
+    return RunValues(
+        shape.parameters,
+        sentences * activations(shape.spec, source, target),
+        sentences * max(1, target) * shape.outputs,
     )
-
-
-def _graph_key(
-    stack: Stack[TrainingRecipe], data_dir: Path | None, device: str
-) -> tuple[object, ...]:
-    """Stacks of equal keys can reuse CUDA graphs: same shapes, trainable parameters and rates."""
-    seeds = [run.seed for run in stack.runs]
-    trained = {run.recipe.table.trained for run in stack.runs}
-    pattern = tuple(sorted(set(seeds)).index(seed) for seed in seeds)
-    rates = tuple(run.recipe.table.rate for run in stack.runs)
-    return (stack.runs[0].stack_key, pattern, frozenset(trained), rates, data_dir, device)
-
-
-def _trainer_of(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str) -> StackTraining:
-    key = _graph_key(stack, data_dir, device)
-    kept = graph_cache.get(key)
-    if isinstance(kept, StackTraining):
-        kept.take(stack)
-        return kept
-    trainer = StackTraining(stack, data_dir, device)
-    if trainer.on_gpu:
-        graph_cache.put(key, trainer)
-    return trainer
-
-
-def at_once(stack: Stack[TrainingRecipe], data_dir: Path | None, device: str, sharers: int) -> int:
-    """The estimated number of the stack's runs that the device has memory for."""
-    first = stack.runs[0]
-    data = prepare(first.recipe.data, data_dir)
-    widest = WidestBatch(
-        min(first.recipe.training.batch_size, len(data.train)),
-        int(data.train.lengths.max()),
-        int(data.train.target_lengths.max()),
-    )
-    return runs_that_fit(model_shape(first, data), len(stack.runs), widest, device, sharers)
 
 
 class StackTraining(StackedTrainer[StackedTransformer]):
@@ -105,53 +68,32 @@ class StackTraining(StackedTrainer[StackedTransformer]):
     ) -> None:
         """A stack's training, from ``carried`` parameters and buffers where they are given."""
         training = stack.runs[0].recipe.training
-        self.training, self.data_dir = training, data_dir
+        self.training = training
         initial = InitialState(stack.runs, prepare(stack.runs[0].recipe.data, data_dir), data_dir)
         model = initial.model()
         if carried is not None:
             carry(model, carried)
-        # A tensor, so that a recorded step reads each step's own rate.
-        self.rate = torch.zeros((), device=device) if training.falls else None
-        super().__init__(initial, model, training, device, lr=self.rate)
-
-    def take(self, stack: Stack[TrainingRecipe]) -> None:
-        """Resets the trainer for another stack with the same key."""
-        initial = InitialState(stack.runs, self.initial.data, self.data_dir)
-        self.restart(initial, initial.model())
-
-    def begin(self) -> None:
-        """Resets order, curves and best epoch."""
-        super().begin()
+        super().__init__(initial, model, training, device, warm_up=0.0 if training.falls else None)
         self.best = {name: value.clone() for name, value in self._parameters()}
         self.answers = torch.full((self.runs, len(self.data.validation)), NOTHING)
-        self._bleu_of_epochs: list[Future[Scores]] = []
 
-    def run(self, progress: Progress) -> list[RunResult]:
+    def run(self, progress: Callable[[float], None]) -> list[RunResult]:
         """Train all epochs, keep each run's best, and score it."""
         started, epochs = time.perf_counter(), self.training.epochs
         progress(0.0)
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / epochs))
-            self.curves.validation_bleu = [
-                torch.tensor(scores.result()[0]) for scores in self._bleu_of_epochs
-            ]
             measures, outputs, signature = self._score()
         # A run's share of the stack's time, not what it would take alone.
         made = provenance(self.device, (time.perf_counter() - started) / self.runs)
         return [
-            _result(self, run, values, outputs[run], signature, made)
+            self._result(run, values, outputs[run], signature, made)
             for run, values in enumerate(measures)
         ]
 
     def is_measured(self, epoch: int) -> bool:
         """Whether an epoch is measured: each one, or the last where the learning rate falls."""
-        return self.rate is None or epoch + 1 == self.training.epochs
-
-    def before_step(self, number: int) -> None:
-        """Sets the step's learning rate where it falls."""
-        if self.rate is not None:
-            steps = self.training.epochs * self.buckets.steps
-            self.rate.fill_(self.training.lr * lr_factor(number, steps, warm_up=0.0))
+        return not self.training.falls or epoch + 1 == self.training.epochs
 
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the training examples ``chosen``, cut to so many words."""
@@ -185,9 +127,8 @@ class StackTraining(StackedTrainer[StackedTransformer]):
             self.curves.validation_accuracy.append(accuracy)
         if self.training.validation_bleu:
             outputs = self._translate(self.data.validation)
-            self._bleu_of_epochs.append(
-                self._aside(bleu_of, outputs, self.data.validation.references)
-            )
+            scores, _ = bleu_of(outputs, self.data.validation.references)
+            self.curves.validation_bleu.append(torch.tensor(scores))
         if self.data.task.reports_test:
             self.curves.test_accuracy.append(self._evaluate(self.data.test)[1])
         better = self.curves.newest_is_best()
@@ -195,10 +136,6 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         chosen = better.to(self.device)
         for name, value in self._parameters():
             self.best[name][chosen] = value[chosen]
-
-    def _aside(self, *arguments: Any) -> Future[Scores]:
-        """Scores in a thread while the GPU trains on; on a CPU at once, whose core is taken."""
-        return scored(not self.on_gpu, *arguments)
 
     def _evaluate(
         self, split: Split
@@ -239,6 +176,32 @@ class StackTraining(StackedTrainer[StackedTransformer]):
                 values["bleu"] = bleu
         return measures, outputs, signature
 
+    def _result(
+        self,
+        run: int,
+        measures: dict[str, float],
+        outputs: Sequence[str],
+        signature: str,
+        made: Mapping[str, Any],
+    ) -> RunResult:
+        """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
+        epochs, failure = int(self.curves.finite_epochs()[run]), None
+        if epochs < self.training.epochs:
+            failure = f"the loss stopped being a number in epoch {epochs + 1}"
+        splits = ("train", "validation", "test")
+        return RunResult(
+            spec=self.initial.specs[run],
+            measures=measures | self.initial.measures(run),
+            curves=self.curves.of(run, epochs),
+            **self.initial.described(run),
+            examples={name: len(getattr(self.data, name)) for name in splits},
+            signature=signature,
+            outputs=tuple(outputs) if measures else (),
+            references=_references(self.data) if measures else (),
+            failure=failure,
+            provenance=made,
+        )
+
     def restore_best(self) -> None:
         """Restores each run's parameters of its best epoch."""
         for name, value in self._parameters():
@@ -249,41 +212,6 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         longest = self.initial.positions["decoder"].shape[1] - 1
         vocabulary = self.data.vocabularies["decoder"]
         return translations(self.model, split, self.batches_of(split), vocabulary, longest)
-
-
-def _result(
-    trainer: StackTraining,
-    run: int,
-    measures: dict[str, float],
-    outputs: Sequence[str],
-    signature: str,
-    made: Mapping[str, Any],
-) -> RunResult:
-    """One run's result; ``measures`` and ``outputs`` are those of its best epoch."""
-    initial, data = trainer.initial, trainer.data
-    spec, tables = initial.specs[run], initial.tables[run]
-    epochs = int(trainer.curves.finite_epochs()[run])
-    failure = None
-    if epochs < trainer.training.epochs:
-        failure = f"the loss stopped being a number in epoch {epochs + 1}"
-    positions = {side: rows[run] for side, rows in initial.positions.items()}
-    of_start = table_measures(spec, tables["encoder"], positions["encoder"])
-    if spec.recipe.positions.kind == "none":
-        positions = {}
-    return RunResult(
-        spec=spec,
-        measures=measures | of_start,
-        curves=trainer.curves.of(run, epochs),
-        tables={side: table_statistics(t.values, t.special) for side, t in tables.items()},
-        positions={side: table_statistics(rows) for side, rows in positions.items()},
-        coverage={side: table.coverage for side, table in tables.items()},
-        examples={name: len(getattr(data, name)) for name in ("train", "validation", "test")},
-        signature=signature,
-        outputs=tuple(outputs) if measures else (),
-        references=_references(data) if measures else (),
-        failure=failure,
-        provenance=made,
-    )
 
 
 def _references(data: PreparedData) -> tuple[str, ...]:

@@ -71,9 +71,7 @@ class TransferKind(ModelKind[TransferSpec]):
         """Pre-trains the stack as one stacked model, then fine-tunes it."""
         from embinit.lab.transfer import stacks
 
-        return stacks.train(
-            stack, context.data_dir, context.device, context.progress, context.sharers
-        )
+        return stacks.train(stack, context)
 
 
 KIND = TransferKind()

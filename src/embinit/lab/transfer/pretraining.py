@@ -13,10 +13,8 @@ from embinit.lab.data.preparation import Split
 from embinit.lab.models.graphs import own_stream
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import no_dropout
-from embinit.lab.models.masked_language_model import MaskedLanguageModel
-from embinit.lab.models.masking import Masked, mask_tokens
-from embinit.lab.training.optimizers import lr_factor
-from embinit.lab.training.stacked import Losses, Progress, StackedTrainer
+from embinit.lab.models.masked_language_model import Masked, MaskedLanguageModel, mask_tokens
+from embinit.lab.training.stacked import Losses, StackedTrainer
 from embinit.lab.transfer import TransferRecipe
 from embinit.randomness import stream
 
@@ -31,25 +29,20 @@ class Pretraining(StackedTrainer[MaskedLanguageModel]):
     def __init__(self, initial: InitialState, device: str) -> None:
         self.spec = cast(TransferRecipe, initial.specs[0].recipe).training.pretraining
         self.masking = [stream(seed, "masking", device) for seed in initial.seeds]
-        # A tensor, so that a recorded step reads each step's own rate.
-        self.rate = torch.zeros((), device=device)
         model = MaskedLanguageModel(
             initial.model(), [spec.recipe.architecture for spec in initial.specs]
         )
         model.initialise([spec.seed for spec in initial.specs])
-        super().__init__(initial, model, self.spec, device, "/pretraining", self.rate, self.masking)
+        super().__init__(
+            initial, model, self.spec, device, "/pretraining", self.spec.warm_up, self.masking
+        )
 
-    def run(self, progress: Progress) -> None:
+    def run(self, progress: Callable[[float], None]) -> None:
         """Trains all epochs."""
         with own_stream(self.device):
             self.train_epochs(lambda done: progress(done / self.spec.epochs))
             if not self.spec.epochs:
                 self.validate()
-
-    def before_step(self, number: int) -> None:
-        """Sets the step's learning rate."""
-        steps = self.spec.epochs * self.buckets.steps
-        self.rate.fill_(self.spec.lr * lr_factor(number, steps, self.spec.warm_up))
 
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the sentences ``chosen``, cut to ``source`` words."""

@@ -25,15 +25,11 @@ from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.initial_state import (
     InitialState,
-    table_measures,
     without_layers,
     without_output,
 )
-from embinit.lab.models.layer_probes import last_and_drop
-from embinit.lab.models.masked_language_model import MaskedModelShape
-from embinit.lab.models.memory import WidestBatch, runs_that_fit
+from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.sizes import (
-    learned_positions,
     model_after,
     output_width,
     parameters_of,
@@ -41,14 +37,13 @@ from embinit.lab.models.sizes import (
 )
 from embinit.lab.specs import DownstreamSpec, ModelRecipe
 from embinit.lab.tables import initial_tables
-from embinit.lab.tables.diagnostics import table_statistics
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.stacked import Progress, graph_cache, in_parts, part_of
-from embinit.lab.training.stacks import StackTraining, at_once
+from embinit.lab.training.stacked import ON_CPU, in_parts, part_of
+from embinit.lab.training.stacks import StackTraining, held_by
 from embinit.lab.transfer import KIND, TransferRecipe
 from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.runs.kinds import Stack, kind_of
+from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
@@ -90,13 +85,7 @@ def check(run: RunSpec[TransferRecipe], data_dir: Path | None) -> None:
         prepare(data, data_dir)
 
 
-def train(
-    stack: Stack[TransferRecipe],
-    data_dir: Path | None = None,
-    device: str = "cpu",
-    progress: Progress = lambda share: None,
-    sharers: int = 1,
-) -> list[RunResult]:
+def train(stack: Stack[TransferRecipe], context: RunContext = ON_CPU) -> list[RunResult]:
     """Trains the stack's runs together and returns their results, in the stack's order.
 
     InputError where not even one run has room, or seeds are too far apart.
@@ -104,77 +93,67 @@ def train(
     seeds = [run.seed for run in stack.runs]
     if max(seeds) - min(seeds) >= NEXT_TIME:
         raise InputError(f"seeds {min(seeds)} and {max(seeds)} must be less than {NEXT_TIME} apart")
-    graph_cache.clear()  # another kind of run may have left its trainer on the GPU
     first = max(stack.runs, key=lambda run: parameters_of(run).pretraining)
-    data = prepare(first.recipe.data, data_dir)
+    data = prepare(first.recipe.data, context.data_dir)
     masking, longest = first.recipe.training.pretraining, int(data.train.lengths.max())
-    shape = MaskedModelShape(
-        first.recipe.architecture,
-        words_of(first),
-        precision=masking.precision,
-        learned_positions=learned_positions(first.recipe, first.recipe.data),
+    sentences = min(masking.batch_size, len(data.train))
+    held = RunValues(
+        parameters_of(first).pretraining,
+        sentences * activations(first.recipe.architecture, longest),
+        sentences * math.ceil(masking.share * longest) * words_of(first),
     )
-    widest = WidestBatch(
-        min(masking.batch_size, len(data.train)),
-        longest,
-        answers=math.ceil(masking.share * longest),
-    )
-    fit = runs_that_fit(shape, len(stack.runs), widest, device, sharers)
-    return in_parts(
-        stack,
-        fit,
-        lambda part, report: _train(part, data_dir, device, report, sharers),
-        device,
-        progress,
-    )
+    return in_parts(stack, held, _train, context)
 
 
-def _train(
-    stack: Stack[TransferRecipe],
-    data_dir: Path | None,
-    device: str,
-    progress: Progress,
-    sharers: int,
-) -> list[RunResult]:
+def _train(stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]:
     started, first = time.perf_counter(), stack.runs[0]
     tasks = first.recipe.training.tasks
     whole = 1 + TUNING * sum(task.times for task in tasks)
+    data_dir, device = context.data_dir, context.device
     initial = InitialState(stack.runs, prepare(first.recipe.data, data_dir), data_dir)
     pretraining = Pretraining(initial, device)
-    progress(0.0)
-    pretraining.run(part_of(progress, 0.0, 1 / whole))
+    context.progress(0.0)
+    pretraining.run(part_of(context, 0.0, 1 / whole).progress)
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, initial, pretraining) for run in range(len(stack.runs))]
     whole_model = of_model(pretraining, first)
     del pretraining  # its moments and gradients take three times the room of the model
     del encoder.encoder_layers[model_after(first.recipe).layers :]
     by_layer, of_encoder = of_layers(encoder, stack, data_dir, device)
+    of_runs = {**whole_model, **of_encoder}
     for run, outcome in enumerate(outcomes):
+        if outcome.failure is not None:
+            continue
         for name, values in by_layer.items():
-            outcome.add_layers(name, values[:, run].tolist())
-        for name, numbers in {**whole_model, **of_encoder}.items():
-            outcome.add(name, float(numbers[run]))
+            curve = values[:, run].tolist()
+            outcome.curves[f"{name}_by_layer"] = curve
+            outcome.measures[f"{name}_last"] = curve[-1]
+            outcome.measures[f"{name}_drop"] = max(curve) - curve[-1]
+        outcome.measures |= {name: float(numbers[run]) for name, numbers in of_runs.items()}
     carried = without_output(encoder)
     done = 1.0
     for task in tasks:
         takes = TUNING * task.times
-        tuned = _fine_tuned(
-            stack,
-            task,
-            data_dir,
-            device,
-            carried,
-            part_of(progress, done / whole, takes / whole),
-            sharers,
-        )
+        part = part_of(context, done / whole, takes / whole)
+        tuned = _fine_tuned(stack, task, carried, part)
         done += takes
         for outcome, results in zip(outcomes, tuned, strict=True):
             outcome.add_task(task.role, results)
     # A run's share of the stack's time, not what it would take alone.
     seconds = (time.perf_counter() - started) / len(stack.runs)
-    progress(1.0)
+    context.progress(1.0)
     made = provenance(device, seconds)
-    return [_result(run, outcome, initial, made) for run, outcome in enumerate(outcomes)]
+    examples = {"train": len(initial.data.train), "validation": len(initial.data.validation)}
+    return [
+        RunResult(
+            spec=spec,
+            **vars(outcome),
+            **initial.described(run),
+            examples=examples,
+            provenance=made,
+        )
+        for run, (spec, outcome) in enumerate(zip(initial.specs, outcomes, strict=True))
+    ]
 
 
 @dataclass
@@ -184,16 +163,6 @@ class _Outcome:
     measures: dict[str, float]
     curves: dict[str, list[float]]
     failure: str | None
-
-    def add_layers(self, name: str, values: list[float]) -> None:
-        if self.failure is None:
-            last, drop = last_and_drop(values)
-            self.curves[f"{name}_by_layer"] = values
-            self.measures |= {f"{name}_last": last, f"{name}_drop": drop}
-
-    def add(self, name: str, value: float) -> None:
-        if self.failure is None:
-            self.measures[name] = value
 
     def add_task(self, role: str, tuned: Sequence[RunResult]) -> None:
         """Adds a task's scores; the mean of several fine-tunings, none where one of them failed."""
@@ -223,8 +192,7 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
     spec, curves = initial.specs[run], pretraining.curves
     series = (curves.train_loss, curves.validation_loss)
     train, validation = ([float(epoch[run]) for epoch in losses] for losses in series)
-    positions = initial.positions["encoder"][run]
-    measures = table_measures(spec, initial.tables[run]["encoder"], positions) | {
+    measures = initial.measures(run) | {
         f"{phase.replace(' ', '_')}_parameters": float(count)
         for phase, count in kind_of(spec).parameters(spec).items()
     }
@@ -237,15 +205,17 @@ def _pretrained(run: int, initial: InitialState, pretraining: Pretraining) -> _O
 def _fine_tuned(
     stack: Stack[TransferRecipe],
     task: DownstreamSpec,
-    data_dir: Path | None,
-    device: str,
     carried: Mapping[str, Tensor],
-    progress: Progress,
-    sharers: int,
+    context: RunContext,
 ) -> list[list[RunResult]]:
     """Fine-tunes each run on one task from the pre-trained encoder, as one stack."""
+
+    def tuning(run: RunSpec[TransferRecipe]) -> TrainingRecipe:
+        recipe, model = run.recipe, model_after(run.recipe, task.removed_layers)
+        return ModelRecipe(task.data, model, task.training, recipe.table, recipe.positions)
+
     tuned = [
-        RunSpec(_tuning(run, task), run.seed + time * NEXT_TIME)
+        RunSpec(tuning(run), run.seed + time * NEXT_TIME)
         for time in range(task.times)
         for run in stack.runs
     ]
@@ -253,38 +223,13 @@ def _fine_tuned(
     layers = [model_after(stack.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
     kept = without_layers(carried, range(*layers))
 
-    def work(part: Stack[TrainingRecipe], report: Progress) -> list[RunResult]:
-        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=device)
+    def work(part: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
+        encoders = torch.tensor([encoder_of[run] for run in part.runs], device=context.device)
         theirs = {name: value[encoders] for name, value in kept.items()}
-        return StackTraining(part, data_dir, device, theirs).run(report)
+        training = StackTraining(part, context.data_dir, context.device, theirs)
+        return training.run(context.progress)
 
-    every = Stack(tuple(tuned))
-    most = min(
-        at_once(every, data_dir, device, sharers), kind_of(tuned[0]).stacked(tuned[0], device)
-    )
-    results = in_parts(every, most, work, device, progress)
+    most = kind_of(tuned[0]).stacked(tuned[0], context.device)
+    held = held_by(tuned[0], context.data_dir)
+    results = in_parts(Stack(tuple(tuned)), held, work, context, most)
     return [results[number :: len(stack.runs)] for number in range(len(stack.runs))]
-
-
-def _result(
-    run: int, outcome: _Outcome, initial: InitialState, made: Mapping[str, object]
-) -> RunResult:
-    table, data = initial.tables[run]["encoder"], initial.data
-    return RunResult(
-        spec=initial.specs[run],
-        measures=outcome.measures,
-        curves=outcome.curves,
-        tables={"encoder": table_statistics(table.values, table.special)},
-        positions={"encoder": table_statistics(initial.positions["encoder"][run])},
-        coverage={"encoder": table.coverage},
-        examples={"train": len(data.train), "validation": len(data.validation)},
-        failure=outcome.failure,
-        provenance=made,
-    )
-
-
-def _tuning(run: RunSpec[TransferRecipe], task: DownstreamSpec) -> TrainingRecipe:
-    """The recipe of a fine-tuning on a task."""
-    recipe = run.recipe
-    model = model_after(recipe, task.removed_layers)
-    return ModelRecipe(task.data, model, task.training, recipe.table, recipe.positions)
