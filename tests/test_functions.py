@@ -33,13 +33,10 @@ from embinit import (
 from embinit.claims.judging import judge_stored, read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.distributions import versions_of
-from embinit.runs.functions import (
-    TRAININGS,
-    definition,
-    other_versions,
-)  # fmt: skip
+from embinit.runs import trainings
 from embinit.runs.kinds import KINDS, RunContext, Stack, kind_of
 from embinit.runs.store import run_key
+from embinit.runs.trainings import TRAININGS, other_versions
 
 MINE = Family("mine/f", size=1)
 
@@ -223,7 +220,7 @@ def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
     result = session.result(run)
     assert result.provenance["versions"]["numpy"] == metadata.version("numpy")
     assert other_versions([result]) == []
-    monkeypatch.setattr(definition, "public_version", lambda name: "9.9")
+    monkeypatch.setattr(trainings, "public_version", lambda name: "9.9")
     version = np.__version__
     assert other_versions([result]) == [f"1 run was made with numpy {version}; here is 9.9"]
     assert other_versions([result] * 2)[0].startswith("2 runs were made with numpy")
@@ -323,11 +320,8 @@ def test_two_functions_of_one_name_are_refused():
     def other(seed):
         return 1.0
 
-    second = training(measures=["score"], name="fit")(other)
-    [found] = experiment("mine", training=second, arms={"a": {}})("micro")
-    for use in (lambda: found["a"], lambda: found.run("a", 0)):
-        with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
-            use()
+    with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
+        training(measures=["score"], name="fit")(other)
     assert TRAININGS["fit"].function is trained.fit
     with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
         training(measures=["score"], name="seedless")(lambda: 1.0)

@@ -19,12 +19,12 @@ from embinit.code import code_of, digest_of_source
 from embinit.distributions import content_of
 from embinit.lab.data.tasks import TASKS
 from embinit.libraries import UNSEEN
-from embinit.runs.functions import TRAININGS, plain_training, training
 from embinit.runs.kinds import own_code
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import inputs
 from embinit.runs.trainers.processes import Surroundings, Trainers
+from embinit.runs.trainings import TRAININGS, plain_training, training
 from embinit.specs import RunSpec
 
 HERE = "import os, pathlib\nH = pathlib.Path(__file__).parent\n"
@@ -494,7 +494,7 @@ import sys, os
 sys.path.insert(0, {str(project.root)!r})
 from pathlib import Path
 from embinit import Session, Store
-from embinit.runs.functions import plain_training
+from embinit.runs.trainings import plain_training
 from embinit.specs import RunSpec
 import mine
 session = Session(Store(Path({str(project.root / "other")!r})), None, "cpu")

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from embinit.lab.quantities import rank_correlation
     from embinit.lab.tables.recipes import INITS, Init
     from embinit.papers import PAPERS, Paper
-    from embinit.runs.functions import training
     from embinit.runs.kinds import KINDS
     from embinit.runs.measures import MEASURES, Measure
     from embinit.runs.session import Session
     from embinit.runs.store import Store
+    from embinit.runs.trainings import training
 
 __version__ = "0.1.0"
 
@@ -62,7 +62,7 @@ _HOMES = {
     "judge": "claims",
     "positive_control": "claims",
     "rank_correlation": "lab.quantities",
-    "training": "runs.functions",
+    "training": "runs.trainings",
     "trend": "claims",
 }
 

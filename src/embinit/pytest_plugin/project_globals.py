@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 from embinit.code import is_own_file, is_shipped
 from embinit.digests import digest_of
 from embinit.libraries import UNSEEN
-from embinit.runs.functions import INPUTS, training_named
+from embinit.runs.functions import INPUTS
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
+from embinit.runs.trainings import training_named
 
 SHOWN = 60
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"

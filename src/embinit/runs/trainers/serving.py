@@ -181,7 +181,7 @@ def _put_back(kept: Any, tracer: Tracer) -> None:
 
 def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., Any]:
     """The function of a name: one that ``training`` decorates, or a plain one of the module."""
-    registry = sys.modules.get("embinit.runs.functions.definition")
+    registry = sys.modules.get("embinit.runs.trainings")
     if registry is not None and (known := registry.TRAININGS.registered(name)) is not None:
         return known.function  # type: ignore[no-any-return]
     module = sys.modules.get("__embinit_main__" if home[0] == "__main__" else home[0])

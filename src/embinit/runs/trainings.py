@@ -10,7 +10,7 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -44,7 +44,6 @@ class Training:
     timeout: float | None = None
     any_version: frozenset[str] = frozenset()
     deterministic: bool = False
-    clash: str = field(default="", repr=False)  # why its name can't be used
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
@@ -69,11 +68,6 @@ class Training:
     def signature(self) -> inspect.Signature:
         """The function's signature."""
         return inspect.signature(self.function)
-
-    def require_own_name(self) -> None:
-        """Refuses a function whose name another one has."""
-        if self.clash:
-            raise InputError(self.clash)
 
     def measure(self, given: str | Measure) -> Measure:
         """One of its measures; InputError for any other."""
@@ -117,7 +111,6 @@ class Training:
 
     def spec(self, arguments: Mapping[str, Any]) -> FunctionRecipe:
         """The recipe of a call, with arguments that the function has by default."""
-        self.require_own_name()
         parameters = self.signature.parameters.values()
         defaults = {
             one.name: one.default
@@ -260,12 +253,10 @@ def _registered(made: Training) -> Training:
             f"{Path(one.home[1]).name}:{one.function.__code__.co_firstlineno}"
             for one in (known, made)
         ]
-        # Told by what uses it, so that a clash between files costs no other file its claims.
-        clash = (
+        raise InputError(
             f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
             "give one of them another name: @training(name=…)"
         )
-        return replace(made, clash=clash)
     TRAININGS.replace(made.name, made)
     return made
 
