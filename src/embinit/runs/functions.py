@@ -250,20 +250,15 @@ def untraced(results: Iterable[RunResult]) -> list[str]:
 def _checked(known: Training, answer: Any) -> dict[str, float]:
     """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
-    what = answer if isinstance(answer, str) else type(answer).__name__
-    if known.is_plain and not isinstance(answer, float):
-        raise RunFailed(
-            f"{known.name.rpartition(':')[2]} returned a {what}; return one "
-            "number, or name several by @training(measures=…)"
-        )
-    if what == "NoneType":
-        raise RunFailed(f"{known.name} returned nothing; return a number for each of: {wanted}")
     if isinstance(answer, float) and len(known.measures) == 1:
         answer = {wanted: answer}
-    if not isinstance(answer, Mapping):
-        raise RunFailed(
-            f"{known.name} returned a {what}; return a dict with a number for each of: {wanted}"
-        )
+    elif known.is_plain or not isinstance(answer, Mapping):
+        what = answer if isinstance(answer, str) else type(answer).__name__
+        given = "nothing" if what == "NoneType" else f"a {what}"
+        mend = "one number, or name several by @training(measures=…)"
+        if not known.is_plain:
+            mend = f"a dict with a number for each of: {wanted}"
+        raise RunFailed(f"{known.name.rpartition(':')[2]} returned {given}; return {mend}")
     missing = [name for name in known.measures if name not in answer]
     unknown = [str(name) for name in answer if name not in known.measures]
     if missing or unknown:

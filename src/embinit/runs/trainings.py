@@ -235,10 +235,10 @@ def _any_version(given: Mapping[str, str]) -> frozenset[str]:
     if not isinstance(given, Mapping) or any(version != "any" for version in given.values()):
         raise InputError(f'versions={given!r} can\'t be used; write {{"scikit-learn": "any"}}')
     for name in given:
-        try:
-            public_version(name)
-        except InputError as error:
-            raise InputError(f"versions=: {error}") from None
+        if not public_version(name):
+            raise InputError(
+                f"versions=: there is no distribution {name!r} installed; see pip list"
+            )
     return frozenset(map(canonical_name, given))
 
 

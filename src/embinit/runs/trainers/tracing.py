@@ -524,18 +524,17 @@ class Tracer:
             for name in {part for one in named for part in parts_of(one)} - self._places.keys():
                 if name[:2] != "__" and name[:1] not in ("", "."):
                     self._places[name] = place_of(name)
-            seen = {part: dict(known) for part, known in self._seen.items()}
-            written = {os.path.dirname(name) for name in self._products}
-            for folder in seen["lists"].keys() & written:
-                del seen["lists"][folder]
-                self._mark(f"lists {os.path.basename(folder)}, where it writes")
             documented = bool({b"__doc__", b"getdoc"} & self._words or DOCUMENTED & self._imports)
             if b"lineno" in self._words:
                 self._sources.update(self._modules)
                 for path in self._modules:
                     self._read(path)
+            seen = {part: dict(known) for part, known in self._seen.items()}
             for path in seen["files"].keys() & self._modules.keys() - self._sources:
                 del seen["files"][path]
+            for folder in seen["lists"].keys() & set(map(os.path.dirname, self._products)):
+                del seen["lists"][folder]
+                self._mark(f"lists {os.path.basename(folder)}, where it writes")
             return {
                 **seen,
                 "directory": self._directory,
