@@ -22,7 +22,7 @@ NO_FILE = "no file"
 LIBRARY = "a library"
 """In the place of a module's file: it isn't the project's."""
 MOST_FILES = 1000
-"""How many files a function may read, to have each in its records."""
+"""How many files a function may read without declaring any, to have each in its records."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 TOOLS = frozenset({"embinit", "hypothesis", "pytest"})
 """Distributions that train nothing."""
@@ -152,14 +152,14 @@ def recorded(
     def shortened(path: str) -> str:
         return os.path.relpath(path, root) if f"{path}/".startswith(project) else path
 
-    files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
-    if len(files) > MOST_FILES:
-        untraced += [] if declared else [f"reads more than {MOST_FILES} files"]
-        files = {
-            path: digest
-            for path, digest in files.items()
-            if declared and not any(map(Path(path).is_relative_to, declared))
-        }
+    files = {
+        path: digest
+        for path, digest in traced["files"].items()
+        if not any(map(Path(path).is_relative_to, declared))
+    }
+    untraced = [] if declared else [*traced["untraced"]]
+    if len(files) > MOST_FILES and not declared:
+        untraced, files = [*untraced, f"reads more than {MOST_FILES} files"], {}
     by_path = {part: traced[part] for part in (*CHECKS, "modules")} | {
         "files": files,
         "declared": {path: digest_declared(path) for path in map(str, declared)},
