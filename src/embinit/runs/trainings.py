@@ -102,7 +102,12 @@ class Training:
                 f"{self.name} can't be called for the arm {arm!r}: {error}; it takes "
                 f"{self.signature}, and the seed is passed to it"
             ) from None
-        _require_plain(arm, arguments)
+        for name, value in arguments.items():
+            if not _is_plain(value):
+                raise InputError(
+                    f"the arm {arm!r} has {name}={value!r}, which is a {type(value).__name__}; "
+                    "arguments are numbers, text, None, and lists or dicts of them"
+                )
         return arguments
 
     def told(self) -> dict[str, Any]:
@@ -292,12 +297,3 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
     return isinstance(value, list | tuple) and all(map(_is_plain, value))
-
-
-def _require_plain(arm: str, arguments: Mapping[str, Any]) -> None:
-    for name, value in arguments.items():
-        if not _is_plain(value):
-            raise InputError(
-                f"the arm {arm!r} has {name}={value!r}, which is a {type(value).__name__}; "
-                "arguments are numbers, text, None, and lists or dicts of them"
-            )

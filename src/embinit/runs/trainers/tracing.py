@@ -106,7 +106,7 @@ class Tracer:
         """Begins to note, for as long as the process lives."""
         handlers: dict[str, Callable[..., object]] = {
             "open": self._open,
-            "import": self._import,
+            "import": lambda name, *rest: self._ask_module(_caller(), name),
             "os.listdir": self._list,
             "os.scandir": self._list,
             "os.mkdir": self._make,
@@ -344,9 +344,6 @@ class Tracer:
             self._note("modes", name)
 
     # Modules
-
-    def _import(self, name: str, *rest: Any) -> None:
-        self._ask_module(_caller(), name)
 
     def _ask_module(self, caller: types.FrameType, name: str, *rest: Any, **named: Any) -> None:
         if is_own_file(caller.f_code.co_filename):
