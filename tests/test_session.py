@@ -31,6 +31,7 @@ from embinit.runs.trainers import processes
 from embinit.runs.trainers.processes import Surroundings
 
 CLAIMS = """
+from dataclasses import replace
 
 from embinit.claims.definitions import Family, claim
 from embinit.lab.specs import Cut
