@@ -268,30 +268,18 @@ v = float(open('cache').read())"""
 
 
 def test_comments_tests_and_claims_train_nothing(project):
-    """A new test is no other training; what the function names is, though it looks like a test."""
-    run = project.module("K = 1.0", "v = K")
-    project.train(run)
-    path = project.root / "mine.py"
-    text = path.read_text()
-    more = """
-import pytest
-from embinit import experiment
-ON = experiment("e", training=train, arms=["a"])
-
-@pytest.fixture
-def mine(): return 1
-
-def test_more(mine): assert mine
-
-class TestMore: pass
-"""
-    path.write_text(f'"""What it is."""  # new\n{text}{more}')
-    assert project.holds(run)
-    path.write_text(text.replace("1.0", "2.0"))
-    assert not project.holds(run)
+    """A new test is no other training, and neither is a claim, a fixture or another file."""
+    edits = [edit for edit in EDITS.other_edits() if edit.harmless]
+    project.train(run := project.edited(edits[0], 1.0))
+    needless = []
+    for edit in edits:
+        project.edited(edit, 1.0)
+        EDITS.write(project.root, edit.after, "1", 1.0)
+        needless += [] if project.holds(run) else [edit.name]
+    assert needless == ["unused function of a module"]
     source = b"def test_k(): return 1\ndef train(seed): return test_k()\n"
-    changed_ = source.replace(b"return 1", b"return 2")
-    assert digest_of_source(source, tests=False) != digest_of_source(changed_, tests=False)
+    changed = source.replace(b"return 1", b"return 2")
+    assert digest_of_source(source, tests=False) != digest_of_source(changed, tests=False)
 
 
 def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
