@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from importlib import metadata
@@ -17,7 +16,7 @@ import torch
 
 import embinit
 import trained
-from builders import make_experiment, set_apart
+from builders import make_experiment, python, set_apart
 from embinit import (
     Family,
     InputError,
@@ -393,10 +392,7 @@ def without_models(folder, *command):
     (folder / "absent").mkdir(exist_ok=True)
     (folder / "absent/sitecustomize.py").write_text(NO_MODELS)
     path = os.pathsep.join([str(folder / "absent"), *sys.path[1:]])
-    ran = subprocess.run(
-        [sys.executable, *map(str, command)], cwd=folder, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": path}, check=False,
-    )  # fmt: skip
+    ran = python(*command, cwd=folder, PYTHONPATH=path)
     return ran.returncode, ran.stdout + ran.stderr
 
 

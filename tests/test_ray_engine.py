@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from builders import python
 from embinit.errors import InputError
 from embinit.runs import ray_engine
 from embinit.runs.engines import TrainerTask, answer
@@ -115,8 +115,7 @@ def suite(root: Path, conftest: str = STACKS) -> Path:
 
 def run(root: Path, *arguments: str, status: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
     """Run a suite to its end; its verdicts document."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    done = python("-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments, cwd=root)
     assert done.returncode in status, done.stdout + done.stderr
     return dict(json.loads((root / "reports/latest/verdicts.json").read_text()))
 

@@ -6,14 +6,13 @@ import base64
 import hashlib
 import importlib
 import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
 
 import pytest
 
-from builders import make_experiment, set_apart
+from builders import make_experiment, python, set_apart
 from embinit.code import code_of, digest_of_source
 from embinit.distributions import content_of
 from embinit.lab.data.tasks import TASKS
@@ -362,7 +361,7 @@ session.ensure([run])
 print(int(session.result(run).measures["score"]), flush=True)
 os.kill(os.getpid(), 9)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     end = time.monotonic() + 30
     while os.path.exists(f"/proc/{int(done.stdout)}") and time.monotonic() < end:
         time.sleep(0.1)
@@ -382,7 +381,7 @@ for known in (INITS, TASKS, KINDS, positions.KINDS):
     assert len(list(known)) > 1
     assert {known.code(name) for name in known} == {""}
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert python("-c", code).returncode == 0
     assert own_code(make_experiment().run("xavier", 0)) == ""
 
 
