@@ -40,10 +40,8 @@ settings.register_profile("nightly", usual, max_examples=100)
 settings.load_profile("nightly" if os.environ.get("EMBINIT_NIGHTLY") else "embinit")
 
 pytest_plugins = ["pytester"]
-# They import Ray, which the extra nightly brings.
-collect_ignore = (
-    [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py", "test_functions_on_ray.py"]
-)
+# It imports Ray, which the extra nightly brings.
+collect_ignore = [] if os.environ.get("EMBINIT_NIGHTLY") else ["test_ray_engine.py"]
 
 
 USERS = ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "PYTEST_ADDOPTS", "TZ")

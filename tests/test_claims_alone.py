@@ -9,7 +9,7 @@ import pytest
 from builders import set_apart
 from embinit.options import REGISTER
 from embinit.pytest_plugin.claims_alone import asks_for_claims_alone
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 from test_wrong_claims import CLAIMS
 
 OURS, THEIRS = "from embinit import claim\n", "def test_theirs():\n    pass\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builders import make_experiment, make_result, set_apart
 from embinit.claims.comparisons import Comparison
 from embinit.claims.seeds import on_seeds
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 from embinit.scores.arms import Arms, Score
 from embinit.scores.judging import Plan, judge
 from embinit.stats.counts import decide_counts

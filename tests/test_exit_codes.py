@@ -19,7 +19,7 @@ from embinit.commands.main import main
 from embinit.errors import Status
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.report.reading import read
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = """

@@ -127,7 +127,7 @@ def test_what_another_machine_trained_is_kept_under_the_keys_of_this_one(
     known = tuple(f"{name} 1.0" for name in versions)
     with monkeypatch.context() as there:
         there.setattr("embinit.runs.store.versions_of", lambda names: known)
-        there.setattr("embinit.runs.results._installed_version", versions.get)
+        there.setattr("embinit.runs.results.version_of", versions.get)
         run(ready, tmp_path / "out", "--slots", "3a")
     with tarfile.open(ready) as packed:
         packed.extractall(tmp_path / "ready", filter="data")

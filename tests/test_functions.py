@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from importlib import metadata
@@ -17,7 +16,7 @@ import torch
 
 import embinit
 import trained
-from builders import make_experiment, set_apart
+from builders import make_experiment, python, set_apart
 from embinit import (
     Family,
     InputError,
@@ -33,13 +32,10 @@ from embinit import (
 from embinit.claims.judging import judge_stored, read
 from embinit.claims.run_checks import repeated_otherwise, seed_faults
 from embinit.distributions import versions_of
-from embinit.runs.functions import (
-    TRAININGS,
-    definition,
-    other_versions,
-)  # fmt: skip
+from embinit.runs import trainings
 from embinit.runs.kinds import KINDS, RunContext, Stack, kind_of
 from embinit.runs.store import run_key
+from embinit.runs.trainings import TRAININGS, other_versions
 
 MINE = Family("mine/f", size=1)
 
@@ -93,7 +89,7 @@ def answering(what, **settings):
     ("what", "said"),
     [
         ("hangs", "answers took longer than its 0.5 s and was ended"),
-        ("None", "returned nothing; return a number for each of: score"),
+        ("None", "returned nothing; return a dict with a number for each of: score"),
         ("text", "returned a str; return a dict"),
         ("no score", "returned a NoneType as score, which is no number"),
         ("misspelt", "lacks score and has scroe that no measure is named after"),
@@ -223,7 +219,7 @@ def test_a_version_may_differ_and_is_told_then(session, monkeypatch):
     result = session.result(run)
     assert result.provenance["versions"]["numpy"] == metadata.version("numpy")
     assert other_versions([result]) == []
-    monkeypatch.setattr(definition, "public_version", lambda name: "9.9")
+    monkeypatch.setattr(trainings, "public_version", lambda name: "9.9")
     version = np.__version__
     assert other_versions([result]) == [f"1 run was made with numpy {version}; here is 9.9"]
     assert other_versions([result] * 2)[0].startswith("2 runs were made with numpy")
@@ -323,11 +319,8 @@ def test_two_functions_of_one_name_are_refused():
     def other(seed):
         return 1.0
 
-    second = training(measures=["score"], name="fit")(other)
-    [found] = experiment("mine", training=second, arms={"a": {}})("micro")
-    for use in (lambda: found["a"], lambda: found.run("a", 0)):
-        with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
-            use()
+    with pytest.raises(InputError, match=r"are called 'fit' \(trained.py:\d+ and test_fu"):
+        training(measures=["score"], name="fit")(other)
     assert TRAININGS["fit"].function is trained.fit
     with pytest.raises(InputError, match=r"takes no seed; write def seedless\(seed"):
         training(measures=["score"], name="seedless")(lambda: 1.0)
@@ -394,43 +387,37 @@ sys.meta_path.insert(0, Absent())
 """A Python in which the extra ``models`` isn't installed."""
 
 
+def without_models(folder, *command):
+    """The status and output of a command of such a Python in a folder."""
+    (folder / "absent").mkdir(exist_ok=True)
+    (folder / "absent/sitecustomize.py").write_text(NO_MODELS)
+    path = os.pathsep.join([str(folder / "absent"), *sys.path[1:]])
+    ran = python(*command, cwd=folder, PYTHONPATH=path)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
 def test_no_torch_is_needed(tmp_path):
     """Neither to judge a claim on a function, nor for pytest, its workers and the report."""
     (tmp_path / "test_light.py").write_text(LIGHT)
-    absent = tmp_path / "absent"
-    absent.mkdir()
-    (absent / "sitecustomize.py").write_text(NO_MODELS)
-    path = os.pathsep.join([str(absent), *sys.path[1:]])
     for command in (("-c", WITHOUT_TORCH), ("-m", "pytest", "-n", "1")):
-        ran = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": path}, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        status, output = without_models(tmp_path, *command)
+        assert status == 0, output
     assert (tmp_path / "reports/latest/index.html").exists()
     assert embinit.__version__
 
 
 def test_a_papers_claims_name_the_packages_that_they_need(tmp_path):
     """Each fails with one line, and so does a command on tables; the audit is skipped."""
-    (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
-    home = Path(__file__).parents[1]
-    path = os.pathsep.join([str(tmp_path), str(home / "src"), str(home / "claims")])
-    files = [
-        home / f"claims/embinit_papers/kim2024/test_{name}.py" for name in ("audit", "table_4")
-    ]
-    wanted = "which isn't installed: pip install torch safetensors sacrebleu"
-    for command, status in (
+    home = Path(__file__).parents[1] / "claims/embinit_papers/kim2024"
+    files = [home / f"test_{name}.py" for name in ("audit", "table_4")]
+    for command, expected in (
         (("-m", "pytest", "-p", "no:cacheprovider", *files), 3),
         (("-m", "embinit", "prepare", "--to", "prepared"), 4),
     ):
-        ran = subprocess.run(
-            [sys.executable, *map(str, command)], cwd=tmp_path, capture_output=True, text=True,
-            env={**os.environ, "PYTHONPATH": path}, check=False,
-        )  # fmt: skip
-        assert ran.returncode == status, ran.stdout + ran.stderr
-        assert wanted in ran.stdout + ran.stderr
-        assert "Traceback" not in ran.stdout + ran.stderr
+        status, output = without_models(tmp_path, *command)
+        assert status == expected, output
+        assert "which isn't installed: pip install torch safetensors sacrebleu" in output
+        assert "Traceback" not in output
 
 
 def test_a_function_that_gives_other_numbers_when_it_is_called_again_breaks_its_claims(session):

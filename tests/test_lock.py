@@ -27,7 +27,7 @@ from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
 from embinit.papers import PAPERS, NoiseFloor
 from embinit.report import load_schema
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 from embinit.stats.power import rounded_up
 from embinit_papers.kim2024.experiments import probes
 from test_claims import FOLDERS, functions

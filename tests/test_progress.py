@@ -45,18 +45,10 @@ class Plan(SimpleNamespace):
     def failure(self, run):
         return "it failed" if run in self.failures else None
 
-    def begins(self, *runs, at=0.0):
-        bill = runs[0].group, sum(run.cost for run in runs)
-        self.at_work.append(
-            SimpleNamespace(runs=runs, began=at, share=0.0, measured=(0.0, 0.0), bill=bill)
-        )
-        return self.at_work[-1]
-
-    def ends(self, work, at):
-        self.at_work.remove(work)
-        self.over.update(work.runs)
-        work.measured = at - work.began, 1.0
-        self.done.append(work)
+    def trained(self, run, seconds):
+        self.over.add(run)
+        bill = run.group, run.cost
+        self.done.append(SimpleNamespace(bill=bill, measured=(seconds, 1.0)))
 
 
 def snapshot(done, wanted, seconds, later=0):
@@ -65,17 +57,15 @@ def snapshot(done, wanted, seconds, later=0):
 
 def test_the_time_left_goes_by_cost():
     """And by what this session trained: what was stored before took none of its time."""
-    now = [0.0]
     stored, costly, cheap = Run("stored"), Run("costly", cost=3.0), Run("cheap")
     plan = Plan(stored, costly, cheap)
     plan.over.add(stored)
-    reached = Progress(plan, clock=lambda: now[0])
+    reached = Progress(plan)
     assert reached.snapshot() == snapshot(1, 3, 4 / SECOND)
-    work = plan.begins(costly)
-    now[0], work.share, work.measured = 40.0, 0.5, (30.0, 0.5)
+    plan.at_work = [SimpleNamespace(share=0.5, measured=(30.0, 0.5), bill=("usual", 3.0))]
     assert reached.snapshot() == snapshot(1, 3, 50)
-    now[0] = 60.0
-    plan.ends(work, 60.0)
+    plan.at_work = []
+    plan.trained(costly, 60.0)
     assert reached.snapshot() == snapshot(2, 3, 20)
 
 
@@ -93,7 +83,7 @@ def test_nobody_knows_what_a_users_function_takes():
     first, second = Run("first", "function/mine"), Run("second", "function/mine")
     plan = Plan(first, second)
     assert Progress(plan).snapshot().estimate == "estimating"
-    plan.ends(plan.begins(first), 30.0)
+    plan.trained(first, 30.0)
     assert Progress(plan).snapshot().seconds == pytest.approx(30)
 
 
@@ -101,16 +91,16 @@ def test_each_group_of_runs_has_its_own_speed():
     """A unit of cost may take longer in one kind of run; others are expected in between."""
     slow, quick = [Run("a", "slow"), Run("c", "slow", 2.0)], [Run("b", "quick"), Run("d", "quick")]
     plan = Plan(*slow, *quick, Run("e", "new"))
-    plan.ends(plan.begins(slow[0]), 30.0)
-    plan.ends(plan.begins(quick[0]), 10.0)
+    plan.trained(slow[0], 30.0)
+    plan.trained(quick[0], 10.0)
     assert Progress(plan).snapshot().seconds == pytest.approx(2 * 30 + 10 + 20)
 
 
 def test_all_that_train_share_the_time_left():
     runs = [Run(name) for name in "abc"]
     plan = Plan(*runs, slots=2)
-    plan.ends(plan.begins(runs[0]), 10.0)
-    assert Progress(plan, clock=lambda: 10.0).snapshot() == snapshot(1, 3, 10)
+    plan.trained(runs[0], 10.0)
+    assert Progress(plan).snapshot() == snapshot(1, 3, 10)
 
 
 def test_the_time_left_is_that_of_later_looks_too():
@@ -118,16 +108,16 @@ def test_the_time_left_is_that_of_later_looks_too():
     a, b, failed, c = Run("a"), Run("b"), Run("failed", cost=9.0), Run("c", cost=2.0)
     plan = Plan(a, b, failed)
     later = [b, c]
-    reached = Progress(plan, lambda: later, clock=lambda: 10.0)
+    reached = Progress(plan, lambda: later)
     assert reached.snapshot().stored == "0 of about 4 runs"
     plan.failures.add(failed)
     plan.over.add(failed)
-    plan.ends(plan.begins(a), 10.0)
+    plan.trained(a, 10.0)
     assert reached.snapshot() == snapshot(1, 2, 30, later=1)
     assert not reached.snapshot().ended
     later.clear()
     assert reached.snapshot() == snapshot(1, 2, 10)
-    plan.ends(plan.begins(b), 20.0)
+    plan.trained(b, 20.0)
     assert reached.snapshot().ended
 
 
@@ -135,7 +125,7 @@ def test_a_budget_ends_the_time_left():
     """Of what is expected only that begins for which there is time; the plan is always trained."""
     now, runs = [10.0], [Run(name) for name in "abcdef"]
     plan = Plan(*runs[:2])
-    plan.ends(plan.begins(runs[0]), 10.0)
+    plan.trained(runs[0], 10.0)
     reached = Progress(plan, lambda: runs[2:], 40.0, lambda: now[0])
     assert reached.snapshot() == snapshot(1, 2, 30, later=2)
     now[0] = 45.0

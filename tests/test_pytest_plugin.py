@@ -18,8 +18,8 @@ from embinit.lab.tables import initial_tables
 from embinit.pytest_plugin import analysis_order
 from embinit.report import load_schema
 from embinit.runs import engines, session
-from embinit.runs.functions import TRAININGS
 from embinit.runs.results import RunResult
+from embinit.runs.trainings import TRAININGS
 from embinit.stats.interim import Analysis, schedule
 from embinit.stats.power import smallest_effect
 from embinit.stats.statements import KnownSd

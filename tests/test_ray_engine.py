@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from builders import python
 from embinit.errors import InputError
 from embinit.runs import ray_engine
 from embinit.runs.engines import TrainerTask, answer
@@ -18,43 +18,59 @@ from embinit.runs.kinds import Stack
 from embinit.runs.ray_engine import RayEngine, connect
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
+from test_session import write_claims
 
 pytestmark = pytest.mark.nightly
 
-CLAIMS = """
-from dataclasses import replace
+FUNCTIONS = """
+import os
+import random
 
-import embinit.runs.plan
-from embinit.claims.definitions import Family, claim
-from embinit.lab.specs import Cut
-from embinit_papers.kim2024.experiments import experiments
+from helper import SCALE
 
-MINE = Family("mine/finding", {"micro": 2})
-embinit.runs.plan.FEW_ARMS = 0  # a stack for each seed, so that every node gets one
+from embinit import Family, claim, experiment, training
 
-
-def small(tier):
-    return [
-        replace(
-            one,
-            seeds=2,
-            most_seeds=None,
-            model=replace(one.model, layers=1, feed_forward=16),
-            training=replace(one.training, epochs=10, lr=1e-3),
-            data=replace(one.data, cut=Cut(train=200, validation=50)),
-        )
-        for one in experiments(tier, ("glove", "t5"), ("sentiment",))
-    ]
+MINE = Family("mine/f", size=3)
 
 
-@claim("mine/finding/a", says="a", family=MINE, experiments=small)
-def test_a(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
+@training(measures={"score": "points"})
+def fit(seed, arm, tell, top=9):
+    for step in range(4):
+        tell((step + 1) / 4, score=random.random())
+    return SCALE * {"low": 1, "high": top}[arm] + random.random()
+
+
+@training(measures=["score"], timeout=120)
+def apart(seed, arm):
+    return SCALE * {"low": 1, "high": 9}[arm] + random.random()
+
+
+@training(measures=["score"])
+def breaks(seed, arm):
+    if arm == "low":
+        raise RuntimeError("boom")
+    return random.random()
+
+
+on = [
+    experiment(fn.name, training=fn, arms=["low", "high"], margin=1.0, seeds=4, most_seeds=None)
+    for fn in (fit, apart, breaks)
+]
+
+
+@claim("mine/f/above", says="High is above low", family=MINE, on=on)
+def test_above(arms):
+    assert arms["high"] > arms["low"]
 """
-ANALYSES = ("--embinit-seeds", "2", "--embinit-max-seeds", "4")
+ANALYSES = ("-k", "test_a", "--embinit-seeds", "2", "--embinit-max-seeds", "4")
 RAY = "--embinit-engine=ray:"
 RUNS = 4 * (1 + 1 + 1)
 
+STACKS = """
+import embinit.runs.plan
+
+embinit.runs.plan.FEW_ARMS = 0  # a stack for each seed, so that every node gets one
+"""
 WATCH = """
 from pathlib import Path
 
@@ -89,18 +105,18 @@ def cluster() -> Iterator[Any]:
         made.shutdown()
 
 
-def suite(root: Path) -> Path:
-    (root / "claims").mkdir()
+def suite(root: Path, conftest: str = STACKS) -> Path:
+    (root / "claims").mkdir(parents=True)
     (root / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
-    (root / "claims/test_mine.py").write_text(CLAIMS)
+    (root / "conftest.py").write_text(conftest)
+    write_claims(root, epochs=10)
     return root
 
 
-def run(root: Path, *arguments: str) -> dict[str, Any]:
+def run(root: Path, *arguments: str, status: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
     """Run a suite to its end; its verdicts document."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
+    done = python("-m", "pytest", "-p", "no:cacheprovider", "claims", *arguments, cwd=root)
+    assert done.returncode in status, done.stdout + done.stderr
     return dict(json.loads((root / "reports/latest/verdicts.json").read_text()))
 
 
@@ -128,13 +144,35 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_cluster_comes_to_the_verdicts_of_one_machine(cluster, local, tmp_path):
     """The later analysis's runs too; the session itself trains nothing."""
-    there = suite(tmp_path)
-    (there / "conftest.py").write_text(WATCH)
+    there = suite(tmp_path, STACKS + WATCH)
     far = run(there, *ANALYSES, RAY + cluster.address)
     assert decided(far) == local
     assert far["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert far["session"]["device"] == "cpu (Ray cluster)"
     assert sorted(puts(there)) == list(Store(there / ".embinit/store"))
+
+
+def test_a_users_function_gives_the_runs_of_one_machine(tmp_path):
+    """To the last bit and under the same names, with their failures and curves."""
+    near, far = (suite(tmp_path / name) for name in ("near", "far"))
+    for root in (near, far):
+        (root / "claims/test_mine.py").write_text(FUNCTIONS)
+        (root / "claims/helper.py").write_text("SCALE = 2\n")
+    documents = [run(near, status=(3,)), run(far, "--embinit-engine", "ray", status=(3,))]
+    assert documents[1]["session"]["device"] == "cpu (Ray cluster)"
+    verdicts, others = (
+        {one["id"]: (one["verdict"], one["reason"]) for one in document["claims"]}
+        for document in documents
+    )
+    assert verdicts == others
+    assert verdicts["mine/f/above[breaks]"][0] == "NOT RUN"
+    assert "RuntimeError: boom (test_mine.py:" in verdicts["mine/f/above[breaks]"][1]
+    runs, same = (
+        {key: (store.read(key).measures, store.read(key).curves) for key in store}
+        for store in (Store(root / ".embinit/store") for root in (near, far))
+    )
+    assert runs == same
+    assert len(runs) == 2 * 2 * 4 + 4
 
 
 def test_a_cluster_without_a_gpu_is_told(cluster):
@@ -166,4 +204,4 @@ def test_without_ray_its_name_is_told(pytester, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     done = pytester.runpytest("--embinit-engine", "ray")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
-    done.stderr.fnmatch_lines(["ERROR: *isn't installed; pip install 'embinit?ray?'"])
+    done.stderr.fnmatch_lines(["ERROR: *isn't installed; pip install ray"])

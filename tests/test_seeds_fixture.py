@@ -11,7 +11,7 @@ import pytest
 from builders import set_apart
 from embinit import training
 from embinit.errors import InputError
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 
 TRAIN = """
 import random

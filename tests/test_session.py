@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import processes
 from embinit.runs.trainers.processes import Surroundings
-from embinit_studies.table_pretraining import pretrainings
 
 CLAIMS = """
 from dataclasses import replace
@@ -158,23 +156,20 @@ def wait_for(condition, seconds: float = 120) -> None:
         time.sleep(0.02)
 
 
-def started_by(process: int) -> list[int]:
-    """The living processes that a process has started."""
-    found = []
+def living():
+    """The processes that live, each with the one that has started it."""
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, parent = stat.read_text().rsplit(")", 1)[1].split()[:2]
-            if state != "Z" and int(parent) == process:
-                found.append(int(stat.parent.name))
+            if state != "Z":
+                found[int(stat.parent.name)] = int(parent)
     return found
 
 
-def alive(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
+def started_by(process: int) -> list[int]:
+    """The living processes that a process has started."""
+    return [child for child, parent in living().items() if parent == process]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
@@ -191,7 +186,7 @@ def test_a_killed_session_goes_on_where_it_was(suite):
     trainers = started_by(session.pid)
     session.kill()
     session.wait()
-    wait_for(lambda: not any(map(alive, trainers)))
+    wait_for(lambda: living().keys().isdisjoint(trainers))
     before = {path: path.stat().st_mtime_ns for path in records(root)}
     assert 2 <= len(before) < RUNS
     resumed = run(suite, "claims")
@@ -325,23 +320,6 @@ def test_sessions_that_plan_otherwise_share_runs(tmp_path):
     for work in (mine, rest):
         work.locks.close()
     assert other.take().what.runs == (runs[1],)
-
-
-def test_a_pretraining_is_a_run_like_others(tmp_path):
-    """Planned, made once, stored, and found again."""
-    runs = [
-        replace(one, data=replace(one.data, cut=Cut(train=200)))
-        .with_training(steps=2)
-        .run("pretrained", 0)
-        for one in pretrainings("micro")
-    ]
-    for trained in (2, 0):
-        session = Session(Store(tmp_path), None, "cpu")
-        session.want(runs)
-        session.ensure(runs)
-        assert len(session.made) == trained
-        small, large = sorted(session.result(run).measures["sigma"] for run in runs)
-        assert small < 0.1 < 0.9 < large
 
 
 def test_nothing_is_trained_for_a_claim_that_lacks_a_run(suite):

@@ -6,62 +6,67 @@ import base64
 import hashlib
 import importlib
 import os
-import pathlib
-import subprocess
 import sys
 import time
 from dataclasses import replace
 
 import pytest
 
-from builders import make_experiment, set_apart
+from builders import make_experiment, python, set_apart
 from embinit.code import code_of, digest_of_source
 from embinit.distributions import content_of
 from embinit.lab.data.tasks import TASKS
 from embinit.libraries import UNSEEN
-from embinit.runs.functions import TRAININGS, plain_training, training
 from embinit.runs.kinds import own_code
 from embinit.runs.session import Session
 from embinit.runs.store import Store
 from embinit.runs.trainers import inputs
 from embinit.runs.trainers.processes import Surroundings, Trainers
+from embinit.runs.trainings import TRAININGS, plain_training, training
 from embinit.specs import RunSpec
+from test_benchmarks import load
 
+EDITS = load("edits")
 HERE = "import os, pathlib\nH = pathlib.Path(__file__).parent\n"
 
 
 class Project:
-    """A folder with a module ``mine``, whose function is trained in sessions over one store."""
+    """A folder whose module ``mine`` or ``test_1`` is trained in sessions over one store."""
 
     def __init__(self, root, monkeypatch):
         self.root = root
         self.store = Store(root / ".embinit")
-        self.environ = dict(os.environ)
-        self._monkeypatch = monkeypatch
+        self.environ = {**os.environ, "HOME": str(root.parent / "home")}
         self._sessions = []
         monkeypatch.syspath_prepend(root)
+        monkeypatch.chdir(root)
 
     def write(self, **files):
-        for name, text in files.items():
-            path = self.root / name.replace("__", "/").replace("_dot_", ".")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        names = (name.replace("__", "/").replace("_dot_", ".") for name in files)
+        EDITS.write(self.root, dict(zip(names, files.values(), strict=True)))
+
+    def edited(self, edit, value, **given):
+        """The run of an edit's function, whose files have a value."""
+        self.environ["EDIT_1"] = str(value)
+        EDITS.write(self.root, edit.files, "1", value)
+        return self._run("test_1", "train1", {"good": 1.0}, **given)
 
     def module(self, top, body, **given):
         """The run of a function with that body, in a module that begins so."""
         lines = "\n    ".join(body.splitlines())
         self.write(mine_dot_py=f"{HERE}{top}\n\ndef train(seed):\n    {lines}\n    return v\n")
-        importlib.invalidate_caches()
-        sys.modules.pop("mine", None)
-        self.mine = importlib.import_module("mine")
-        make = training(name="mine:train", **given) if given else plain_training
-        return RunSpec(make(self.mine.train).spec({}), 0)
+        return self._run("mine", "train", {}, **given)
+
+    def _run(self, module, function, arguments, **given):
+        names = {"__name__": module}  # this process loads nothing of what the trainer does
+        exec(compile(f"def {function}(seed): ...", self.root / f"{module}.py", "exec"), names)
+        name = f"{module}:{function}"
+        make = training(name=name, **given) if given else plain_training
+        return RunSpec(make(names[function]).spec(arguments), 0)
 
     @property
     def session(self):
-        for name in ("helper", "optional"):  # a new process would find them anew
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
+        importlib.invalidate_caches()  # a new process would find modules anew
         session = Session(self.store, None, "cpu")
         path = [str(self.root), *sys.path]
         session.trainers = Trainers(replace(Surroundings(), environ=self.environ, path=path))
@@ -81,14 +86,12 @@ class Project:
     def close(self):
         for session in self._sessions:
             session.trainers.end()
-        for name in ("mine", "helper", "optional"):
-            sys.modules.pop(name, None)
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     set_apart(monkeypatch, TRAININGS)
-    made = Project(tmp_path, monkeypatch)
+    made = Project(tmp_path / "project", monkeypatch)
     yield made
     made.close()
 
@@ -97,174 +100,69 @@ def untraced(result):
     return result.provenance["inputs"]["untraced"]
 
 
-FORMS = {
-    "open": ("", "v = float(open('d.txt').read())", "d.txt"),
-    "path.open": ("", "with (H / 'd.txt').open() as f: v = float(f.read())", "d.txt"),
-    "numpy": ("import numpy as np", "v = float(np.loadtxt(H / 'd.txt'))", "d.txt"),
-    "os.open": ("", "v = float(os.read(os.open('d.txt', os.O_RDONLY), 9))", "d.txt"),
-    "at import": ("import json\nCFG = json.loads((H / 'd.txt').read_text())", "v = CFG", "d.txt"),
-    "a cached loader": (
-        "import functools\n@functools.cache\ndef load(): return float(open('d.txt').read())",
-        "v = load()",
-        "d.txt",
-    ),
-    "a helper": ("import helper", "v = helper.K", "helper.py"),
-    "a helper in the body": ("", "import helper\nv = vars(helper)['K']", "helper.py"),
-    "runpy": ("import runpy", "v = runpy.run_path(str(H / 'helper.py'))['K']", "helper.py"),
-    "a folder's list": ("", "v = float(len(os.listdir(H / 'folder')))", "folder/new.txt"),
-    "a glob": ("", "v = float(len(list((H / 'folder').glob('*'))))", "folder/new.txt"),
-    "a file that isn't there": ("", "v = float((H / 'later.txt').exists())", "later.txt"),
-    "a failed open": (
-        "",
-        "try: v = float(open('later.txt').read())\nexcept OSError: v = 0.5",
-        "later.txt",
-    ),
-    "an optional module": (
-        "try: from optional import K\nexcept ImportError: K = 0.5",
-        "v = K",
-        "optional.py",
-    ),
-    "a package in a module's place": ("import helper", "v = helper.K", "helper/__init__.py"),
-    "torch and transformers": (
-        "import torch, transformers",
-        "transformers.PreTrainedModel\nfor n in range(2):\n    torch.save(n, 'folder/m')\n"
-        "    torch.load('folder/m')\n"
-        "v = float(torch.from_file('d.txt', size=1, dtype=torch.uint8)[0])",
-        "d.txt",
-    ),
-    "pandas": (
-        "import pandas",
-        "v = float(pandas.read_csv(H / 'd.txt', header=None)[0][0])",
-        "d.txt",
-    ),
-    "a link": ("", "v = float((H / 'link').read_text())", "d.txt"),
-}
+USUAL = {
+    "open", "runpy", "pandas", "torch.from_file", "os.listdir", "symlink read", "exists", "size",
+    "symlink pointed elsewhere", "file deleted", "os.getenv", "getmtime",
+    "st_mtime", "os.access, executable", "st_mode", "entry's size", "entry is a folder",
+    "find_spec, own", "namespace package", "symlink", "link", "getsource", "docstring by pydoc",
+    "class by its name", "own decorator, fixture", "variable", "module beside its kind",
+    "line's number",
+}  # fmt: skip
+"""Forms of reading for each part of a record; ``make test-nightly`` has all."""
+
+APART = {"urllib", "by /proc/self/cwd", "a name that is no text"}
+"""Forms that need a server, a certain folder, or leave a file open."""
+
+TIMED = {
+    "gzip", "zipfile", "file made if missing", "getmtime", "st_mtime", "checkpoint resumed",
+    "folder made, file dropped in", "template of jinja2", "bytecode alone",
+}  # fmt: skip
+"""Forms whose files have a time that counts, or can't be put back by writing them again."""
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_record_holds_while_what_was_read_is_as_it_was(project, monkeypatch, form):
+def reading():
+    """The edits of what ``benchmarks/edits.py`` reads in a function, but from other libraries."""
+    for edit in (*EDITS.input_edits(), *EDITS.kind_edits()):
+        name, _, place = edit.name.rpartition(", in the ")
+        if place == "function" and name not in APART and "SITE/" not in "".join(edit.files):
+            marks = () if name in USUAL else pytest.mark.nightly
+            yield pytest.param(edit, id=f"{edit.kind}: {name}", marks=marks)
+
+
+@pytest.mark.parametrize("edit", [*reading()])
+def test_a_record_holds_while_what_was_read_is_as_it_was(project, edit):
     """Whatever the way of reading; what was made before holds again when all is put back."""
-    monkeypatch.chdir(project.root)
-    top, body, name = FORMS[form]
-    project.write(d_dot_txt="1", helper_dot_py="K = 1.0\n", folder__old_dot_txt="")
-    (project.root / "link").symlink_to("d.txt")
-    run = project.module(top, body)
+    run = project.edited(edit, 1.0)
     before = project.train(run)
     assert before is not None, project.failure
-    assert not untraced(before)
-    names = before.provenance["inputs"]["names"]
-    own = {name for name, place in names.items() if place.endswith(".py")}
-    assert own <= {"mine", "helper", "optional"}
-    assert project.holds(run)
-
-    path = project.root / name
-    kept = path.read_bytes() if path.exists() else None
-    path.parent.mkdir(exist_ok=True)
-    if kept is not None:
-        path.unlink()
-        assert not project.holds(run)
-        path.write_bytes(kept)
-        assert project.holds(run)
-    path.write_text("K = 2.0\n" if name.endswith(".py") else "2")
+    followed = not untraced(before)
+    assert followed or edit.name.rpartition(", in the ")[0] not in USUAL
+    assert project.holds(run) is followed
+    project.edited(edit, -1.0)
     assert not project.holds(run)
     assert project.train(run).measures != before.measures
+    project.edited(edit, 1.0)
+    if edit.name.rpartition(", in the ")[0] not in TIMED:
+        assert project.holds(run) is followed
+
+
+def test_large_libraries_lose_nothing(project):
+    """They look at the machine and read much while they are loaded; only the project's count."""
+    body = "transformers.PreTrainedModel\nfor n in range(2):\n    torch.save(n, 'm')\n"
+    run = project.module("import torch, transformers", f"{body}    torch.load('m')\nv = 1.0")
+    made = project.train(run).provenance["inputs"]
+    assert not made["untraced"]
+    assert [name for name, place in made["names"].items() if place.endswith(".py")] == ["mine"]
     assert project.holds(run)
 
 
-def test_where_a_link_leads_is_an_input(project):
-    """The name that it leads to may decide, whatever lies there."""
-    (project.root / "to").symlink_to("1")
-    run = project.module("", "v = float(os.readlink(H / 'to'))")
-    project.train(run)
-    assert project.holds(run)
-    (project.root / "to").unlink()
-    (project.root / "to").symlink_to("2")
-    assert not project.holds(run)
-
-
-TIMES = {
-    "getmtime": ("import glob", "v = max(map(os.path.getmtime, glob.glob('d*')))", {"time": 9}),
-    "st_mtime": ("", "v = (H / 'd.txt').stat().st_mtime", {"time": 9}),
-    "st_mode": ("", "v = float(os.stat('d.txt').st_mode)", {"mode": 0o700}),
-    "access": ("", "v = float(os.access('d.txt', os.X_OK))", {"mode": 0o700}),
-}
-
-
-@pytest.mark.parametrize("form", TIMES)
-def test_times_and_rights_count_where_they_are_asked_for(project, monkeypatch, form):
-    """The newest checkpoint is chosen by its time; a fresh clone changes all times."""
-    monkeypatch.chdir(project.root)
-    top, body, change = TIMES[form]
+def test_a_time_counts_only_where_it_is_asked_for(project):
+    """A fresh clone changes all times."""
+    body = "v = float(os.path.exists('d.txt')) + os.path.getsize('d.txt')"
     project.write(d_dot_txt="1")
-
-    def changed(time=None, mode=None):
-        return os.utime("d.txt", (time, time)) if time else os.chmod("d.txt", mode)
-
-    run = project.module(top, body)
-    before = project.train(run)
-    assert project.holds(run)
-    changed(**change)
-    assert not project.holds(run)
-    assert project.train(run).measures != before.measures
-    run = project.module(
-        "import io", "v = float(os.path.exists('d.txt')) + os.path.getsize('d.txt')"
-    )
-    project.train(run)
+    project.train(run := project.module("import io", body))
     os.utime("d.txt", (5, 5))
-    assert project.holds(run), "where only existence and size are asked for"
-
-
-ELSEWHERE = {
-    "find_spec": ("import importlib.util as u", "v = float(u.find_spec('optional') is None)"),
-    "import_module": (
-        "import importlib as i",
-        "try: i.import_module('optional'); v = 0.0\nexcept ImportError: v = 1.0",
-    ),
-    "an entry's size": ("", "v = sum(e.stat().st_size for e in os.scandir(H / 'folder'))"),
-    "an entry's type": ("", "v = sum(float(e.is_dir()) for e in os.scandir(H / 'types'))"),
-    "a link of its own": (
-        "import tempfile",
-        "t = tempfile.mkdtemp() + '/k'\nos.symlink(H / 'd.txt', t)\nv = float(open(t).read())",
-    ),
-    "a link to a file": (
-        "import tempfile",
-        "t = tempfile.mkdtemp(dir=H.parent) + '/k'\nos.link(H / 'd.txt', t)\n"
-        "v = float(open(t).read())",
-    ),
-    "its own source": ("import inspect", "v = float(inspect.getsource(train).count('# '))  # A"),
-    "a docstring": ("def f(): 'AAA'", "v = float(len(f.__doc__))"),
-    "a thread": (
-        "from concurrent.futures import ThreadPoolExecutor as P",
-        "with P(1) as p: v = float(p.submit(os.getenv, 'EV', '1').result())",
-    ),
-    "a class by its name": (
-        "import sys\nclass TestK: k = 1.0",
-        "v = vars(sys.modules['mine'])['TestK'].k",
-    ),
-}
-
-
-@pytest.mark.parametrize("form", ELSEWHERE)
-def test_what_raises_no_event_is_an_input_too(project, monkeypatch, form):
-    """Each of these left the old numbers in a green suite."""
-    monkeypatch.chdir(project.root)
-    project.write(d_dot_txt="1", folder__a_dot_txt="1", types__a__b_dot_txt="")
-    run = project.module(*ELSEWHERE[form])
-    before = project.train(run)
-    assert before is not None, project.failure
     assert project.holds(run)
-    project.write(d_dot_txt="2", folder__a_dot_txt="12", optional_dot_py="", types__c_dot_txt="")
-    project.environ["EV"] = "2"
-    text = (project.root / "mine.py").read_text()
-    edited = text.replace("# A", "# A # B").replace("AAA", "AA").replace("k = 1", "k = 2")
-    project.write(mine_dot_py=edited)
-    if form == "an entry's type":
-        (project.root / "types/c.txt").unlink()
-        (project.root / "types/a/b.txt").unlink()
-        (project.root / "types/a").rmdir()
-        (project.root / "types/a").touch()
-    assert not project.holds(run)
-    assert project.train(run).measures != before.measures
 
 
 def test_python_counts(project, monkeypatch):
@@ -308,77 +206,49 @@ def test_a_declared_folder_counts_with_linked_and_empty_folders(project):
     assert not project.holds(run)
 
 
-LOSES = {
-    "a database": (
-        "import sqlite3",
-        "v = float(sqlite3.connect('d.db').execute('select 1').fetchone()[0])",
-        "opens a database",
-    ),
-    "shared memory": (
-        "from multiprocessing import shared_memory as s",
-        "m = s.SharedMemory(create=True, size=1)\nm.close()\nm.unlink()\nv = 1.0",
-        "uses shared memory",
-    ),
-    "a folder that it fills": (
-        "",
-        "os.listdir('.')\nopen(f'{seed}.out', 'w').close()\nv = 1.0",
-        "where it writes",
-    ),
-    "a folder's descriptor": (
-        "",
-        "v = float(os.read(os.open('d.txt', os.O_RDONLY, dir_fd=os.open(H, os.O_RDONLY)), 9))",
-        "reads by a folder's descriptor",
-    ),
-    "forks": ("", "if (p := os.fork()) == 0: os._exit(0)\nos.waitpid(p, 0)\nv = 1.0", "forks"),
-    "a program": ("import subprocess", "subprocess.run(['true'])\nv = 1.0", "starts a program"),
-    "multiprocessing": (
-        "import multiprocessing as m",
-        "p = m.get_context('spawn').Process(target=print)\np.start()\np.join()\nv = 1.0",
-        "starts processes",
-    ),
-    "the network": (
-        "import socket",
-        "s = socket.socket()\ns.connect_ex(('127.0.0.1', 9))\nv = 1.0",
-        "uses the network",
-    ),
-    "all variables": ("", "v = float(len(dict(os.environ)) > 0)", "the whole environment"),
-    "a pipe": (
-        "",
-        "os.mkfifo('p')\nf = os.open('p', os.O_RDONLY | os.O_NONBLOCK)\nv = 1.0",
-        "reads a pipe",
-    ),
-    "a file that it changes": (
-        "",
-        "f = open('d.txt', 'r+')\nf.write('9')\nf.close()\nv = 1.0",
-        "changes d.txt, which it reads",
-    ),
+LOSES = {  # what can't be followed of a form of benchmarks/edits.toml, or of a top and a body
+    "sqlite3": "opens a database",
+    "SharedMemory": "uses shared memory",
+    "os.open in a folder": "reads by a folder's descriptor",
+    "subprocess.run": "starts a program (cat)",
+    "items": "reads the whole environment",
+    "extended attribute": "reads a file's extended attributes",
+    "ctypes": "calls C's own functions",
+    "file replaced atomically": "changes s1, which it reads",
+    ("", "os.listdir('.')\nopen(f'{seed}.out', 'w').close()"): "where it writes",
+    ("", "if (p := os.fork()) == 0: os._exit(0)\nos.waitpid(p, 0)"): "forks a process",
+    ("import multiprocessing as m", "m.get_context('spawn').Process().start()"): "starts processes",
+    ("import socket", "socket.socket().connect_ex(('127.0.0.1', 9))"): "uses the network",
+    ("", "os.mkfifo('p')\nos.open('p', os.O_RDONLY | os.O_NONBLOCK)"): "reads a pipe",
 }
 
 
-@pytest.mark.parametrize("form", LOSES)
-def test_what_cannot_be_followed_is_trained_again_unless_it_is_declared(project, monkeypatch, form):
-    monkeypatch.chdir(project.root)
-    top, body, said = LOSES[form]
-    project.write(d_dot_txt="1")
-    run = project.module(top, body)
+@pytest.mark.parametrize("form", LOSES, ids=str)
+def test_what_cannot_be_followed_is_trained_again_unless_it_is_declared(project, form):
+    """Its numbers may be old in any later session; the record says why it isn't used."""
+
+    def run(**given):
+        if isinstance(form, tuple):
+            return project.module(form[0], f"{form[1]}\nv = 1.0", **given)
+        [edit] = (one.values[0] for one in reading() if one.id.partition(": ")[2] == form)
+        return project.edited(edit, 1.0, **given)
+
     session = project.session
-    session.ensure([run])
-    assert said in " ".join(untraced(session.result(run))), session.failure(run)
-    assert session.is_stored(run), "it holds in the session that made it"
-    assert not project.holds(run)
+    session.ensure([made := run()])
+    assert LOSES[form] in " ".join(untraced(session.result(made))), session.failure(made)
+    assert session.is_stored(made), "it holds in the session that made it"
+    assert not project.holds(made)
     (project.root / "p").unlink(missing_ok=True)
     project.write(data__a_dot_txt="1")
-    run = project.module(top, body, inputs=["data"])
-    assert not untraced(project.train(run))
-    if form != "a file that it changes":
-        assert project.holds(run)
+    assert not untraced(project.train(made := run(inputs=["data"])))
+    if form != "file replaced atomically":
+        assert project.holds(made)
         project.write(data__b_dot_txt="1")
-        assert not project.holds(run)
+        assert not project.holds(made)
 
 
-def test_of_what_a_run_wrote_itself_only_a_cache_is_an_input(project, monkeypatch):
+def test_of_what_a_run_wrote_itself_only_a_cache_is_an_input(project):
     """A cache that it finds missing, makes and reads, which a later run finds; a folder."""
-    monkeypatch.chdir(project.root)
     body = """
 import tempfile
 if not os.path.exists('cache'):
@@ -397,30 +267,18 @@ v = float(open('cache').read())"""
 
 
 def test_comments_tests_and_claims_train_nothing(project):
-    """A new test is no other training; what the function names is, though it looks like a test."""
-    run = project.module("K = 1.0", "v = K")
-    project.train(run)
-    path = project.root / "mine.py"
-    text = path.read_text()
-    more = """
-import pytest
-from embinit import experiment
-ON = experiment("e", training=train, arms=["a"])
-
-@pytest.fixture
-def mine(): return 1
-
-def test_more(mine): assert mine
-
-class TestMore: pass
-"""
-    path.write_text(f'"""What it is."""  # new\n{text}{more}')
-    assert project.holds(run)
-    path.write_text(text.replace("1.0", "2.0"))
-    assert not project.holds(run)
+    """A new test is no other training, and neither is a claim, a fixture or another file."""
+    edits = [edit for edit in EDITS.other_edits() if edit.harmless]
+    project.train(run := project.edited(edits[0], 1.0))
+    needless = []
+    for edit in edits:
+        project.edited(edit, 1.0)
+        EDITS.write(project.root, edit.after, "1", 1.0)
+        needless += [] if project.holds(run) else [edit.name]
+    assert needless == ["unused function of a module"]
     source = b"def test_k(): return 1\ndef train(seed): return test_k()\n"
-    changed_ = source.replace(b"return 1", b"return 2")
-    assert digest_of_source(source, tests=False) != digest_of_source(changed_, tests=False)
+    changed = source.replace(b"return 1", b"return 2")
+    assert digest_of_source(source, tests=False) != digest_of_source(changed, tests=False)
 
 
 def test_variables_count_and_their_values_are_nowhere(project, monkeypatch):
@@ -494,7 +352,7 @@ import sys, os
 sys.path.insert(0, {str(project.root)!r})
 from pathlib import Path
 from embinit import Session, Store
-from embinit.runs.functions import plain_training
+from embinit.runs.trainings import plain_training
 from embinit.specs import RunSpec
 import mine
 session = Session(Store(Path({str(project.root / "other")!r})), None, "cpu")
@@ -503,7 +361,7 @@ session.ensure([run])
 print(int(session.result(run).measures["score"]), flush=True)
 os.kill(os.getpid(), 9)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     end = time.monotonic() + 30
     while os.path.exists(f"/proc/{int(done.stdout)}") and time.monotonic() < end:
         time.sleep(0.1)
@@ -523,7 +381,7 @@ for known in (INITS, TASKS, KINDS, positions.KINDS):
     assert len(list(known)) > 1
     assert {known.code(name) for name in known} == {""}
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert python("-c", code).returncode == 0
     assert own_code(make_experiment().run("xavier", 0)) == ""
 
 
@@ -568,16 +426,3 @@ def test_an_installed_module_counts_by_what_it_has_now(itself, tmp_path, monkeyp
     module.write_text("K = 2")
     assert content(4e9) != before
     assert content_of("missing-distribution") is None
-
-
-def test_a_mapped_descriptor_is_its_file(project):
-    """A file that is mapped without an open raises no event of a file."""
-    body = "f = posixshmem.shm_open('/embinit-test', os.O_RDONLY, mode=0)\n"
-    body += "v = float(mmap.mmap(f, 0, prot=mmap.PROT_READ)[:1])"
-    shared = pathlib.Path("/dev/shm/embinit-test")
-    shared.write_text("1")
-    try:
-        result = project.train(project.module("import mmap, _posixshmem as posixshmem", body))
-    finally:
-        shared.unlink()
-    assert untraced(result) == ["uses shared memory"]

@@ -11,7 +11,7 @@ import pytest
 from builders import set_apart
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS
-from embinit.runs.functions import TRAININGS
+from embinit.runs.trainings import TRAININGS
 
 CLAIMS = """
 import random

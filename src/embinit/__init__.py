@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from embinit.lab.quantities import rank_correlation as rank_correlation
     from embinit.lab.tables.recipes import INITS as INITS, Init as Init
     from embinit.papers import PAPERS as PAPERS, Paper as Paper
-    from embinit.runs.functions import training as training
     from embinit.runs.kinds import KINDS as KINDS
     from embinit.runs.measures import MEASURES as MEASURES, Measure as Measure
     from embinit.runs.session import Session as Session
     from embinit.runs.store import Store as Store
+    from embinit.runs.trainings import training as training
     # isort: on
 
 __version__ = "0.1.0"
@@ -50,11 +50,11 @@ _HOMES = {
         "lab.quantities": "rank_correlation",
         "lab.tables.recipes": "INITS Init",
         "papers": "PAPERS Paper",
-        "runs.functions": "training",
         "runs.kinds": "KINDS",
         "runs.measures": "MEASURES Measure",
         "runs.session": "Session",
         "runs.store": "Store",
+        "runs.trainings": "training",
     }.items()
     for name in names.split()
 }

@@ -96,15 +96,13 @@ def _without_tests(tree: ast.Module) -> ast.Module:
     ):
         return tree
     left = [node for node in tree.body if _is_of_tests(node, ours)]
-    kept = [node for node in tree.body if node not in left]
-    names: set[str] = set()
-    fresh = kept
-    while fresh:
-        names |= {name for node in fresh for part in ast.walk(node) for name in _named(part)}
-        fresh = [node for node in left if not names.isdisjoint(_defined(node))]
-        left = [node for node in left if node not in fresh]
-        kept = kept + fresh
-    return ast.Module([node for node in tree.body if node in kept], [])
+    while True:  # what is kept may name what was left out
+        kept = [node for node in tree.body if node not in left]
+        names = {name for node in kept for part in ast.walk(node) for name in _named(part)}
+        needed = [node for node in left if not names.isdisjoint(_defined(node))]
+        if not needed:
+            return ast.Module(kept, [])
+        left = [node for node in left if node not in needed]
 
 
 def _is_of_tests(node: ast.stmt, ours: set[str]) -> bool:

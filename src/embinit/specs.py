@@ -65,7 +65,7 @@ R = TypeVar("R", bound=Recipe, default=Recipe, covariant=True)
 
 @dataclass(frozen=True)
 class FunctionRecipe(Recipe):
-    """The call of a user's function (see ``runs.functions``).
+    """The call of a user's function (see ``runs.trainings``).
 
     ``arguments`` is canonical JSON without the seed, ``files`` has the names of declared inputs.
     What it reads is in its runs' records.

@@ -13,8 +13,8 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.registry import nearest
-from embinit.runs.functions import Training
 from embinit.runs.measures import Measure
+from embinit.runs.trainings import Training
 from embinit.specs import RunSpec
 
 SEEDS, MOST_SEEDS = 6, 20
@@ -45,7 +45,6 @@ class FunctionExperiment(Experiment):
 
     def __getitem__(self, arm: str) -> Quantity:
         """An arm's metric, one value a seed."""
-        self.function.require_own_name()
         self._arguments(arm)
         return super().__getitem__(arm)
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from embinit.errors import InputError
-from embinit.runs.functions import training_named
 from embinit.runs.kinds import kind_of
 from embinit.runs.results import AGAIN, RunResult
+from embinit.runs.trainings import training_named
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from embinit.claims.definitions import Claim, Family
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
 from embinit.errors import InputError
-from embinit.runs.functions import Training, plain_training
 from embinit.runs.measures import Measure
+from embinit.runs.trainings import Training, plain_training
 from embinit.stats.statements import Verdict
 
 NAME = "seeds"

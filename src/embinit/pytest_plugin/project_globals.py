@@ -28,9 +28,10 @@ from typing import Any
 from embinit.code import is_own_file, is_shipped
 from embinit.digests import digest_of
 from embinit.libraries import UNSEEN
-from embinit.runs.functions import INPUTS, training_named
+from embinit.runs.functions import INPUTS
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
+from embinit.runs.trainings import training_named
 
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
 LATE = ("pytest_runtest", "pytest_fixture", "pytest_sessionfinish", "pytest_unconfigure")

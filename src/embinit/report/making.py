@@ -22,9 +22,10 @@ from embinit.report.document import (
 )
 from embinit.report.summary import summarise
 from embinit.report.verdicts import NOT_SENSITIVE
-from embinit.runs.functions import other_versions, untraced
+from embinit.runs.functions import untraced
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store
+from embinit.runs.trainings import other_versions
 from embinit.stats.statements import RULE, Verdict
 
 

@@ -160,13 +160,8 @@ def structured(cls: Any, plain: Mapping[str, Any], **types: Any) -> Any:
     ``types`` are those of fields, in place of their annotations. CattrsError, KeyError, TypeError
     or ValueError if a field is unknown, missing or malformed.
     """
-    return cls(**fields_of(cls, plain, **types))
-
-
-def fields_of(cls: Any, plain: Mapping[str, Any], **types: Any) -> dict[str, Any]:
-    """The fields of a dataclass from plain data, typed; errors are those of ``structured``."""
     structure, hints = _converter().structure, _hints(cls) | types
-    return {name: structure(content, hints[name]) for name, content in plain.items()}
+    return cls(**{name: structure(content, hints[name]) for name, content in plain.items()})
 
 
 _hints = functools.lru_cache(typing.get_type_hints)
@@ -214,7 +209,8 @@ def result_of(record: Mapping[str, Any]) -> RunResult:
         recipe = KINDS[kind].recipe_of(layout)
         if layout.keys() != recipe.layout().keys():
             raise ValueError(f"a spec of the kind {kind!r} has {', '.join(recipe.layout())}")
-        return RunResult(RunSpec(recipe, seed), **fields_of(RunResult, plain))
+        made: RunResult = structured(RunResult, {**plain, "spec": RunSpec(recipe, seed)}, spec=Any)
+        return made
     except InputError:
         raise
     # What plain data lacks, or has in another shape, shows as any of these.

@@ -51,9 +51,9 @@ def connect(address: str | None, device: str = "cpu") -> str:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves this machine
         settings |= {"num_cpus": cores(), "include_dashboard": False}
         settings |= {"object_store_memory": OBJECT_BYTES}
-    else:
-        _reach(address)
     try:
+        if address is not None:
+            _reach(address)
         ray.init(address or "local", **settings)
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(_unreachable(address, error)) from error
@@ -80,14 +80,11 @@ def _ray() -> Any:
 
 
 def _reach(address: str) -> None:
-    """InputError if nothing listens at ``address``."""
+    """OSError or ValueError if nothing listens at ``address``."""
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
-    try:
-        url = urlsplit(named if "://" in named else f"//{named}")
-        if url.hostname and url.port:
-            socket.create_connection((url.hostname, url.port), CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise InputError(_unreachable(address, error)) from None
+    url = urlsplit(named if "://" in named else f"//{named}")
+    if url.hostname and url.port:
+        socket.create_connection((url.hostname, url.port), CONNECT_SECONDS).close()
 
 
 def _unreachable(address: str | None, error: Exception) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import functools
 import math
 import platform
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from embinit.code import is_own_file
+from embinit.distributions import version_of
 from embinit.errors import InputError
 from embinit.runs.instructions import machine
 from embinit.specs import RunSpec
@@ -98,19 +97,8 @@ class RunResult:
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
     """The versions of Python, of packages that can change a result, and of ``more``."""
     known = {"python": platform.python_version()}
-    for name in (*RECORDED_PACKAGES, *more):
-        if version := _installed_version(name):
-            known[name] = version
-    return known
-
-
-@functools.cache
-def _installed_version(name: str) -> str | None:
-    """A distribution's version; None where it isn't installed. To read it takes milliseconds."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+    found = ((name, version_of(name)) for name in (*RECORDED_PACKAGES, *more))
+    return known | {name: version for name, version in found if version}
 
 
 def device_name(device: str) -> str:

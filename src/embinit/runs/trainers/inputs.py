@@ -10,7 +10,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ NO_FILE = "no file"
 LIBRARY = "a library"
 """In the place of a module's file: it isn't the project's."""
 MOST_FILES = 1000
-"""How many files a function may read, to have each in its records."""
+"""How many files a function may read without declaring any, to have each in its records."""
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 TOOLS = frozenset({"embinit", "hypothesis", "pytest"})
 """Distributions that train nothing."""
@@ -132,6 +132,17 @@ def digest_declared(path: str) -> str | None:
     return digest_of("\n".join(lines))
 
 
+CHECKS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "files": (digest_of_file, "{} was changed"),
+    "asked": (state_of, "{} was added, removed or changed"),
+    "times": (time_of, "the time of {} is another"),
+    "modes": (mode_of, "the rights to {} are others"),
+    "lists": (digest_of_names, "the list of {} was changed"),
+    "declared": (digest_declared, "{} was changed"),
+}
+"""The parts of a record that have answers by path, how they are found, and what to say."""
+
+
 def recorded(
     traced: Mapping[str, Any], home: tuple[str, str], declared: tuple[Path, ...]
 ) -> dict[str, Any]:
@@ -141,31 +152,29 @@ def recorded(
     def shortened(path: str) -> str:
         return os.path.relpath(path, root) if f"{path}/".startswith(project) else path
 
-    files, untraced = traced["files"], [] if declared else [*traced["untraced"]]
-    if len(files) > MOST_FILES:
-        untraced += [] if declared else [f"reads more than {MOST_FILES} files"]
-        files = {
-            path: digest
-            for path, digest in files.items()
-            if declared and not any(map(Path(path).is_relative_to, declared))
-        }
-    parts = ("asked", "times", "modes", "lists", "modules")
-    by_path = {part: traced[part] for part in parts} | {"files": files}
+    files = {
+        path: digest
+        for path, digest in traced["files"].items()
+        if not any(map(Path(path).is_relative_to, declared))
+    }
+    untraced = [] if declared else [*traced["untraced"]]
+    if len(files) > MOST_FILES and not declared:
+        untraced, files = [*untraced, f"reads more than {MOST_FILES} files"], {}
+    by_path = {part: traced[part] for part in (*CHECKS, "modules")} | {
+        "files": files,
+        "declared": {path: digest_declared(path) for path in map(str, declared)},
+    }
     return {
+        **{part: traced[part] for part in ("python", "documented", "variables", "entry points")},
         **{
             part: {shortened(path): known for path, known in sorted(paths.items())}
             for part, paths in by_path.items()
         },
         "root": root,
-        "python": traced["python"],
         "names": {name: shortened(path) for name, path in sorted(traced["names"].items())},
         "home": shortened(os.path.abspath(home[1])),
         "directory": shortened(traced["directory"]),
-        "documented": traced["documented"],
-        "variables": traced["variables"],
         "versions": _versions(traced),
-        "entry points": traced["entry points"],
-        "declared": {shortened(path): digest_declared(path) for path in map(str, declared)},
         "untraced": untraced,
     }
 
@@ -237,9 +246,9 @@ def changes(
             # The function may have made the path by which it finds a module that isn't found here.
             if (found or foreign) and found != (path if foreign else at(path)):
                 yield f"import {name} leads elsewhere"
-    for part, digest_at, said in CHECKS:
-        for path, digest in inputs[part].items():
-            if digest_at(at(path)) != digest:
+    for part, (answer_at, said) in CHECKS.items():
+        for path, answer in inputs[part].items():
+            if answer_at(at(path)) != answer:
                 yield said.format(path)
     for path, (raw, code) in inputs["modules"].items():
         if digest_of_file(at(path)) != raw and code != _code_at(
@@ -258,17 +267,6 @@ def changes(
         for group, digest in inputs["entry points"].items():
             if entry_points_of(group) != digest:
                 yield f"the entry points {group} are others"
-
-
-CHECKS = (
-    ("files", digest_of_file, "{} was changed"),
-    ("asked", state_of, "{} was added, removed or changed"),
-    ("times", time_of, "the time of {} is another"),
-    ("modes", mode_of, "the rights to {} are others"),
-    ("lists", digest_of_names, "the list of {} was changed"),
-    ("declared", digest_declared, "{} was changed"),
-)
-"""The parts of a record that have digests of paths, how these are made, and what to say."""
 
 
 def other_versions_of(versions: Mapping[str, str | None]) -> Iterator[str]:

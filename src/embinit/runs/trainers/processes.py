@@ -110,7 +110,9 @@ class Trainer:
             try:
                 heard: Any = self._connection.recv() if self._connection.poll(POLL_SECONDS) else ()
             except (EOFError, OSError):
-                reason = f"{name}'s process ended with {self._status()}"
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(10)
+                reason = f"{name}'s process ended with {self.process.returncode or 0}"
                 raise self._failed(reason, ended=True) from None
             match heard:
                 case "done", answer:
@@ -122,11 +124,6 @@ class Trainer:
                     progress(share)
         self.process.kill()
         raise self._failed(f"{name} took longer than its {timeout:g} s and was ended")
-
-    def _status(self) -> int:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(10)
-        return 0
 
     def _failed(self, reason: str, details: str = "", ended: bool = False) -> RunFailed:
         size = os.fstat(self._output.fileno()).st_size

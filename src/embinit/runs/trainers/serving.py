@@ -71,31 +71,6 @@ def plain(answer: Any) -> Any:
     return type(answer).__name__ if number is None else number
 
 
-class Seeds:
-    """Seeds the global generators, and those of libraries as they are loaded."""
-
-    def __init__(self) -> None:
-        self.seed = 0
-
-    def set(self, seed: int) -> None:
-        """Seeds all generators that are there."""
-        self.seed = seed
-        random.seed(seed)
-        for name in ("numpy", "torch"):
-            if (module := sys.modules.get(name)) is not None:
-                self.loaded(module)
-
-    def loaded(self, module: types.ModuleType) -> None:
-        """Seeds a library that was just loaded."""
-        if module.__name__ == "numpy":
-            import numpy as np
-
-            np.random.seed(self.seed % 2**32)  # noqa: NPY002, functions forget the global one
-        elif module.__name__ == "torch":
-            module.set_num_threads(1)
-            module.manual_seed(self.seed)
-
-
 def serve(channel: int, parent: int, home: Home | None) -> None:
     """Answers calls of a module's functions, or makes tasks, until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the session's to answer
@@ -128,8 +103,8 @@ class Calls:
     """Calls of the functions of a module, which is loaded first; all that they read is traced."""
 
     def __init__(self, home: Home) -> None:
-        self._home, self._seeds = home, Seeds()
-        self._tracer = Tracer(home, self._seeds.loaded)
+        self._home, self._seed = home, 0
+        self._tracer = Tracer(home, self._seed_library)
         self._tracer.start()
         load_module(*home)
         self._tracer.active = False
@@ -144,7 +119,7 @@ class Calls:
         tracer.active, failed = True, None
         try:
             function = _function(name, qualname, self._home)
-            self._seeds.set(seed)
+            self._seed_all(seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("default")
                 answer = function(**{n: passed[n] for n in taken}, **json.loads(arguments))
@@ -160,6 +135,23 @@ class Calls:
         if failed is not None:
             return "failed", *failed
         return "done", Answer(made, tell.curves, tracer.inputs())
+
+    def _seed_all(self, seed: int) -> None:
+        """Seeds the global generators; those of libraries that come later as they are loaded."""
+        self._seed = seed
+        random.seed(seed)
+        for name in ("numpy", "torch"):
+            if (module := sys.modules.get(name)) is not None:
+                self._seed_library(module)
+
+    def _seed_library(self, module: types.ModuleType) -> None:
+        if module.__name__ == "numpy":
+            import numpy as np
+
+            np.random.seed(self._seed % 2**32)  # noqa: NPY002, functions forget the global one
+        elif module.__name__ == "torch":
+            module.set_num_threads(1)
+            module.manual_seed(self._seed)
 
 
 def _put_back(kept: Any, tracer: Tracer) -> None:
@@ -181,7 +173,7 @@ def _put_back(kept: Any, tracer: Tracer) -> None:
 
 def _function(name: str, qualname: str, home: tuple[str, str]) -> Callable[..., Any]:
     """The function of a name: one that ``training`` decorates, or a plain one of the module."""
-    registry = sys.modules.get("embinit.runs.functions.definition")
+    registry = sys.modules.get("embinit.runs.trainings")
     if registry is not None and (known := registry.TRAININGS.registered(name)) is not None:
         return known.function  # type: ignore[no-any-return]
     module = sys.modules.get("__embinit_main__" if home[0] == "__main__" else home[0])

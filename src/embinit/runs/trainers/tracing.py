@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.machinery
 import importlib.util
 import locale
@@ -18,15 +19,12 @@ from embinit.code import digest_of_source, imports_in, is_own_file, parts_of
 from embinit.digests import digest_of
 from embinit.libraries import COMPILED, DOCUMENTED, NATIVE, READERS, STARTERS, UNSEEN
 from embinit.runs.trainers.inputs import (
+    CHECKS,
     NO_FILE,
     digest_of_file,
-    digest_of_names,
     interpreter,
-    mode_of,
     place_of,
     project_of,
-    state_of,
-    time_of,
 )
 
 SYSTEM = ("/proc/", "/sys/", "/dev/")
@@ -62,6 +60,15 @@ _SHOWING = ("/linecache.py", "/tokenize.py", "/traceback.py", "/warnings.py")
 """Files that read a line of code for people."""
 _PATHS = ("/pathlib.py", "/genericpath.py", "/posixpath.py")
 _CODE_SUFFIXES = (".py", ".pyc", *importlib.machinery.EXTENSION_SUFFIXES)
+MARKS = {
+    "sqlite3.connect": "opens a database",
+    "os.getxattr": "reads a file's extended attributes",
+    "os.fork": "forks a process",
+    "os.forkpty": "forks a process",
+    "socket.connect": "uses the network",
+    "socket.sendto": "uses the network",
+}
+"""Events that say what can't be followed."""
 WORDS = (b"mtime", b"ctime", b"atime", b"st_mode", b"stat(", b"lineno", b"__doc__", b"getdoc")
 """Words of code that asks for what else counts for nothing."""
 
@@ -78,11 +85,7 @@ class Tracer:
         self.untraced: dict[str, None] = {}
         self._project = str(project_of(home)) + "/"
         self._directory, self._began_in = "", os.getcwd()
-        self._files: dict[str, str | None] = {}  # by digest
-        self._asked: dict[str, str | None] = {}  # by state
-        self._times: dict[str, int | None] = {}
-        self._modes: dict[str, int | None] = {}
-        self._folders: dict[str, str | None] = {}  # by the digest of their list
+        self._seen: dict[str, dict[str, Any]] = {part: {} for part in CHECKS}  # by path
         self._products: set[str] = set()
         self._missing: set[str] = set()  # products that were asked for before they were made
         self._modules: dict[str, bytes] = {}  # their contents
@@ -103,25 +106,20 @@ class Tracer:
         """Begins to note, for as long as the process lives."""
         handlers: dict[str, Callable[..., object]] = {
             "open": self._open,
-            "import": self._import,
+            "import": lambda name, *rest: self._ask_module(_caller(), name),
             "os.listdir": self._list,
             "os.scandir": self._list,
             "os.mkdir": self._make,
             "os.rename": self._rename,
             "os.link": lambda path, *rest: self._open(path, None, os.O_RDONLY),
-            "sqlite3.connect": lambda path: self._mark("opens a database"),
-            "os.getxattr": lambda path, *rest: self._mark("reads a file's extended attributes"),
             "mmap.__new__": self._map,
             "ctypes.dlopen": self._link,
             "subprocess.Popen": self._run,
             "os.posix_spawn": self._run,
             "os.exec": self._run,
             "os.system": self._run,
-            "os.fork": lambda: self._mark("forks a process"),
-            "os.forkpty": lambda: self._mark("forks a process"),
-            "socket.connect": lambda socket, address: self._mark("uses the network"),
-            "socket.sendto": lambda socket, address: self._mark("uses the network"),
             "os.chdir": self._name,
+            **{event: functools.partial(self._mark, what) for event, what in MARKS.items()},
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -137,7 +135,7 @@ class Tracer:
         self._watch_imports()
         self._watch_environment()
         for name in ("stat", "lstat", "fstat", "access", "readlink", "open"):
-            self._watch(name)
+            self._note_calls(os, name, functools.partial(self._ask, name))
         for place, name, note in (
             (os, "getcwd", self._ask_directory),
             (os, "getcwdb", self._ask_directory),
@@ -162,8 +160,13 @@ class Tracer:
         finally:
             self._local.busy = busy
 
-    def _mark(self, what: str) -> None:
+    def _mark(self, what: str, *event: Any) -> None:
         self.untraced[what] = None
+
+    def _note(self, part: str, name: str) -> None:
+        """Notes the answer to a question on a path, as it is when it is first asked."""
+        if name not in self._seen[part]:
+            self._seen[part][name] = CHECKS[part][0](name)
 
     # Files and folders
 
@@ -210,7 +213,7 @@ class Tracer:
             ):
                 self._sources.add(name)
             self._read(name)
-        if writes and self._files.get(name) is not None:
+        if writes and self._seen["files"].get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
 
     def _map(self, descriptor: int, *rest: Any) -> None:
@@ -228,15 +231,16 @@ class Tracer:
         if digest == NO_FILE:
             if not os.path.isdir(name):
                 self._mark(f"reads a pipe or a device ({os.path.basename(name)})")
-        elif self._files.setdefault(name, digest) != digest:
+        elif self._seen["files"].setdefault(name, digest) != digest:
             self._mark(f"reads {os.path.basename(name)}, which was changed while it was read")
 
     def _create(self, name: str) -> None:
-        if self._files.get(name) is not None:
+        if self._seen["files"].get(name) is not None:
             self._mark(f"changes {os.path.basename(name)}, which it reads")
             return
         self._products |= {name, os.path.realpath(name)}
-        if None in (self._files.pop(name, ""), self._asked.pop(name, "")):  # as caches are made
+        known = [self._seen[part].pop(name, "") for part in ("files", "asked")]
+        if None in known:  # as caches are made
             self._missing.add(name)
 
     def _is_product(self, name: str) -> bool:
@@ -260,8 +264,7 @@ class Tracer:
         name = self._name("." if path is None else _behind(path))
         if name is None or not (name := self._no_product(name)):
             return
-        if name not in self._folders:
-            self._folders[name] = digest_of_names(name)
+        self._note("lists", name)
         own = is_own_file(caller.f_code.co_filename)
         if {b"stat(", b"mtime"} & self._words if own else "stat" in caller.f_code.co_names:
             for entry in os.listdir(name):  # what its entries tell raises no event
@@ -276,66 +279,59 @@ class Tracer:
         if self._is_product(os.path.abspath(os.fsdecode(before))):
             self._create(os.path.abspath(os.fsdecode(after)))
 
-    def _watch(self, name: str) -> None:
+    def _note_calls(self, place: Any, name: str, note: Callable[..., Any]) -> None:
+        """Has ``note`` called with the caller's frame and the arguments of each call.
+
+        Where it returns True, nothing is noted of what the call itself does.
+        """
+        original = getattr(place, name)
+
+        def noted(*args: Any, **named: Any) -> Any:
+            if not self._sees:
+                return original(*args, **named)
+            with self._unseen():
+                if note(sys._getframe(1), *args, **named):
+                    return original(*args, **named)
+            return original(*args, **named)
+
+        for group in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            if original in group:
+                group.add(noted)
+        setattr(place, name, noted)
+
+    def _ask(self, call: str, caller: types.FrameType, path: Any, *rest: Any, **named: Any) -> bool:
         """Notes which files are asked for: that raises no event, and one that appears may decide.
 
         What is opened within a folder's descriptor has an event that leaves out the folder.
         """
-        original = getattr(os, name)
-
-        def watched(path: Any, *args: Any, **named: Any) -> Any:
-            if not self._sees:
-                return original(path, *args, **named)
-            caller = sys._getframe(1)
-            if named.get("dir_fd") is None:
-                if name != "open":
-                    self._ask(path, caller, name)
-                return original(path, *args, **named)
+        if named.get("dir_fd") is not None:
             if not caller.f_code.co_filename.endswith("/shutil.py"):  # which removes folders
                 self._mark("reads by a folder's descriptor")
-            with self._unseen():
-                return original(path, *args, **named)
-
-        for group in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
-            if original in group:
-                group.add(watched)
-        setattr(os, name, watched)
-
-    def _note_calls(self, place: Any, name: str, note: Callable[..., None]) -> None:
-        """Has ``note`` called with the caller's frame and the arguments of each call."""
-        original = getattr(place, name)
-
-        def noted(*args: Any, **named: Any) -> Any:
-            if self._sees:
-                with self._unseen():
-                    note(sys._getframe(1), *args, **named)
-            return original(*args, **named)
-
-        setattr(place, name, noted)
-
-    def _ask(self, path: Any, caller: types.FrameType, call: str) -> None:
-        with self._unseen(), contextlib.suppress(OSError, TypeError, ValueError):
+            return True
+        if call == "open":
+            return False
+        with contextlib.suppress(OSError, TypeError, ValueError):
             path = os.fsdecode(_behind(path))
             own = is_own_file(_caller(_PATHS).f_code.co_filename)
             data = call != "fstat" and not path.endswith(_CODE_SUFFIXES)
             asks = own or data or "mtime" in caller.f_code.co_name
             name = self._name(path) if asks else None
             if name is None or not (name := self._no_product(name)):
-                return
+                return False
             if name in sys.path or self._project.startswith(f"{name}/"):
-                return
+                return False
             if name.startswith(self._project) or _asker(caller):
                 if call == "access":
-                    self._modes.setdefault(name, mode_of(name))
+                    self._note("modes", name)
                 self._keep_state(name, caller)
+        return False
 
     def _keep_state(self, name: str, caller: types.FrameType) -> None:
         """Keeps what counts of a file that is asked for: its time where the caller may look at it.
 
         Any other caller than the standard library's may, if it has the words for it.
         """
-        if name not in self._asked:
-            self._asked[name] = state_of(name)
+        self._note("asked", name)
         while caller.f_code.co_name in ("stat", "lstat") and caller.f_back is not None:
             caller = caller.f_back  # of pathlib
         file, words = caller.f_code.co_filename, caller.f_code.co_names
@@ -343,14 +339,11 @@ class Tracer:
         asks = {b"mtime", b"ctime", b"atime"} & self._words if own else "st_mtime" in words
         of_time = caller.f_code.co_name.startswith("get")  # such as os.path.getmtime
         if asks and (of_time or not file.startswith(_STANDARD)):
-            self._times.setdefault(name, time_of(name))
+            self._note("times", name)
         if own and b"st_mode" in self._words:
-            self._modes.setdefault(name, mode_of(name))
+            self._note("modes", name)
 
     # Modules
-
-    def _import(self, name: str, *rest: Any) -> None:
-        self._ask_module(_caller(), name)
 
     def _ask_module(self, caller: types.FrameType, name: str, *rest: Any, **named: Any) -> None:
         if is_own_file(caller.f_code.co_filename):
@@ -410,22 +403,19 @@ class Tracer:
             self._note_calls(module.Distribution, "from_name", self._ask_distribution)
             self._note_calls(module, "entry_points", self._ask_entry_points)
 
-        def noting(original: Any, place: int, flags: int) -> Any:
-            def opened(*args: Any, **named: Any) -> Any:
-                given = named.get("filename", named.get("f", named.get("path")))
-                path = args[place] if len(args) > place else given
-                if self._sees and isinstance(path, str | bytes | os.PathLike):
-                    with self._unseen():
-                        self._open(path, None, flags)
-                return original(*args, **named)
-
-            return opened
-
         for name, place, flags in COMPILED.get(module.__name__, ()):
             holder, _, last = name.rpartition(".")
             owner = getattr(module, holder, None) if holder else module
             if hasattr(owner, last):
-                setattr(owner, last, noting(getattr(owner, last), place, flags))
+                self._note_calls(owner, last, functools.partial(self._ask_compiled, place, flags))
+
+    def _ask_compiled(
+        self, place: int, flags: int, caller: types.FrameType, *args: Any, **named: Any
+    ) -> None:
+        given = named.get("filename", named.get("f", named.get("path")))
+        path = args[place] if len(args) > place else given
+        if isinstance(path, str | bytes | os.PathLike):
+            self._open(path, None, flags)
 
     def _take(self, file: str) -> bytes | None:
         """Notes a module's file: its content, or None where it can't be read."""
@@ -531,21 +521,19 @@ class Tracer:
             for name in {part for one in named for part in parts_of(one)} - self._places.keys():
                 if name[:2] != "__" and name[:1] not in ("", "."):
                     self._places[name] = place_of(name)
-            written = {os.path.dirname(name) for name in self._products}
-            for folder in self._folders.keys() & written:
-                self._mark(f"lists {os.path.basename(folder)}, where it writes")
             documented = bool({b"__doc__", b"getdoc"} & self._words or DOCUMENTED & self._imports)
             if b"lineno" in self._words:
                 self._sources.update(self._modules)
                 for path in self._modules:
                     self._read(path)
-            kept = self._modules.keys() - self._sources
+            seen = {part: dict(known) for part, known in self._seen.items()}
+            for path in seen["files"].keys() & self._modules.keys() - self._sources:
+                del seen["files"][path]
+            for folder in seen["lists"].keys() & set(map(os.path.dirname, self._products)):
+                del seen["lists"][folder]
+                self._mark(f"lists {os.path.basename(folder)}, where it writes")
             return {
-                "files": {n: digest for n, digest in self._files.items() if n not in kept},
-                "asked": dict(self._asked),
-                "times": dict(self._times),
-                "modes": dict(self._modes),
-                "lists": {n: names for n, names in self._folders.items() if n not in written},
+                **seen,
                 "directory": self._directory,
                 "documented": documented,
                 "modules": {path: self._code(path, documented) for path in self._modules},

@@ -1,7 +1,8 @@
-"""Making a run by its function in a trainer, and what its answer is worth.
+"""A user's function as a kind of run: any code that takes a seed and returns numbers.
 
-Whatever goes wrong is the run's own failure. A measure that isn't finite, or too large to be
-compared, is left out of the result, which says so.
+It is called in a trainer, a process of its module alone, which notes what it reads: a record holds
+while that is as it was. Whatever goes wrong is the run's own failure. A measure that isn't finite,
+or too large to be compared, is left out of the result, which says so.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
-from embinit.runs.functions.definition import Training, training_named
 from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
 from embinit.runs.trainers.serving import Answer
+from embinit.runs.trainings import Training, training_named
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
@@ -113,13 +114,14 @@ def _again(
         if (apart := _apart(known, first, second)) is None:
             return None, second
         third, _ = _call(known, run, silent, hash_seed="0")
+        name, was, new = apart
+        numbers = f"({name} {was:.6g} and {new:.6g} for {run.seed})"
         if _apart(known, first, third) is None:
             why = "differ by Python's hash seed: is a set or hash() in use? Sort the set"
-            return f"{known.name}'s numbers {why} ({apart} for {run.seed})", second
+            return f"{known.name}'s numbers {why} {numbers}", second
         if before and _apart(known, second, third) is None:
-            name, one, other = _numbers_apart(known, second, first) or ("", 0.0, 0.0)
             return (
-                f"{_in_words(known, run)} gave {name} {one:.6g} in a new process and {other:.6g} "
+                f"{_in_words(known, run)} gave {name} {new:.6g} in a new process and {was:.6g} "
                 f"after {before[-1][1]}: something is kept between runs; let each run have a "
                 "process of its own: @training(process=True)"
             ), second
@@ -127,7 +129,16 @@ def _again(
         raise
     except RunFailed as error:
         return f"{known.name} fails when it is called again: {error}", first
-    return f"{known.name} gives two numbers for one seed ({apart} for {run.seed}): seed it", second
+    return f"{known.name} gives two numbers for one seed {numbers}: seed it", second
+
+
+def _apart(known: Training, *answers: Answer) -> tuple[str, float, float] | None:
+    """The first measure in which two answers differ, with its numbers; None where they don't."""
+    one, other = (_checked(known, answer.answer) for answer in answers)
+    for name, value in one.items():
+        if str(value) != str(other[name]) and not math.isclose(value, other[name], rel_tol=ALIKE):
+            return name, value, other[name]
+    return None
 
 
 class FunctionKind(Kind[FunctionRecipe]):
@@ -213,21 +224,6 @@ def changed_meanwhile(runs: Iterable[RunSpec], session: StoreView) -> str | None
 KIND = FunctionKind()
 
 
-def _numbers_apart(known: Training, *answers: Answer) -> tuple[str, float, float] | None:
-    """The first measure in which two answers differ, with its numbers; None where they don't."""
-    one, other = (_checked(known, answer.answer) for answer in answers)
-    for name, value in one.items():
-        if str(value) != str(other[name]) and not math.isclose(value, other[name], rel_tol=ALIKE):
-            return name, value, other[name]
-    return None
-
-
-def _apart(known: Training, *answers: Answer) -> str | None:
-    """The numbers in which two answers differ, in words; None where they don't."""
-    found = _numbers_apart(known, *answers)
-    return found and f"{found[0]} {found[1]:.6g} and {found[2]:.6g}"
-
-
 def changed(result: RunResult) -> str | None:
     """What a stored run was made from and is another now; None for a run of no function."""
     inputs = result.provenance.get(INPUTS)
@@ -254,20 +250,15 @@ def untraced(results: Iterable[RunResult]) -> list[str]:
 def _checked(known: Training, answer: Any) -> dict[str, float]:
     """The answer as a number for each measure; RunFailed where it is anything else."""
     wanted = ", ".join(known.measures)
-    what = answer if isinstance(answer, str) else type(answer).__name__
-    if known.is_plain and not isinstance(answer, float):
-        raise RunFailed(
-            f"{known.name.rpartition(':')[2]} returned a {what}; return one "
-            "number, or name several by @training(measures=…)"
-        )
-    if what == "NoneType":
-        raise RunFailed(f"{known.name} returned nothing; return a number for each of: {wanted}")
     if isinstance(answer, float) and len(known.measures) == 1:
         answer = {wanted: answer}
-    if not isinstance(answer, Mapping):
-        raise RunFailed(
-            f"{known.name} returned a {what}; return a dict with a number for each of: {wanted}"
-        )
+    elif known.is_plain or not isinstance(answer, Mapping):
+        what = answer if isinstance(answer, str) else type(answer).__name__
+        given = "nothing" if what == "NoneType" else f"a {what}"
+        mend = "one number, or name several by @training(measures=…)"
+        if not known.is_plain:
+            mend = f"a dict with a number for each of: {wanted}"
+        raise RunFailed(f"{known.name.rpartition(':')[2]} returned {given}; return {mend}")
     missing = [name for name in known.measures if name not in answer]
     unknown = [str(name) for name in answer if name not in known.measures]
     if missing or unknown:

@@ -10,7 +10,7 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -44,7 +44,6 @@ class Training:
     timeout: float | None = None
     any_version: frozenset[str] = frozenset()
     deterministic: bool = False
-    clash: str = field(default="", repr=False)  # why its name can't be used
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
@@ -69,11 +68,6 @@ class Training:
     def signature(self) -> inspect.Signature:
         """The function's signature."""
         return inspect.signature(self.function)
-
-    def require_own_name(self) -> None:
-        """Refuses a function whose name another one has."""
-        if self.clash:
-            raise InputError(self.clash)
 
     def measure(self, given: str | Measure) -> Measure:
         """One of its measures; InputError for any other."""
@@ -108,7 +102,12 @@ class Training:
                 f"{self.name} can't be called for the arm {arm!r}: {error}; it takes "
                 f"{self.signature}, and the seed is passed to it"
             ) from None
-        _require_plain(arm, arguments)
+        for name, value in arguments.items():
+            if not _is_plain(value):
+                raise InputError(
+                    f"the arm {arm!r} has {name}={value!r}, which is a {type(value).__name__}; "
+                    "arguments are numbers, text, None, and lists or dicts of them"
+                )
         return arguments
 
     def told(self) -> dict[str, Any]:
@@ -117,7 +116,6 @@ class Training:
 
     def spec(self, arguments: Mapping[str, Any]) -> FunctionRecipe:
         """The recipe of a call, with arguments that the function has by default."""
-        self.require_own_name()
         parameters = self.signature.parameters.values()
         defaults = {
             one.name: one.default
@@ -242,10 +240,10 @@ def _any_version(given: Mapping[str, str]) -> frozenset[str]:
     if not isinstance(given, Mapping) or any(version != "any" for version in given.values()):
         raise InputError(f'versions={given!r} can\'t be used; write {{"scikit-learn": "any"}}')
     for name in given:
-        try:
-            public_version(name)
-        except InputError as error:
-            raise InputError(f"versions=: {error}") from None
+        if not public_version(name):
+            raise InputError(
+                f"versions=: there is no distribution {name!r} installed; see pip list"
+            )
     return frozenset(map(canonical_name, given))
 
 
@@ -260,12 +258,10 @@ def _registered(made: Training) -> Training:
             f"{Path(one.home[1]).name}:{one.function.__code__.co_firstlineno}"
             for one in (known, made)
         ]
-        # Told by what uses it, so that a clash between files costs no other file its claims.
-        clash = (
+        raise InputError(
             f"two training functions are called {made.name!r} ({lines[0]} and {lines[1]}); "
             "give one of them another name: @training(name=…)"
         )
-        return replace(made, clash=clash)
     TRAININGS.replace(made.name, made)
     return made
 
@@ -301,12 +297,3 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(name, str) and _is_plain(part) for name, part in value.items())
     return isinstance(value, list | tuple) and all(map(_is_plain, value))
-
-
-def _require_plain(arm: str, arguments: Mapping[str, Any]) -> None:
-    for name, value in arguments.items():
-        if not _is_plain(value):
-            raise InputError(
-                f"the arm {arm!r} has {name}={value!r}, which is a {type(value).__name__}; "
-                "arguments are numbers, text, None, and lists or dicts of them"
-            )
