@@ -10,7 +10,7 @@ import pytest
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Decider, read_by
 from embinit.claims.entries import audit_record, claim_record, properties
-from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.judging import Judgement, broken, judge_case
 from embinit.claims.records import Consistency
 from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
@@ -70,7 +70,7 @@ class Judging:
         try:
             session = self._training.session
             self._training.analyses.wait(case)
-            judgement = judge(case, session=session, may_go_on=False)
+            judgement = judge_case(case, session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             kept = [run for run in runs if session.is_stored(run)]
