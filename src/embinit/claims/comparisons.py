@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from embinit.claims import curves
+from embinit.claims.curves import OnCurve
 from embinit.claims.roles import Role
 from embinit.claims.run_checks import same_results
 from embinit.errors import InputError, counted
@@ -69,7 +69,7 @@ def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class Quantity(OnCurve):
     """A weighted sum of scores of arms, with one value per seed.
 
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
@@ -216,37 +216,6 @@ class Quantity:
         terms = tuple(replace(term, measure=known) for term in self.terms)
         changed = replace(self, terms=terms, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
-
-    def at_epoch(self, epoch: int) -> Quantity:
-        """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""
-        return self.measured_by(curves.at_epoch(self.measure, epoch), keep_margin=True)
-
-    @property
-    def over_epochs(self) -> Quantity:
-        """The mean of the metric's curve over all epochs, with the same unit and margin."""
-        return self.measured_by(curves.over_epochs(self.measure), keep_margin=True)
-
-    @property
-    def peak(self) -> Quantity:
-        """The best value of the metric's curve, with the same unit and margin."""
-        return self.measured_by(curves.peak(self.measure), keep_margin=True)
-
-    @property
-    def peak_epoch(self) -> Quantity:
-        """The first epoch with the best value of the metric's curve, without a margin."""
-        return self.measured_by(curves.peak_epoch(self.measure))
-
-    def over_last(self, epochs: int) -> Quantity:
-        """The mean of the metric's curve over its last epochs, with the same unit and margin."""
-        return self.measured_by(curves.over_last(self.measure, epochs), keep_margin=True)
-
-    def distance_from(self, reference: Sequence[float]) -> Quantity:
-        """The largest distance between the metric's curve and a curve of the same length."""
-        return self.measured_by(curves.distance_from(self.measure, reference), keep_margin=True)
-
-    def epochs_to(self, value: float) -> Quantity:
-        """The first epoch at which the metric's curve reaches a value, without a margin."""
-        return self.measured_by(curves.epochs_to(self.measure, value))
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity with another number of seeds."""
@@ -399,20 +368,17 @@ class Comparison:
         A reader that only notes comparisons answers True. One that decides answers whether the
         comparison is SUPPORTED. Outside of a claim it is an InputError.
         """
-        reader = _reader.get(_OutsideClaim())
-        explained = str(sys._getframe(1).f_globals.get("__name__")).startswith("_pytest.")
-        return reader.met_before(self) if explained else reader.meet(self)
+        if (reader := _reader.get(None)) is None:
+            raise InputError(
+                f"the comparison {self} has no runs to decide it here; it belongs in a claim"
+            )
+        return reader.ask(self)
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuses(
         "({}) with &, |, ^ or ~", "comparisons are joined by 'and' alone"
     )
 
     within = _refuses("({}).within", "a margin goes on an arm, as in a.within(0.5) >= b")
-
-    def with_margin(self, margin: float) -> Comparison:
-        """The same comparison with a measured margin; 0 means none."""
-        sides = self.left.with_margin(margin), self.right.with_margin(margin)
-        return replace(self, left=sides[0], right=sides[1])
 
     def runs(self) -> list[RunSpec]:
         """All runs of the comparison."""
@@ -568,56 +534,28 @@ class Decision:
 
 @dataclass
 class Reader:
-    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``)."""
+    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``).
 
-    met: list[Comparison] = field(default_factory=list)
+    Each is true, but for the one at the place ``false_at``, if any.
+    """
+
+    false_at: int | None = None
     made: list[tuple[Comparison, int]] = field(default_factory=list)
+    met: list[Comparison] = field(default_factory=list)
 
-    def raise_problem(self) -> None:
-        """Raises what the claim never asserts."""
-        met = set(map(id, self.met))
-        for comparison, line in self.made:
-            if id(comparison) not in met:
-                raise InputError(f"line {line}: {comparison} is compared and never asserted")
-
-    def meet(self, comparison: Comparison) -> bool:
-        """Notes the comparison, and answers True so that the claim goes on."""
-        self.met.append(comparison)
-        return True
-
-    def met_before(self, comparison: Comparison) -> bool:
-        """The answer once more, where pytest explains an assertion that is false already."""
-        return True
-
-
-@dataclass
-class Prober(Reader):
-    """Answers False to the comparison at one ``place``: a plain conjunction then fails at once."""
-
-    place: int = 0
-    went_on: bool = False
-
-    def meet(self, comparison: Comparison) -> bool:
-        """Whether it is another than the false one; notes one that is new after that.
-
-        A conjunction that pytest has rewritten asks once more of what it met.
-        """
-        if all(known is not comparison for known in self.met):
-            self.went_on |= len(self.met) > self.place
+    def ask(self, comparison: Comparison) -> bool:
+        """Notes a comparison that is asserted, once however often it is asked, and answers."""
+        if not self.has_met(comparison):
             self.met.append(comparison)
-        return self.met_before(comparison)
+        return self.answer(next(n for n, met in enumerate(self.met) if met is comparison))
 
-    def met_before(self, comparison: Comparison) -> bool:
-        """Whether it is another than the false one."""
-        return all(known is not comparison for known in self.met[self.place :][:1])
+    def has_met(self, comparison: Comparison) -> bool:
+        """Whether a comparison was asserted."""
+        return any(met is comparison for met in self.met)
 
-
-def _line_outside() -> int:
-    """The line that makes a comparison, outside of this module."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") == __name__:
-        frame = frame.f_back
-    return 0 if frame is None else frame.f_lineno
+    def answer(self, place: int) -> bool:
+        """Whether the comparison that was asserted at a place is true."""
+        return place != self.false_at
 
 
 @dataclass
@@ -626,22 +564,16 @@ class Decider(Reader):
 
     decisions: Sequence[Decision] = ()
 
-    def meet(self, comparison: Comparison) -> bool:
-        """Whether the comparison is SUPPORTED; it must be the next in the order of the reading."""
-        decision = next(iter(self.decisions[len(self.met) :]), None)
-        self.met.append(comparison)
-        if decision is None or not _state_the_same(comparison, decision.comparison):
+    def answer(self, place: int) -> bool:
+        """Whether it is SUPPORTED; InputError where another one was asserted when it was read."""
+        decision = self.decisions[place] if place < len(self.decisions) else None
+        if decision is None or not _state_the_same(self.met[place], decision.comparison):
             was = "nothing more" if decision is None else decision.comparison
             raise InputError(
-                f"it asserts {comparison} now, and {was} when it was read: a claim may not depend "
-                "on values that tests change"
+                f"it asserts {self.met[place]} now, and {was} when it was read: a claim may not "
+                "depend on values that tests change"
             )
         return decision.verdict is Verdict.SUPPORTED
-
-    def raise_problem(self) -> None:
-        """Raises what the claim no longer asserts."""
-        for decision in self.decisions[len(self.met) :]:
-            raise InputError(f"it asserted {decision.comparison} when read, and doesn't now")
 
 
 def _state_the_same(one: Comparison, other: Comparison) -> bool:
@@ -649,11 +581,12 @@ def _state_the_same(one: Comparison, other: Comparison) -> bool:
     return str(one) == str(other) and one.arms() == other.arms() and shifts[0] == shifts[1]
 
 
-class _OutsideClaim(Reader):
-    def meet(self, comparison: Comparison) -> bool:
-        raise InputError(
-            f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"
-        )
+def _line_outside() -> int:
+    """The line that makes a comparison, outside of this module."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return 0 if frame is None else frame.f_lineno
 
 
 _reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader")

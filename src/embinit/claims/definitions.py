@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Prober, Reader, read_by
+from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
@@ -254,23 +254,23 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
                 "it asserts something that is false before any run: a claim asserts comparisons of "
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
+    for comparison, line in reader.made:
+        if not reader.has_met(comparison):
+            raise InputError(f"line {line}: {comparison} is compared and never asserted")
     if not reader.met:
-        reader.raise_problem()
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
     lines = {id(comparison): line for comparison, line in reader.made}
-    for place, comparison in enumerate({id(one): one for one in reader.met}.values()):
-        prober = Prober(place=place)
-        with read_by(prober):
+    for place, comparison in enumerate(reader.met):
+        with read_by(Reader(false_at=place)) as prober:
             try:
                 test(**arguments)
                 fails = False
             except AssertionError:
-                fails = not prober.went_on
+                fails = len(prober.met) == place + 1
         if not fails:
             raise InputError(
                 f"line {lines[id(comparison)]}: if {comparison} is false, the claim does not fail "
                 "there: a claim asserts comparisons joined by 'and' alone, without 'or', 'if', "
                 "'try' or a function around one"
             )
-    reader.raise_problem()
     return reader.met

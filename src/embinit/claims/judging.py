@@ -117,8 +117,12 @@ def read(
         _require_margin(comparison)
     unmeasured = any(pair.relation.uses_margin and math.isnan(pair.left.margin) for pair in stated)
     comparisons = tuple(
-        comparison if lock is None else replace(comparison, known_sd=lock.registered_sd(comparison))
-        for comparison in map(_with_a_margin, stated)
+        replace(
+            pair,
+            left=pair.left.with_margin(0.0) if math.isnan(pair.left.margin) else pair.left,
+            known_sd=None if lock is None else lock.registered_sd(pair),
+        )
+        for pair in stated
     )
     return Case(
         claim,
@@ -145,13 +149,6 @@ def _require_margin(comparison: Comparison) -> None:
             "in the metric's unit, such as twice the standard deviation of one arm over seeds, and "
             f"write {left.label}.within(MARGIN){verb}{does}"
         )
-
-
-def _with_a_margin(comparison: Comparison) -> Comparison:
-    """The comparison without a margin, where its noise floor is not measured."""
-    if not math.isnan(comparison.left.margin):
-        return comparison
-    return comparison.with_margin(0.0)
 
 
 def _underpowered(case: Case, comparison: Comparison) -> str | None:
