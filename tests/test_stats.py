@@ -128,7 +128,7 @@ def test_a_decision_holds_without_any_one_of_its_seeds(pairs, registered, mean, 
     robust = [name for name in whole if all(name in shown for shown in others)]
     assert outcome.verdict is next(iter(robust), Verdict.UNDECIDED)
     odd = [index for index, shown in enumerate(others) if whole and whole[0] not in shown]
-    assert outcome.hangs_on == (odd[0] if odd and not robust else None)
+    assert outcome.hangs_on == (odd[0] if odd else None)
     undecided = outcome.verdict is Verdict.UNDECIDED
     assert outcome.seeds_needed is None or (undecided and outcome.seeds_needed > len(left))
 

@@ -29,7 +29,7 @@ from embinit.specs import RunSpec
 from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
 from embinit.stats.rule import decide
-from embinit.stats.statements import Evidence, KnownSd, Outcome, Relation, Verdict
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Relation, Verdict, hanging
 
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
@@ -520,8 +520,8 @@ class Decision:
             text += f", within the margin {outcome.margin:g} (p = {outcome.p_no_effect:.2g})"
         if outcome.known_sd is not None and outcome.known_sd.origin:
             text += f", noise: {outcome.known_sd.origin}"
-        if self.hangs_on is not None:
-            text += f", not robust: changes without seed {self.hangs_on}"
+        if said := hanging(outcome.verdict, self.hangs_on):
+            text += f", {said}"
         if self.reason:
             text += f": {self.reason}"
         elif outcome.verdict is Verdict.UNDECIDED and not outcome.exact:

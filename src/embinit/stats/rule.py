@@ -45,7 +45,7 @@ def decide(evidence: Evidence) -> Outcome:
         rests = _without_each(left, right, known_sd, pairing) if evidence.leave_one_out else ()
         odd = next((place for place, rest in rests if found not in rest.shown(evidence)), None)
         if odd is None:
-            verdict, hangs_on = found, None
+            verdict = found
             break
         hangs_on = odd if hangs_on is None else hangs_on
     needed = None
