@@ -595,7 +595,7 @@ PAPERS_OWN = Family("mine/f", 1, origin="paper")
         ({"family": None}, "mine/f/a has no family: give it one"),
         ({"family": "mine"}, "the family of mine/f/a is 'mine'; give it a Family"),
         ({}, "mine/f/a has no experiments to be tested in; name one"),
-        ({"experiments": 7}, "experiments of mine/f/a must be a function of the tier"),
+        ({"experiments": 7}, "a claim is tested on experiments, not on 7"),
         ({"on": []}, "a claim is tested on experiments, not on []"),
         ({"says": None}, "mine/f/a states nothing; say it in a sentence"),
     ],

@@ -103,7 +103,7 @@ def read(
     """Read a claim without training, by default with the claims.lock of its file; or InputError."""
     claim = claim_of(test)
     if family is not None:
-        claim = replace(claim, family=family, on=None)
+        claim = replace(claim, family=family)
     _ = claim.family.share(experiment.tier)
     lock = lock or lock_of(test, experiment)
     experiment = with_margin(experiment, lock)
