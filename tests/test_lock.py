@@ -17,7 +17,7 @@ from builders import make_experiment, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, nearest_lock
-from embinit.claims.registering import noise_floor_runs
+from embinit.claims.registering import noise_floor
 from embinit.claims.registration_status import difference, frozen, registration_record
 from embinit.claims.roles import Role
 from embinit.commands import register
@@ -296,7 +296,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.count(f"baseline noise of {one.name} on micro") == 1
     floor = Lock(project / "claims" / NAME).noise_floor(one)
-    results = [evaluate(run, None) for run in noise_floor_runs(one, 3)]
+    results = [evaluate(run, None) for run in noise_floor(one, one.metric, 3).runs]
     assert floor["sd"] == pytest.approx(statistics.stdev(map(one.metric.of, results)), rel=1e-4)
     assert floor["margin"] == rounded_up(2 * floor["sd"])
     before = (project / "claims" / NAME).read_bytes()

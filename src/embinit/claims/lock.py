@@ -119,12 +119,18 @@ class Lock:
         )
         return entry
 
+    def with_entries(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Lock:
+        """The lock with more entries, in place of those of the same keys; nothing is written."""
+        added = Lock(self.path)
+        known = self.document.items()
+        document = {name: {**entries, **sections.get(name, {})} for name, entries in known}
+        vars(added)["document"] = document
+        return added
+
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         """Adds entries to the file, in place of those of the same keys; else OutputError."""
-        known = self.document
         texts = [f'"schema_version": {SCHEMA_VERSION}']
-        for section in SECTIONS:
-            entries = {**known[section], **sections.get(section, {})}
+        for section, entries in self.with_entries(sections).document.items():
             lines = ",\n".join(
                 f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(entry, ensure_ascii=False)}"
                 for key, entry in sorted(entries.items())

@@ -100,7 +100,7 @@ def register(item: pytest.Function, registration: Registration, session: Session
     if failures := session.failures(runs):
         pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
     try:
-        lacking = registration.register(item.obj, case, floors, session)
+        lacking = registration.register(bound(item), case, floors, session)
     except InputError as error:
         pytest.fail(str(error), pytrace=False)
     if lacking is not None:
