@@ -105,7 +105,7 @@ def read(
     if family is not None:
         claim = replace(claim, family=family)
     _ = claim.family.share(experiment.tier)
-    lock = lock or lock_of(test, experiment)
+    lock = lock or lock_of(test)
     experiment = with_margin(experiment, lock)
     stated = comparisons_of(test, experiment)
     for comparison in stated:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 from collections import defaultdict
@@ -23,6 +22,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
+from embinit.claims.statements import stated_at
 from embinit.digests import digest_of
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_json, reading
@@ -162,20 +162,10 @@ def _lock(path: Path, changed: int) -> Lock:
     return Lock(path)
 
 
-def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
-    """The lock of a claim without pytest; None where it has no file."""
-    homes = [inspect.unwrap(test)]
-    if isinstance(experiment, FunctionExperiment):
-        homes.append(inspect.unwrap(experiment.function.function))
-    shipped = Path(__file__).parents[1]
-    for home in homes:
-        try:
-            path = Path(inspect.getfile(home))
-        except TypeError:
-            continue
-        if path.is_file() and not path.is_relative_to(shipped):
-            return nearest_lock(path)
-    return None
+def lock_of(test: Callable[..., Any]) -> Lock | None:
+    """The lock of a claim without pytest; None where no file states it."""
+    path = stated_at(test)[0]
+    return nearest_lock(path) if path.is_file() else None
 
 
 def with_margin(experiment: Experiment, lock: Lock | None) -> Experiment:
