@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import math
 import numbers
 import statistics
@@ -243,19 +244,24 @@ class Quantity(OnCurve):
             return any(kind_of(run).random_tables for run in runs)
         return any(kind_of(run).random_scores for run in runs)
 
+    @property
+    def every_term(self) -> list[Term]:
+        """Its terms, and those of its parts."""
+        parts = itertools.chain.from_iterable(self.parts)
+        return [*(term for part in parts for term in part.every_term), *self.terms]
+
     def runs(self) -> list[RunSpec]:
         """All runs from which the quantity is computed."""
         return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
 
     def labels(self) -> dict[RunSpec, str]:
         """All runs from which the quantity is computed, with the names of their arms."""
-        labels = {term.run(seed): term.label for seed in range(self.seeds) for term in self.terms}
-        parts = [part for group in self.parts for part in group]
-        return {run: label for part in parts for run, label in part.labels().items()} | labels
+        seeds = range(self.seeds)
+        return {term.run(seed): term.label for term in self.every_term for seed in seeds}
 
     def runs_of(self, seed: int) -> list[RunSpec]:
         """The runs from which the value of one seed is computed."""
-        return [term.run(seed) for term in self.terms]
+        return [term.run(seed) for term in self.every_term]
 
     def values(self, lookup: Lookup) -> list[float | None]:
         """One value per seed; None if a run lacks the measure."""

@@ -9,7 +9,6 @@ from embinit.claims.comparisons import Lookup, Quantity
 from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
-from embinit.specs import RunSpec
 
 
 class InitQuantity(Quantity):
@@ -62,10 +61,6 @@ class RankCorrelation(Quantity):
         """The same pairs on replicates of a further role."""
         parts = tuple((arm.in_role(role), base.in_role(role)) for arm, base in self.parts)
         return replace(self, parts=parts)
-
-    def runs_of(self, index: int) -> list[RunSpec]:
-        """The runs of every pair in one replicate."""
-        return [run for pair in self.parts for arm in pair for run in arm.runs_of(index)]
 
     def value(self, index: int, lookup: Lookup) -> float | None:
         """Spearman's rho of one replicate; None where a run has no such measure."""

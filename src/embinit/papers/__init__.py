@@ -92,9 +92,7 @@ PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
 
 def paper(key: str) -> Paper | None:
     """The paper that is registered under ``key``; None where none is."""
-    if key not in PAPERS:
-        return None
-    return PAPERS[key]
+    return next(iter(papers_of([key])), None)
 
 
 def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
@@ -105,32 +103,24 @@ def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
 
 def papers_of(keys: Iterable[str]) -> list[Paper]:
     """The registered papers among ``keys``, in their order."""
-    return [found_paper for key in dict.fromkeys(keys) if (found_paper := paper(key)) is not None]
+    return [PAPERS[key] for key in dict.fromkeys(keys) if key in PAPERS]
 
 
-def every_paper() -> list[Paper]:
-    """All registered papers, which are loaded for it."""
-    return [PAPERS[key] for key in PAPERS]
+def with_tier(tier: str, or_own: bool = False) -> list[Paper]:
+    """The registered papers that have a tier; InputError where none has it.
 
-
-def with_tier(tier: str) -> list[Paper]:
-    """The registered papers that have a tier; InputError where none has it."""
-    having = [known for known in every_paper() if tier in known.tiers]
-    if not having:
-        raise unknown_tier(tier)
-    return having
-
-
-def is_tier(tier: str) -> bool:
-    """Whether a registered paper has a tier, or an experiment that was made has a size for it."""
-    return tier in OWN_TIERS or any(tier in known.tiers for known in every_paper())
-
-
-def unknown_tier(tier: str) -> InputError:
-    """The error for a tier that nothing has."""
-    names = dict.fromkeys(name for known in every_paper() for name in known.tiers)
-    known = [*names, *(name for name in OWN_TIERS if name not in names)]
-    return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
+    With ``or_own`` it may be one that an experiment alone has a size for.
+    """
+    names: dict[str, None] = {}
+    having = []
+    for known in papers_of(PAPERS):
+        names.update(dict.fromkeys(known.tiers))
+        having += [known] if tier in known.tiers else []
+    if having or (or_own and tier in OWN_TIERS):
+        return having
+    every = [*(names | OWN_TIERS)]
+    near = nearest(tier, every)
+    raise InputError(f"unknown tier {tier!r}: {near}known are {', '.join(every)}")
 
 
 def noise_floors(key: str, tier: str) -> list[tuple[Experiment, Measure]]:
