@@ -7,7 +7,7 @@ of one run is known; statistics of tables are compared as numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -272,13 +272,13 @@ def _without_each(
 
 def depth(mean: float, relation: Relation, margin: float) -> float:
     """How far the mean lies inside of what it would decide, in the metric's unit."""
-    supporting, opposing = (inside(mean, side) for side in sides(relation, margin))
-    return max(min(supporting), max(opposing), margin - abs(mean))
+    return max(abs(inside(mean, relation, margin)), margin - abs(mean))
 
 
-def inside(mean: float, bounds: Sequence[tuple[float, str]]) -> list[float]:
-    """How far the mean lies to the side of each bound."""
-    return [mean - bound if side == "greater" else bound - mean for bound, side in bounds]
+def inside(mean: float, relation: Relation, margin: float) -> float:
+    """How far the mean lies inside of the range that is stated; below 0 outside of it."""
+    low, high = relation.bounds(margin)
+    return min(mean - low, high - mean)
 
 
 def chance_to_support(
@@ -290,7 +290,6 @@ def chance_to_support(
     """
     if outcome.sd <= 0:
         return 0.0
-    supporting, _ = sides(relation, outcome.margin)
-    inner = min(inside(outcome.difference, supporting))
+    inner = inside(outcome.difference, relation, outcome.margin)
     registered = 0 if outcome.known_sd is None else outcome.known_sd.degrees
     return power(inner / outcome.sd, n, alpha, registered, samples)
