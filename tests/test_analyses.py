@@ -41,8 +41,6 @@ def test_analyses_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
 def test_one_analysis_is_the_rule():
     """Without leave to train more there is one analysis with all of alpha; less is refused."""
     assert schedule(5) == (Analysis(5, 1.0),)
-    assert [planned.seeds for planned in schedule(5, 20)] == [5, 10, 20]
-    assert [planned.seeds for planned in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
         schedule(5, 3)
 
@@ -115,13 +113,6 @@ def test_seeds_follow_need():
     assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
     assert (decision.outcome.n, len(decision.left)) == (20, 20)
     assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[2].share)
-
-
-def test_scores_that_are_equal_on_every_seed_show_no_equality():
-    """Though the registered deviation would show that their difference is within the margin."""
-    made = Made({}, sd=0.0)
-    [decision] = decided(made, [ONE["pretrained"].within(40).alike(ONE["xavier"])])
-    assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
 
 
 def test_a_later_analysis_takes_only_what_is_open():

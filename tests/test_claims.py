@@ -20,15 +20,12 @@ from scipy import stats
 from builders import make_result
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import (
-    Decider,
-    read_by,
     trend,
 )
 from embinit.claims.definitions import (
     Claim,
     Family,
     Origin,
-    argument_of,
     claim,
     claim_of,
     comparisons_of,
@@ -42,7 +39,7 @@ from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import PositionSpec
 from embinit.papers import PAPERS
 from embinit.runs.measures import MEASURES
-from embinit.stats.statements import KnownSd, Verdict, verdict_of
+from embinit.stats.statements import KnownSd, Verdict
 from embinit_papers.kim2024 import (
     changes,
     everywhere,
@@ -221,20 +218,6 @@ def test_a_claim_reaches_the_other_experiments_of_its_tier():
         of_source(scaled(arms, "one"), "t5")
 
 
-def test_decisions_are_met_in_the_claims_order(arms):
-    holds, falls = arms["pretrained"] < arms["xavier"], arms["xavier"] < arms["pretrained"]
-
-    def record(run):
-        return make_result(run, bleu=(run.recipe.table.init == "xavier") * (10 + run.seed / 9))
-
-    decisions = [one.decide(record, 0.05) for one in (holds, falls)]
-    with read_by(Decider(decisions=decisions)) as decider:
-        assert [bool(holds), bool(falls)] == [True, False]
-    assert decider.met == [holds, falls]
-    assert verdict_of([one.verdict for one in decisions]) is Verdict.REFUTED
-    assert decisions[0].verdict is Verdict.SUPPORTED
-
-
 def differing(*differences):
     """Records in which GloVe is off Xavier by this much in BLEU and sigma, seed by seed."""
 
@@ -318,13 +301,6 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
     assert (done.verdict, done.outcome.exact, done.reason) == (Verdict.SUPPORTED, True, "")
 
 
-def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
-    """Its part is smaller only as one of several."""
-    comparison, record = arms["pretrained"] < arms["xavier"], differing(9.0, 9.2, 8.9, 9.1, 9.0)
-    assert comparison.decide(record, 0.001).verdict is Verdict.REFUTED
-    assert comparison.decide(record, 0.001, of=100_000).verdict is Verdict.UNDECIDED
-
-
 def test_a_missing_measure_is_not_run(arms):
     comparison = arms["pretrained"] < arms["xavier"]
     decision = comparison.decide(make_result, 0.01)
@@ -353,9 +329,6 @@ def test_a_missing_measure_is_not_run(arms):
         (lambda arms: arms["xavier"].sigma < arms["xavier"],
          r".* by sigma, Xavier by bleu: compare like with like$"),
         (lambda arms: arms["xavier"].sigma - arms["xavier"], ".*like with like"),
-        (lambda arms: arms["xavier"].at_epoch(0), ".*no epoch 0"),
-        (lambda arms: arms["xavier"].best_epoch.at_epoch(2),
-         "no curve shows best_epoch while a run trains"),
         (lambda arms: of_source(arms.without_positions(), "bert"), ".*source 'bert' first"),
         (lambda arms: comparisons_of(named_nothing(), arms),
          "test_nothing asserts no comparison of arms"),
@@ -369,8 +342,6 @@ def test_a_missing_measure_is_not_run(arms):
         (lambda arms: arms["xavier"] < math.inf, "Xavier is compared with inf; give a"),
         (lambda arms: claim_of(named_nothing()),
          r"test_nothing is not a claim; decorate it: @claim\("),
-        (lambda arms: argument_of(lambda: None), ".*takes one argument.*takes nothing$"),
-        (lambda arms: argument_of(lambda arms, other: None), ".*one argument.*takes arms, other$"),
         (lambda arms: rank_correlation([(arms["pretrained"], arms["xavier"])] * 2),
          ".*at least 3 pairs"),
         *((lambda arms, margin=margin: arms["xavier"].within(margin), r"Xavier.within\(.*finite")
@@ -383,21 +354,6 @@ def test_a_missing_measure_is_not_run(arms):
 def test_what_a_claim_must_not_do(arms, use, message):
     with pytest.raises(InputError, match=f"^{message}"):
         use(arms)
-
-
-def test_a_curve_is_measured_at_an_epoch_and_as_a_whole(arms):
-    """Validation BLEU, by the margin of BLEU; an epoch that a run never saw is missing."""
-    curve = {"xavier": [1.0, 5.0, 9.0], "pretrained": [0.5, 2.0]}
-
-    def record(run):
-        return make_result(run, curves={"validation_bleu": curve[run.recipe.table.init]})
-
-    assert [arms["xavier"].at_epoch(epoch).values(record)[0] for epoch in (1, 2, 3)] == [1, 5, 9]
-    assert arms["xavier"].over_epochs.values(record) == [5.0] * 5
-    assert arms["pretrained"].at_epoch(3).values(record) == [None] * 5
-    assert arms["xavier"].at_epoch(2).margin == arms["xavier"].margin
-    assert arms["xavier"].at_epoch(2).unit == "BLEU"
-    assert arms["xavier"].over_epochs.values(make_result) == [None] * 5
 
 
 @given(seed=st.integers(0, 999))

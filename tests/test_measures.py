@@ -22,7 +22,7 @@ RUN = ONE.run("xavier", 0)
 
 def on(measure):
     """An arm of that measure, off whose curve more is read."""
-    return ONE["xavier"].measured_by(measure)
+    return ONE["xavier"].measured_by(measure).with_margin(2.0)
 
 
 @given(st.floats(0, 700))
@@ -82,10 +82,11 @@ def test_every_measure_is_registered_whole(name):
         kept += [arm.distance_from([1.0]), arm.distance_from([2.0])]
         others = [arm.at_epoch(2), arm.epochs_to(1)]
         assert len({known, *(one.measure for one in (*kept, *others))}) == len(kept) + 3
-        assert arm.epochs_to(1).unit == "epochs"
-        for derived in (one.measure for one in kept):
-            assert (derived.unit, derived.better) == (known.unit, known.better)
-            assert "_" not in derived.in_words
+        assert (arm.epochs_to(1).unit, arm.epochs_to(1).margin) == ("epochs", 0)
+        for derived in kept:
+            assert (derived.unit, derived.margin) == (arm.unit, arm.margin)
+            assert (derived.measure.unit, derived.measure.better) == (known.unit, known.better)
+            assert "_" not in derived.measure.in_words
     else:
         for derive in (
             lambda arm: arm.at_epoch(1),

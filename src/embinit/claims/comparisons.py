@@ -468,6 +468,11 @@ class Comparison:
             names=(self.left.label, self.right.label),
         )
 
+    @property
+    def statement(self) -> tuple[Any, ...]:
+        """What it states, in words, and of which arms and numbers."""
+        return str(self), self.arms(), self.left.shift, self.right.shift
+
     def __str__(self) -> str:
         """The comparison in one line, such as ``GloVe < Xavier``."""
         return f"{self.left.label} {self.relation.symbol} {self.right.label}"
@@ -553,38 +558,11 @@ class Reader:
         """Notes a comparison that is asserted, once however often it is asked, and answers."""
         if not self.has_met(comparison):
             self.met.append(comparison)
-        return self.answer(next(n for n, met in enumerate(self.met) if met is comparison))
+        return self.false_at is None or comparison not in self.met[self.false_at :][:1]
 
     def has_met(self, comparison: Comparison) -> bool:
         """Whether a comparison was asserted."""
-        return any(met is comparison for met in self.met)
-
-    def answer(self, place: int) -> bool:
-        """Whether the comparison that was asserted at a place is true."""
-        return place != self.false_at
-
-
-@dataclass
-class Decider(Reader):
-    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
-
-    decisions: Sequence[Decision] = ()
-
-    def answer(self, place: int) -> bool:
-        """Whether it is SUPPORTED; InputError where another one was asserted when it was read."""
-        decision = self.decisions[place] if place < len(self.decisions) else None
-        if decision is None or not _state_the_same(self.met[place], decision.comparison):
-            was = "nothing more" if decision is None else decision.comparison
-            raise InputError(
-                f"it asserts {self.met[place]} now, and {was} when it was read: a claim may not "
-                "depend on values that tests change"
-            )
-        return decision.verdict is Verdict.SUPPORTED
-
-
-def _state_the_same(one: Comparison, other: Comparison) -> bool:
-    shifts = [(comparison.left.shift, comparison.right.shift) for comparison in (one, other)]
-    return str(one) == str(other) and one.arms() == other.arms() and shifts[0] == shifts[1]
+        return comparison in self.met
 
 
 def _line_outside() -> int:

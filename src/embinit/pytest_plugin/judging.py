@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Generator
 
 import pytest
 
 from embinit.claims.audit import Audit
-from embinit.claims.comparisons import Decider, read_by
+from embinit.claims.comparisons import Reader, read_by
 from embinit.claims.entries import audit_record, claim_record, properties
 from embinit.claims.judging import Judgement, broken, judge_case
 from embinit.claims.records import Consistency
@@ -148,7 +149,13 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
 
 def read_again(item: pytest.Function, judgement: Judgement) -> None:
     """Runs a supported claim's test; InputError for other assertions than those judged."""
-    with read_by(Decider(decisions=judgement.decisions)) as decider:
+    with read_by(Reader()) as reader:
         bound(item)(judgement.case.experiment)
-    for decision in judgement.decisions[len(decider.met) :]:
-        raise InputError(f"it asserted {decision.comparison} when read, and doesn't now")
+    stated = [comparison.statement for comparison in reader.met]
+    judged = [decision.comparison.statement for decision in judgement.decisions]
+    for now, was in itertools.zip_longest(stated, judged, fillvalue=("nothing more",)):
+        if now != was:
+            raise InputError(
+                f"it asserts {now[0]} now, and {was[0]} when it was read: a claim may not depend "
+                "on values that tests change"
+            )
