@@ -25,7 +25,7 @@ from embinit.commands.main import main
 from embinit.lab.evaluation.analogies import evaluate
 from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
-from embinit.papers import PAPERS, NoiseFloor
+from embinit.papers import PAPERS
 from embinit.report import load_schema
 from embinit.runs.functions import TRAININGS
 from embinit.stats.power import rounded_up
@@ -282,7 +282,7 @@ def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
 def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, monkeypatch):
     """Of what the paper names, and once."""
     one = replace(probes("micro")[0].with_positions("sinusoidal"), baseline="pretrained")
-    mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [NoiseFloor(one)])
+    mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [(one, one.metric)])
     monkeypatch.setattr("embinit.papers.paper", {"mine": mine}.get)
     (project / "claims/test_fits.py").write_text(
         "from embinit import Family, claim\n"

@@ -48,22 +48,6 @@ class Finding:
     untestable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class NoiseFloor:
-    """The noise floor of an experiment, whose baseline is trained on extra seeds.
-
-    ``further`` measures are taken of the same runs.
-    """
-
-    experiment: Experiment
-    further: tuple[Measure, ...] = ()
-
-    @property
-    def metrics(self) -> tuple[Measure, ...]:
-        """The measures of the runs."""
-        return (self.experiment.metric, *self.further)
-
-
 def _nothing(*_: object) -> tuple[()]:
     return ()
 
@@ -73,7 +57,8 @@ class Paper:
     """A paper with its tiers, experiments, findings and printed numbers.
 
     ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them, and
-    ``noise`` what its baselines learn and how evenly. ``printed`` has its numbers for a comparison.
+    ``noise`` those whose baselines are trained on extra seeds, each with a measure of these runs.
+    ``printed`` has its numbers for a comparison.
     """
 
     key: str
@@ -84,7 +69,7 @@ class Paper:
     families: tuple[Family, ...] = ()
     findings: tuple[Finding, ...] = ()
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
+    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = _nothing
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -123,8 +108,7 @@ def with_tier(tier: str, or_own: bool = False) -> list[Paper]:
     raise InputError(f"unknown tier {tier!r}: {near}known are {', '.join(every)}")
 
 
-def noise_floors(key: str, tier: str) -> list[tuple[Experiment, Measure]]:
-    """The experiments of a paper whose noise floors margins come from, with the measures."""
+def noise_floors(key: str, tier: str) -> Sequence[tuple[Experiment, Measure]]:
+    """The experiments of a paper whose baselines are measured, with the measures."""
     known = paper(key)
-    floors = known.noise(tier) if known is not None and tier in known.tiers else ()
-    return [(floor.experiment, metric) for floor in floors for metric in floor.metrics]
+    return known.noise(tier) if known is not None and tier in known.tiers else ()

@@ -14,7 +14,7 @@ import numpy as np
 
 from embinit.errors import InputError
 from embinit.stats.power import power, seeds_for
-from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict, sides
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
 ALIKE = 1e-12
 """The standard deviation, over the largest score, up to which values differ by rounding alone."""
@@ -181,12 +181,14 @@ class _Estimate(NamedTuple):
 
     def ps(self, relation: Relation, margin: float) -> tuple[float, float, float | None]:
         """One-sided p of the statement, of its opposite, and of a difference within the margin."""
-        supporting, opposing = sides(relation, margin)
-        within = None
-        if margin > 0 and not relation.uses_margin:
-            within = max(self.p(*side) for side in sides(Relation.ALIKE, margin)[0])
-        statement = max(self.p(*side) for side in supporting)
-        return statement, min(self.p(*side) for side in opposing), within
+
+        def inside_of(low: float, high: float) -> float:
+            return max(self.p(low, "greater"), self.p(high, "less"))
+
+        low, high = relation.bounds(margin)
+        opposite = min(self.p(low, "less"), self.p(high, "greater"))
+        tested = margin > 0 and not relation.uses_margin
+        return inside_of(low, high), opposite, inside_of(-margin, margin) if tested else None
 
     def shown(self, evidence: Evidence) -> list[Verdict]:
         """The verdicts that it shows, the first of which counts; none where nothing varies."""

@@ -94,15 +94,6 @@ class Relation(StrEnum):
         return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
 
 
-Side = tuple[float, str]
-
-
-def sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
-    """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
-    low, high = relation.bounds(margin)
-    return [(low, "greater"), (high, "less")], [(low, "less"), (high, "greater")]
-
-
 class Pairing(StrEnum):
     """What pairs the values of two sides."""
 
