@@ -76,7 +76,8 @@ class Quantity(OnCurve):
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
     a quantity that is compared like any other. ``margin`` is that of ``<=``, ``>=`` and ``alike``,
     in ``unit``. ``shift`` is added to the terms' sum, the same in every seed: a quantity without
-    terms is a constant, such as a number that a paper prints.
+    terms is a constant, such as a number that a paper prints. ``parts`` are arms in groups, where
+    the value is no sum of terms.
     """
 
     terms: tuple[Term, ...]
@@ -87,11 +88,7 @@ class Quantity(OnCurve):
     seeds: int
     shift: float = 0.0
     margin_given: bool = False
-
-    @property
-    def parts(self) -> Sequence[Sequence[Quantity]]:
-        """The arms in groups, if the value is not a sum of terms."""
-        return ()
+    parts: tuple[tuple[Quantity, ...], ...] = ()
 
     def __sub__(self, other: Quantity) -> Quantity:
         """The difference of two quantities of one measure, seed by seed; else InputError."""
@@ -220,7 +217,7 @@ class Quantity(OnCurve):
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity with another number of seeds."""
-        return replace(self, seeds=seeds)
+        return self._on_each_part(lambda part: part.with_seeds(seeds), seeds=seeds)
 
     def on_other_seeds(self) -> Quantity:
         """The same arms with other seeds, for a comparison of an arm with itself."""
@@ -229,7 +226,11 @@ class Quantity(OnCurve):
     def in_role(self, role: Role) -> Quantity:
         """The same arms with the seeds of another role."""
         terms = tuple(replace(term, role=term.role | role) for term in self.terms)
-        return replace(self, terms=terms)
+        return self._on_each_part(lambda part: part.in_role(role), terms=terms)
+
+    def _on_each_part(self, change: Callable[[Quantity], Quantity], **changes: Any) -> Quantity:
+        parts = tuple(tuple(map(change, group)) for group in self.parts)
+        return replace(self, parts=parts, **changes)
 
     @property
     def random(self) -> bool:
@@ -371,8 +372,7 @@ class Comparison:
     def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
-        A reader that only notes comparisons answers True. One that decides answers whether the
-        comparison is SUPPORTED. Outside of a claim it is an InputError.
+        Outside of a claim it is an InputError.
         """
         if (reader := _reader.get(None)) is None:
             raise InputError(
@@ -422,13 +422,13 @@ class Comparison:
         if lacking:
             reason = "; ".join(gap.reason for gap in lacking)
             failed = any(gap.failed for gap in lacking)
-            return Decision(self, None, (), (), reason, alpha, failed)
+            return Decision(self, alpha, reason=reason, failed=failed)
         said = "" if self.left.measure.of_start else same_results(self, lookup)
         if said and self.relation is not Relation.ALIKE:
-            return Decision(self, None, (), (), said, alpha, failed=True)
+            return Decision(self, alpha, reason=said, failed=True)
         first, second = (tuple(v for v in side if v is not None) for side in (left, right))
         outcome = decide(self.evidence(first, second, alpha, of))
-        return Decision(self, outcome, first, second, said or outcome.reason or replaced, alpha)
+        return Decision(self, alpha, outcome, first, second, said or outcome.reason or replaced)
 
     def _with_worst(self, lookup: Lookup) -> tuple[Lookup, str]:
         """A lookup that gives failed runs the worst score of both sides' runs, and how many.
@@ -483,11 +483,11 @@ class Decision:
     """The verdict on a comparison, or why there is none (``failed``: a run has no score)."""
 
     comparison: Comparison
-    outcome: Outcome | None
-    left: tuple[float, ...]
-    right: tuple[float, ...]
-    reason: str
     alpha: float
+    outcome: Outcome | None = None
+    left: tuple[float, ...] = ()
+    right: tuple[float, ...] = ()
+    reason: str = ""
     failed: bool = False
 
     @property

@@ -157,18 +157,19 @@ def _underpowered(case: Case, comparison: Comparison) -> str | None:
     A margin must be larger than what the last one leaves unknown. A negative control has nothing
     to find.
     """
-    known_sd, expects = comparison.known_sd, case.claim.expects
-    if known_sd is None or known_sd.origin or expects is Verdict.NO_EFFECT:
+    known_sd, left = comparison.known_sd, comparison.left
+    to_find = case.claim.expects is not Verdict.NO_EFFECT and comparison.relation.uses_margin
+    if known_sd is None or known_sd.origin or not to_find:
         return None
-    last, margin, unit = case.analyses()[-1], comparison.left.margin, comparison.left.unit
-    level = case.alpha * last.share
-    if not comparison.relation.uses_margin:
-        return None
-    if (left := unknown_after(level, last.seeds, known_sd)) < margin:
-        return None
+    last = case.analyses()[-1]
+    unknown = unknown_after(case.alpha * last.share, last.seeds, known_sd)
     return (
-        f"{UNDERPOWERED}: its margin is {margin:.3g} {unit}, and the smallest that "
-        f"{last.seeds} seeds resolve is {rounded_up(left):g}"
+        None
+        if unknown < left.margin
+        else (
+            f"{UNDERPOWERED}: its margin is {left.margin:.3g} {left.unit}, and the smallest that "
+            f"{last.seeds} seeds resolve is {rounded_up(unknown):g}"
+        )
     )
 
 
@@ -375,4 +376,4 @@ def broken(case: Case, error: Exception) -> Judgement:
 
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
     reason = "; ".join(reasons)
-    return [Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons]
+    return [Decision(undecided, case.alpha, reason=reason) for undecided in case.comparisons]

@@ -31,6 +31,7 @@ class AnalysisOrder:
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         self._options, self._training = options, training
         self._pending: dict[str, NextAnalysis] = {}
+        self._expected: dict[str, list[RunSpec]] = {}
         self._claims_of: dict[RunSpec, list[str]] = {}
         self._begun: set[str] = set()
         self._seen = 0
@@ -79,6 +80,7 @@ class AnalysisOrder:
         with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
             found = judge_stored(case, self._training.session)
             if isinstance(found, NextAnalysis):
+                self._expected[case.id] = expected_runs(found)
                 self._pending[case.id] = found
                 for run in found.costs:
                     self._claims_of.setdefault(run, []).append(case.id)
@@ -114,7 +116,7 @@ class AnalysisOrder:
 
     def expected(self) -> list[RunSpec]:
         """The runs that the analyses which are pending are expected to take until they decide."""
-        return [run for one in [*self._pending.values()] for run in expected_runs(one)]
+        return [run for name in [*self._pending] for run in self._expected[name]]
 
     @property
     def judged(self) -> str:
