@@ -414,7 +414,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
         tiers = () if claim is None else PAPERS[paper].tiers
         for setting in (one for tier in tiers for one in claim.experiments(tier)):
             case = read(test, setting, lock=lock)
-            now = registration_record(case, lock)
+            now = registration_record(case)
             message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
             may_lack = ("absent",) if setting.tier != "micro" else ()
             assert now.state in ("afterwards", "beforehand", *may_lack), message

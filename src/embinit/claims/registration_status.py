@@ -8,13 +8,15 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.lock import Lock, digest_of_content, without_code
+from embinit.claims.lock import digest_of_content, without_code
 from embinit.claims.records import RegistrationRecord, State
 from embinit.stats.statements import KnownSd
 
 
-def registration_record(case: Case, lock: Lock) -> RegistrationRecord:
-    """How a claim compares with its line in a lock."""
+def registration_record(case: Case) -> RegistrationRecord | None:
+    """How a claim compares with its line in its lock; None where there is no lock."""
+    if (lock := case.lock) is None or not lock.exists:
+        return None
     entry = case.line
     state, differs = (State.ABSENT, "") if entry is None else _state(case, entry)
     return RegistrationRecord(
