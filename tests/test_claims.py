@@ -19,9 +19,7 @@ from scipy import stats
 
 from builders import make_result
 from embinit.claims.audit import Audit
-from embinit.claims.comparisons import (
-    trend,
-)
+from embinit.claims.comparisons import Comparison, trend
 from embinit.claims.definitions import (
     Claim,
     Family,
@@ -39,7 +37,7 @@ from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import PositionSpec
 from embinit.papers import PAPERS
 from embinit.runs.measures import MEASURES
-from embinit.stats.statements import KnownSd, Verdict
+from embinit.stats.statements import KnownSd, Relation, Verdict
 from embinit_papers.kim2024 import (
     changes,
     everywhere,
@@ -228,66 +226,46 @@ def differing(*differences):
     return record
 
 
+RANGE = r"BLEU \[.*\], 98 % interval, p ="
+
+
 @pytest.mark.parametrize(
-    ("differences", "stated", "line"),
+    ("differences", "relation", "margin", "line"),
     [
+        ((1, 2, 1, 2, 1), ">=", 3, r"SUPPORTED, difference \+1\.4 {} \d\S+, 5 seeds, margin 3"),
+        ((8, 9, 8, 9, 8), "<=", 3, r"REFUTED, difference \+8\.4 {} 1, 5 seeds, margin 3"),
         (
-            (1, 2, 1, 2, 1),
-            lambda raw, base: raw.within(3) >= base,
-            r"GloVe ≥ Xavier: SUPPORTED, difference \+1\.4 BLEU "
-            r"\[.*\], 98 % interval, p = \d\.\de-\d+, 5 seeds, margin 3",
-        ),
-        (
-            (8, 9, 8, 9, 8),
-            lambda raw, base: raw.within(3) <= base,
-            r"GloVe ≤ Xavier: REFUTED, difference \+8\.4 BLEU \[.*\], 98 % interval, p = 1, "
-            r"5 seeds, margin 3",
-        ),
-        (
-            (1, 5, -1, 3, 2),
-            lambda raw, base: raw.within(0.5) > base,
-            r"GloVe > Xavier: UNDECIDED, difference \+2 BLEU "
-            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, not robust: changes without seed 0, "
+            (1, 5, -1, 3, 2), ">", 0.5,
+            r"UNDECIDED, difference \+2 {} 0\.0074, 5 seeds, not robust: changes without seed 0, "
             r"about 14 seeds would decide",
         ),
         (
-            (1, 5, -1, 3, 2),
-            lambda raw, base: raw.within(12) > base,
-            r"GloVe > Xavier: NO EFFECT, difference \+2 BLEU "
-            r"\[.*\], 98 % interval, p = 0\.0074, 5 seeds, within the margin 12 \(p = .*\)",
+            (1, 5, -1, 3, 2), ">", 12,
+            r"NO EFFECT, difference \+2 {} 0\.0074, 5 seeds, within the margin 12 \(p = .*\)",
         ),
         (
-            (1, 1, 1, 4, 5),
-            lambda raw, base: raw.within(5) > base,
-            r"GloVe > Xavier: SUPPORTED, difference \+2\.4 BLEU \[.*\], 98 % interval, "
-            r"p = 0\.0015, 5 seeds, not NO EFFECT, since it changes without seed 3",
+            (1, 1, 1, 4, 5), ">", 5,
+            r"SUPPORTED, difference \+2\.4 {} 0\.0015, 5 seeds, not NO EFFECT, since it changes "
+            r"without seed 3",
         ),
         (
-            (1, 3, 1, 3, 0.5),
-            lambda raw, base: raw.within(1) > base,
-            r"GloVe > Xavier: UNDECIDED, difference \+1\.7 BLEU \[.*\], 98 % interval, "
-            r"p = 0\.00\d+, 5 seeds, not robust: changes without seed 1, "
-            r"about \d+ seeds would decide",
+            (1, 3, 1, 3, 0.5), ">", 1,
+            r"UNDECIDED, difference \+1\.7 {} 0\.00\d+, 5 seeds, not robust: changes without seed "
+            r"1, about \d+ seeds would decide",
         ),
         (
-            (1, -1, 1, -1, 0.1),
-            lambda raw, base: raw.within(1e-3) >= base,
-            r"GloVe ≥ Xavier: UNDECIDED, difference \+0\.02 BLEU \[.*\], 98 % interval, "
-            r"p = 0\.\d+, 5 seeds, margin 0\.001, over 1000 needed; "
+            (1, -1, 1, -1, 0.1), ">=", 1e-3,
+            r"UNDECIDED, difference \+0\.02 {} 0\.\d+, 5 seeds, margin 0\.001, over 1000 needed; "
             r"the smallest margin that 5 resolve is \d\.\d+",
         ),
-        (
-            (0.25,) * 5,
-            lambda raw, base: raw.sigma.within(0.5).alike(0.5),
-            r"GloVe ≈ 0\.5: SUPPORTED, difference \+0\.25, margin 0\.5",
-        ),
     ],
-)
-def test_a_decision_is_one_line(arms, differences, stated, line):
-    comparison = stated(arms["pretrained"], arms["xavier"])
-    comparison = replace(comparison, known_sd=KnownSd(1.2, 10))
+)  # fmt: skip
+def test_a_decision_is_one_line(arms, differences, relation, margin, line):
+    sides = arms["pretrained"].within(margin), arms["xavier"]
+    comparison = Comparison(sides[0], Relation(relation), sides[1], KnownSd(1.2, 10))
     text = str(comparison.decide(differing(*differences), 0.01))
-    assert re.fullmatch(line, text), text
+    symbol = Relation(relation).symbol
+    assert re.fullmatch(f"GloVe {symbol} Xavier: {line.replace('{}', RANGE)}", text), text
 
 
 def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
@@ -297,6 +275,8 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
         assert (decision.verdict, decision.outcome.p) == (Verdict.UNDECIDED, 1)
         assert not decision.outcome.exact
         assert "difference -1 BLEU, 5 seeds: the differences don't vary" in str(decision)
+    near = arms["pretrained"].sigma.within(0.5).alike(0.5).decide(differing(*[0.25] * 5), 0.01)
+    assert str(near) == "GloVe ≈ 0.5: SUPPORTED, difference +0.25, margin 0.5"
     done = (arms["pretrained"].sigma < arms["xavier"].sigma).decide(differing(*[-0.1] * 5), 0.01)
     assert (done.verdict, done.outcome.exact, done.reason) == (Verdict.SUPPORTED, True, "")
 
