@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -87,10 +87,6 @@ class Family:
             )
         return self.size[tier]
 
-    def counted(self, size: int) -> Family:
-        """The same family with a counted size."""
-        return replace(self, size=size)
-
 
 def family_rank(family: str) -> tuple[int, str]:
     """A sort key for families: findings first, then tables, figures, and what goes beyond them."""
@@ -155,7 +151,7 @@ def _on_each(given: object) -> Tested:
         )
 
     def every(tier: str) -> Sequence[Experiment]:
-        made = ([one] if isinstance(one, Experiment) else one(tier) for one in several)
+        made = (one(tier) if callable(one) else [one] for one in several)
         return [*itertools.chain.from_iterable(made)]
 
     return every

@@ -51,8 +51,7 @@ class SeedsExperiment(Experiment):
         listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         label = f"{known.name.rpartition(':')[2]}({listed})"
         made = experiment(self.name, training=known, arms={label: arguments}, seeds=self.seeds)
-        [arms] = made(self.tier)
-        return arms[label]
+        return made.changed(tier=self.tier)[label]
 
 
 class SeedsClaim(Claim):
