@@ -284,33 +284,13 @@ def chosen(document: Mapping[str, Any]) -> str:
     return best
 
 
-BEFORE = "FMSALX"
-NAMES = {
-    "": "plain paired t, pooled variance",
-    OWN: "paired t, own variance alone",
-    "F": "F-test that drops the pooling",
-    "M": "at least the preregistered deviation",
-    "S": "bound moved by the sample's skewness",
-    "A": "assumed skewness",
-    "L": "leave-one-out",
-    "X": "six seeds at least",
-}
-
-
-def named(devices: str) -> str:
-    """A candidate in words."""
-    if devices in NAMES:
-        return NAMES[devices]
-    return "all six (the former rule)" if devices == BEFORE else " + ".join(map(NAMES.get, devices))
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
 def tables(document: Mapping[str, Any]) -> list[str]:
-    """Error rates and power of the chosen rule and a plain paired t, and what each device costs."""
+    """Error rates and power of the chosen rule and of a plain paired t."""
     compared = {"chosen": document["chosen"], "plain": ""}
     columns = [f"{rule}, {source}" for rule in compared for source in ("registered", "own")]
     errors, powers = [], []
@@ -327,15 +307,7 @@ def tables(document: Mapping[str, Any]) -> list[str]:
         cells = [by_effect[effect] for by_source in found for by_effect in by_source.values()]
         percents = [", ".join(f"{100 * share:.0f}" for share in cell) for cell in cells]
         powers.append(["no effect" if effect == "none" else effect, *percents])
-    candidates = []
-    for rule in ("", *"FMSALX", OWN, document["chosen"], BEFORE):
-        power_of = f"{mean_power(of_candidate(document['power'], rule)):.1f}"
-        candidates.append([named(rule), power_of, str(len(excess(document, rule)))])
-    return [
-        table(["scenario", "limit", *columns], errors),
-        table(["effect", *columns], powers),
-        table(["candidate", "mean power", "limits exceeded"], candidates),
-    ]
+    return [table(["scenario", "limit", *columns], errors), table(["effect", *columns], powers)]
 
 
 def main() -> None:

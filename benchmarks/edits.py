@@ -395,32 +395,26 @@ def main() -> int:
     """Makes the edits, and prints what went wrong and what came of each kind."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="edits whose kind and name match this pattern")
-    parser.add_argument("--few", action="store_true", help="two of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="sessions at a time")
-    parser.add_argument("--json", type=Path, help="a file for the counts; --only adds its kinds")
+    parser.add_argument("--json", type=Path, help="a file for the counts")
     parser.add_argument("--keep", type=Path, help="a folder in which the projects stay")
-    arguments = parser.parse_args()
-    edits = [edit for edit in all_edits() if re.search(arguments.only, f"{edit.kind}: {edit.name}")]
-    edits = few(edits) if arguments.few else edits
+    given = parser.parse_args()
+    edits = [edit for edit in all_edits() if re.search(given.only, f"{edit.kind}: {edit.name}")]
     start = time.time()
     with tempfile.TemporaryDirectory() as folder:
-        keep = arguments.keep or Path(folder)
+        keep = given.keep or Path(folder)
         keep.mkdir(parents=True, exist_ok=True)
-        outcomes = judged(edits, arguments.jobs, keep)
+        outcomes = judged(edits, given.jobs, keep)
     kinds: dict[str, Counter[str]] = {}
     for i, (edit, found) in enumerate(zip(edits, outcomes, strict=True)):
         kinds.setdefault(edit.kind, Counter())[found] += 1
         if found in FAULTS or found == "named":
             print(f"{found}: e{i:03} {edit.kind}, {edit.name}")
-    known = arguments.json and arguments.only and arguments.json.exists()
-    earlier = json.loads(arguments.json.read_text()) if known else {"seconds": 0, "kinds": {}}
-    kinds = {**earlier["kinds"], **kinds}
-    seconds = round(earlier["seconds"] + time.time() - start)
-    total = sum(sum(counts.values()) for counts in kinds.values())
-    document = {"edits": total, "seconds": seconds, "kinds": kinds}
-    print(json.dumps(document, indent=1))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    seconds = round(time.time() - start)
+    text = json.dumps({"edits": len(edits), "seconds": seconds, "kinds": kinds}, indent=1)
+    print(text)
+    if given.json:
+        given.json.write_text(text + "\n", encoding="utf-8")
     return int(any(found in FAULTS for found in outcomes))
 
 

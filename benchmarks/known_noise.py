@@ -1,18 +1,21 @@
 """How often a verdict from few runs errs where the noise is known, and what it finds.
 
+    python benchmarks/known_noise.py seeds [--repeats 4000]
+    python benchmarks/known_noise.py failing [--repeats 4000]
+    python benchmarks/known_noise.py FILE [--repeats 4000]
+
 ``seeds``: a new arm of a test file against a stored one, by the rule of claims with the noise of
-the file's stored arms. ``judge``: two arms of a table, with the noise of four others of four runs
-each, or of ten baseline runs made before. Scores have a standard deviation of 1; scores of a
-seed share another of 1 where seeds pair runs. No arm is given up.
+the file's stored arms. Scores have a standard deviation of 1, and those of a seed share another of
+1. Printed are, for each kind of noise, the percentage of new arms that are kept though they do
+nothing, and of those better by 2 and 4 that are found at the first three interim analyses.
 
-    python benchmarks/known_noise.py [--files 4000] [--only NAME] [--runs FILE]
+``failing``: tables of 1, 10 and 100 other arms with 2, 3, 6 and 12 runs each, where one in ten runs
+of the new arm is worse by 10, and all others better by 1, so that its mean is not worse. Printed
+are the percentage of tables where Welch's t and ``judge`` keep an arm though none is better, and
+where each finds a new arm better by 2 and 4. All arms of a table share the 5 %.
 
-It prints, for each kind of noise, the percentage of new arms that are kept though they do nothing,
-and of those better by 2 and 4 that are found at the first three interim analyses. ``--only table``
-prints, for tables of 1, 10 and 100 other arms with 2, 3, 6 and 12 runs each, the percentage of
-tables where Welch's t and ``judge`` keep an arm though none is better, and where each finds a new
-arm better by 2 and 4. All arms of a table share the 5 %. Arms that fail have runs worse by 10, one
-in ten; a ``steady mean`` is better by 1 in all runs, so that failures don't make its mean worse.
+``FILE``: the same of tables of real runs, drawn from the file's configurations, and how often one
+of two equal recipes is kept by counts, where more trials follow the first.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 from embinit.claims.functions import MOST_SEEDS, SEEDS
 from embinit.claims.known_noise import SEEDS_KNOWN
@@ -44,7 +48,7 @@ Draw = Callable[[np.random.Generator, int, int], np.ndarray]
 ENOUGH = 8
 """A configuration of so many runs or more is drawn from."""
 
-EFFECTS, ALPHA, ANALYSES_SHOWN, OTHERS = (0.0, 2.0, 4.0), 0.05, 3, 4
+EFFECTS, ALPHA, ANALYSES_SHOWN = (0.0, 2.0, 4.0), 0.05, 3
 
 
 def normal(rng: np.random.Generator, arms: int, runs: int) -> np.ndarray:
@@ -85,50 +89,16 @@ def read_runs(runs: Iterable[tuple[str, str, float]]) -> Arms:
     return read(Table("runs", columns, [f"run {n}" for n in range(len(arms))]))
 
 
-def judged(
-    draw: Draw, before: int, paired: bool, rng: np.random.Generator, effect: float
-) -> Iterator[bool]:
-    """Whether an arm is kept at its 5 %, with its runs and the baseline's added step by step."""
-    others = 0 if before else OTHERS
-    plan = Plan(lower=True, alpha=ALPHA * (1 + others))
-    values = draw(rng, 2 + others, 24) + rng.standard_normal(24) * paired
-    noise = read_runs(("b", "", v) for v in draw(rng, 1, before)[0]) if before else None
-    values[1] -= effect
-    for runs in (2, 4, 8, 16, 24):
-        of = [runs, runs] + [max(runs, 4) if paired else 4] * others
-        arms = read_runs(
-            (f"arm {arm}", str(seed) if paired else "", v)
-            for arm, count in enumerate(of)
-            for seed, v in enumerate(values[arm, :count])
-        )
-        yield judge(arms, plan, "arm 0", noise)[0].verdict is Verdict.SUPPORTED
+def tables(repeats: int, others: int, runs: int, effect: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which arms of tables Welch's t keeps, and which ``judge`` does: (repeats, arms).
 
-
-FAILING: dict[str, tuple[slice, float]] = {
-    "none": (slice(0), 0.0),
-    "the baseline": (slice(1), 0.0),
-    "the new arm": (slice(1, 2), 0.0),
-    "the new arm, steady mean": (slice(1, 2), 1.0),
-    "the others": (slice(2, None), 0.0),
-    "all": (slice(None), 0.0),
-}
-"""The arms one in ten of whose runs is worse by 10, and by how much all of their runs are better.
-
-The baseline is the first arm, and the new one the second."""
-
-
-def tables(
-    repeats: int, others: int, failing: str, runs: int, effect: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which arms of tables Welch's t keeps, and which ``judge`` does: (repeats, arms)."""
-    from scipy import stats
-
-    rng, (fail, better), kept, alone = np.random.default_rng(3), FAILING[failing], [], []
+    The baseline is the first arm, and the new one the second, which fails now and then.
+    """
+    rng, kept, alone = np.random.default_rng(3), [], []
     for _ in range(repeats):
         values = rng.standard_normal((2 + others, runs))
         lost = rng.random(values.shape) < 0.1
-        values[fail] += 10 * lost[fail] - better
-        values[1] -= effect
+        values[1] += 10 * lost[1] - 1 - effect
         welch = stats.ttest_ind(values[1:], values[:1], axis=1, equal_var=False, alternative="less")
         alone.append(welch.pvalue <= ALPHA / (1 + others))
         named = ((f"arm {n}", "", v) for n, arm in enumerate(values) for v in arm)
@@ -140,13 +110,13 @@ def tables(
 
 def print_tables(repeats: int) -> None:
     """Prints the table of errors and power, Welch's t before ``judge``."""
-    for others, failing, runs in itertools.product((1, 10, 100), FAILING, (2, 3, 6, 12)):
+    for others, runs in itertools.product((1, 10, 100), (2, 3, 6, 12)):
         count, row = repeats // (5 if others == 100 else 1), []
         for effect in EFFECTS:
-            both = tables(count, others, failing, runs, effect)
+            both = tables(count, others, runs, effect)
             shares = [np.mean(kept[:, 0] if effect else kept.any(axis=1)) for kept in both]
             row += [f"{100 * share:.1f}" for share in shares]
-        print(f"| {others} | {failing} | {runs} | {' | '.join(row)} |", flush=True)
+        print(f"| {others} | {runs} | {' | '.join(row)} |", flush=True)
 
 
 def real(pools: list[np.ndarray], alike: bool, effect: float, arms: int, runs: int) -> Draw:
@@ -205,41 +175,34 @@ def print_counts(repeats: int) -> None:
         print(f"| counts, {share} | 1 | {n} | {100 * kept / repeats:.1f} |", flush=True)
 
 
-RULES: dict[str, Callable[[Draw, np.random.Generator, float], Iterator[bool]]] = {
-    "seeds, 3 stored arms": lambda draw, *rest: seeds(draw, 3, *rest),
-    "seeds, 6 stored arms": lambda draw, *rest: seeds(draw, 6, *rest),
-    "judge, four other arms": lambda draw, *rest: judged(draw, 0, False, *rest),
-    "judge, four other arms by seed": lambda draw, *rest: judged(draw, 0, True, *rest),
-    "judge, ten runs made before": lambda draw, *rest: judged(draw, 10, False, *rest),
-}
-
-
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--files", type=int, default=4000)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--runs", default="")
-    given = parser.parse_args()
-    if given.runs:
-        print_real(given.runs, given.files)
-        print_counts(given.files)
-        return
-    if given.only == "table":
-        print_tables(given.files)
-    for (name, rule), draw in itertools.product(RULES.items(), (normal, differ, skewed)):
-        if given.only not in name:
-            continue
+def print_seeds(repeats: int) -> None:
+    """Prints the errors and the power of new arms of a test file."""
+    for stored, draw in itertools.product((3, 6), (normal, differ, skewed)):
         cells = []
         for effect in EFFECTS:
-            rng, count = np.random.default_rng(3), given.files // (5 if "other" in name else 1)
-            kept = [[*rule(draw, rng, effect)] for _ in range(count)]
+            rng = np.random.default_rng(3)
+            kept = [[*seeds(draw, stored, rng, effect)] for _ in range(repeats)]
             if effect:
                 analyses = [[*itertools.accumulate(shown, max)][:ANALYSES_SHOWN] for shown in kept]
                 cells.append(", ".join(f"{100 * share:.0f}" for share in np.mean(analyses, axis=0)))
             else:
                 cells.append(f"{100 * np.mean([*map(any, kept)]):.1f}")
-        print(f"| {name} | {draw.__name__} | {' | '.join(cells)} |", flush=True)
+        print(f"| {stored} stored arms | {draw.__name__} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("of", metavar="seeds|failing|FILE")
+    parser.add_argument("--repeats", type=int, default=4000)
+    given = parser.parse_args()
+    if given.of == "seeds":
+        print_seeds(given.repeats)
+    elif given.of == "failing":
+        print_tables(given.repeats)
+    else:
+        print_real(given.of, given.repeats)
+        print_counts(given.repeats)
 
 
 if __name__ == "__main__":

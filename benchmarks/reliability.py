@@ -19,6 +19,7 @@ What was lost or wrong is printed, and the status is 1. ``--json`` keeps the cou
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -31,13 +32,13 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats  # noqa: F401, loaded once, for all that is forked from here
 
-import embinit.pytest_plugin.session  # noqa: F401, loaded once, for all that is forked from here
+import embinit.pytest_plugin.session  # noqa: F401, likewise
 from embinit.claims.records import ClaimRecord
 from embinit.errors import InputError, Status
 from embinit.report.reading import read
@@ -77,7 +78,7 @@ def test_c(arms):
 def test_d(arms):
     assert arms["mid"] >= arms["low"]
 """
-RUNS, MOST_KILLS, SECONDS = 18, 5, 300.0
+MOST_KILLS, SECONDS = 5, 300.0
 BASE = {"low": 1, "mid": 5, "high": 9}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "embinit.pytest_plugin"}
@@ -87,13 +88,6 @@ STORE, REPORT = Path(".embinit/store"), Path("reports/latest")
 REFERENCE = Path("reports/reference/verdicts.json")
 
 Verdicts = dict[str, Any]
-
-
-def load() -> None:
-    """Loads what a session takes longest to load, so that those that are forked have it."""
-    import scipy.stats  # noqa: F401
-
-    os.environ.update(PLUGINS)
 
 
 def new_folder(root: Path) -> Path:
@@ -129,49 +123,26 @@ def start(folder: Path, *arguments: str) -> int:
         os._exit(status)
 
 
-def processes() -> dict[int, tuple[int, int]]:
-    """The living processes: each one's parent and group."""
-    known = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent, group = path.read_text().rpartition(")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if state != "Z":
-            known[int(path.parent.name)] = int(parent), int(group)
-    return known
+def working_in(folder: Path) -> list[int]:
+    """The living processes that have a folder as their own, as a session and its trainers have."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if link.readlink() == folder.resolve():
+                found.append(int(link.parent.name))
+    return found
 
 
-def works_in(process: int, folder: Path) -> bool:
-    """Whether a process has the folder as its own, as a session and its trainers have."""
-    try:
-        return os.readlink(f"/proc/{process}/cwd") == str(folder.resolve())
-    except OSError:
-        return False
-
-
-def descendants(process: int) -> list[int]:
-    """The living processes that a process started, and those that they did."""
-    parents, known, left = processes(), list[int](), [process]
-    while left:
-        at = left.pop()
-        children = [child for child, (parent, _) in parents.items() if parent == at]
-        known += children
-        left += children
-    return known
-
-
-def kill(leader: int, draw: random.Random) -> str:
+def kill(leader: int, folder: Path, draw: random.Random) -> str:
     """Kills some of a session's processes; says which and how."""
     sign, victim = draw.choice(SIGNALS), draw.choice(("first", "group", "other"))
     try:
         if victim == "group":
             os.killpg(leader, sign)
         else:
-            others = descendants(leader) if victim == "other" else []
-            if not others:
-                victim = "first"
-            os.kill(draw.choice(others) if others else leader, sign)
+            others = {*working_in(folder)} - {leader} if victim == "other" else ()
+            victim = "other" if others else "first"
+            os.kill(draw.choice(sorted(others)) if others else leader, sign)
     except ProcessLookupError:
         return "it had ended"
     return f"{sign.name} {victim}"
@@ -187,11 +158,7 @@ def wait(leader: int, folder: Path) -> int:
         if status is None:
             ended, code = os.waitpid(leader, os.WNOHANG)
             status = os.waitstatus_to_exitcode(code) if ended else None
-        left = [
-            process
-            for process, (_, group) in processes().items()
-            if group == leader or works_in(process, folder)
-        ]
+        left = working_in(folder)
         if status is not None and not left:
             return status
         if time.monotonic() - began > SECONDS:
@@ -210,7 +177,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def essence(claim: ClaimRecord) -> Any:
     """What of a claim's record must not depend on how it came about."""
-    return [claim.verdict, claim.comparisons]
+    return claim.verdict, claim.comparisons
 
 
 def verdicts(report: Path) -> Verdicts:
@@ -279,7 +246,7 @@ def kills(count: int, draw: random.Random, root: Path, workers: float = 0.1) -> 
         leader = start(folder, *arguments)
         # Trainers take longer to start than to train.
         time.sleep(draw.random() * usual * (4 if arguments else 1.2))
-        killed = kill(leader, draw)
+        killed = kill(leader, folder, draw)
         wait(leader, folder)
         if killed == "it had ended":
             continue
@@ -325,12 +292,11 @@ def damages(count: int, draw: random.Random, root: Path) -> Counter[str]:
 
 def after_damage(folder: Path, whole: Verdicts, path: Path, mutation: malformed.Mutation) -> str:
     """What a session comes to after one of its files was damaged."""
+    status, fault = -1, ""
     try:
         status = wait(start(folder, f"--embinit-baseline={REFERENCE}"), folder)
     except TimeoutError as error:
-        status, fault = -1, str(error)
-    else:
-        fault = ""
+        fault = str(error)
     log = (folder / "log.txt").read_text(errors="replace")
     if "Traceback (most recent call last)" in log or "INTERNALERROR" in log:
         fault = "it shows a traceback"
@@ -338,13 +304,12 @@ def after_damage(folder: Path, whole: Verdicts, path: Path, mutation: malformed.
         return "refused"
     elif not fault and verdicts(folder / REPORT) != whole:
         fault = "it came to other verdicts"
-    if not fault:
-        return "right"
-    print(f"{path.relative_to(folder)}, {mutation!r:.200}, status {status}: {fault}", flush=True)
-    return "WRONG"
+    if fault:
+        print(f"{path.relative_to(folder)}, {mutation!r:.200}, status {status}: {fault}")
+    return "WRONG" if fault else "right"
 
 
-def spoils(count: int, draw: random.Random) -> Counter[str]:
+def spoils(count: int, draw: random.Random, root: Path) -> Counter[str]:
     """Spoils files of every format: how many were read right, refused and so on."""
     counts = Counter[str]()
     logging.disable()  # gensim logs what it reads
@@ -352,13 +317,12 @@ def spoils(count: int, draw: random.Random) -> Counter[str]:
         name = list(malformed.READERS)[case % len(malformed.READERS)]
         changes = [mutation_by(draw) for _ in range(draw.randrange(1, 4))]
         which = draw.randrange(6)
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                outcome = malformed.outcome(malformed.READERS[name], Path(folder), which, changes)
-                counts[outcome.partition(":")[0]] += 1
-            except Exception as error:
-                counts["WRONG"] += 1
-                print(f"{name}: {type(error).__name__}: {error!s:.200}\n  {which} {changes!r:.400}")
+        try:
+            outcome = malformed.outcome(malformed.READERS[name], root / f"{case}", which, changes)
+            counts[outcome.partition(":")[0]] += 1
+        except Exception as error:
+            counts["WRONG"] += 1
+            print(f"{name}: {type(error).__name__}: {error!s:.200}\n  {which} {changes!r:.400}")
     return counts
 
 
@@ -372,16 +336,16 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the counts here")
     parsed = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
-    load()
-    tried: dict[str, Callable[[random.Random, Path], Counter[str]]] = {
-        "kills": lambda draw, root: kills(parsed.kills, draw, root),
-        "damages": lambda draw, root: damages(parsed.damage, draw, root),
-        "spoils": lambda draw, root: spoils(parsed.spoil, draw),
-    }
+    os.environ.update(PLUGINS)
     counts: dict[str, dict[str, int]] = {}
-    for name, count in tried.items():
+    for name, number, count in (
+        ("kills", parsed.kills, kills),
+        ("damages", parsed.damage, damages),
+        ("spoils", parsed.spoil, spoils),
+    ):
         with tempfile.TemporaryDirectory(prefix="embinit-reliability-") as root:
-            counts[name] = dict(sorted(count(random.Random(parsed.seed), Path(root)).items()))
+            found = count(number, random.Random(parsed.seed), Path(root))
+            counts[name] = dict(sorted(found.items()))
     text = json.dumps({"seed": parsed.seed, **counts}, indent=1)
     print(text)
     if parsed.json:

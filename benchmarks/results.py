@@ -9,44 +9,32 @@ README's table of findings is written too, and the first paper's statements with
 
 from __future__ import annotations
 
-import datetime
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, ComparisonRecord
-from embinit.errors import InputError
-from embinit.papers import PAPERS
-from embinit.report.document import FAILS, HERE, MIXED, Document, SessionRecord, StatementCounts
-from embinit.report.making import paper_record
+from embinit.report.document import FAILS, HERE, MIXED, Document, StatementCounts
 from embinit.report.markdown import findings_as_markdown
-from embinit.report.numbers import duration
+from embinit.report.numbers import duration, span
 from embinit.report.reading import read
-from embinit.report.summary import controls_in_words, statement_of, summarised, tables
+from embinit.report.summary import controls_in_words, statement_of, tables
 from embinit.report.verdicts import difference, means
+from embinit.stats.statements import VERDICTS
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("micro", "sample", "full")
 """The tiers that may have a reference."""
 
-SEEN = {
-    "sample": "Of the 72 claims of `sample` that have scores, 35 had been run before, on other "
-    "seeds of the same data."
-}
-"""What had been known of a tier's claims when they were registered."""
-
 BEGIN, END = "<!-- findings: written by make results -->\n\n", "<!-- end of findings -->"
 """The marks around the README's table."""
 
-
 REFERENCES, PAGE = "reports/reference", "docs/results.md"
 STUDIES = "studies/reference/micro/verdicts.json"
-COLUMNS = ("SUPPORTED", "REFUTED", "NO EFFECT", "UNDECIDED", "NOT RUN")
-"""The verdicts in the order in which they are counted."""
 
 ALIKE = {
     "multi30k-en-de": "micro-translation",
@@ -110,9 +98,11 @@ def page(documents: Sequence[Document]) -> str:
     sections += ["## Findings\n", findings_as_markdown(documents)]
     for document in documents:
         verdicts = {claim.verdict for claim in document.claims}
-        shown = [name for name in COLUMNS if name in verdicts]
+        shown = [name for name in VERDICTS if name in verdicts]
+        controls = controls_in_words(document.summary.controls)
         sections += [f"## `{document.session.tier}`\n", _session(document)]
-        sections += [_whose(document.summary.statements, shown), _controls(document)]
+        sections += [_whose(document.summary.statements, shown)]
+        sections += [f"{controls[0].upper()}{controls[1:]}.\n"]
     sections += ["## Where it disagrees with the papers\n", _disagreements(documents)]
     sections += ["## Scores beside the printed ones\n", _levels(documents)]
     if len(documents) > 1:
@@ -125,48 +115,29 @@ def page(documents: Sequence[Document]) -> str:
 
 def _session(document: Document) -> str:
     session, blessed = document.session, document.blessed
-    started = datetime.datetime.fromisoformat(session.started)
+    wanted, trained = session.runs.wanted, session.runs.trained
+    made = f"of which {trained} were trained in {duration(session.wall_seconds)}"
+    seeds = span(one.n for claim in document.claims for one in claim.comparisons if not one.exact)
     rows = [
-        ("Tier", f"`{session.tier}`, {_seeds(document.claims)}"),
-        ("Date", f"{started:%Y-%m-%d}"),
+        ("Tier", f"`{session.tier}`, {seeds} seeds an arm"),
+        ("Date", session.started[:10]),
         ("Machine", session.device),
-        ("Runs", _runs(session)),
+        ("Runs", f"{wanted}, {made if trained else 'all read from the store: see the note'}"),
         ("Versions", ", ".join(f"{name} {one}" for name, one in session.versions.items())),
         ("Command", f"`{session.command}`"),
     ]
     if blessed is not None:
         rows.append(("Blessed", f"{blessed.when[:10]}, at revision `{_revision(blessed)}`"))
     rows += [("Note", note) for note in session.notes]
-    if session.tier in SEEN and not document.rule:
-        rows.append(("Known before", SEEN[session.tier]))
     earlier = Counter(
         (claim.blessed.when[:10], _revision(claim.blessed))
         for claim in document.claims
         if claim.blessed is not None
     )
     for (when, revision), number in sorted(earlier.items()):
-        rows.append(
-            (
-                f"{number} of the claims and controls",
-                f"of another session, blessed {when}, at `{revision}`",
-            )
-        )
+        whose = f"{number} of the claims and controls"
+        rows.append((whose, f"of another session, blessed {when}, at `{revision}`"))
     return _table(("session", "value"), rows)
-
-
-def _runs(session: SessionRecord) -> str:
-    """How many runs the claims have, and how long the session took that trained some of them."""
-    wanted, trained = session.runs.wanted, session.runs.trained
-    if not trained:
-        return f"{wanted}, all read from the store: see the note"
-    return f"{wanted}, of which {trained} were trained in {duration(session.wall_seconds)}"
-
-
-def _seeds(claims: Iterable[ClaimRecord]) -> str:
-    """The fewest and the most seeds that a comparison has."""
-    numbers = [one.n for claim in claims for one in claim.comparisons if not one.exact]
-    few, most = min(numbers, default=0), max(numbers, default=0)
-    return f"{few} seeds an arm" if few == most else f"{few} to {most} seeds an arm"
 
 
 def _revision(blessed: Blessed) -> str:
@@ -185,22 +156,16 @@ def _whose(statements: Iterable[StatementCounts], shown: Sequence[str]) -> str:
     return "\n".join([table, *late, ""] if late else [table])
 
 
-def _controls(document: Document) -> str:
-    """How many controls were as expected."""
-    text = controls_in_words(document.summary.controls)
-    return f"{text[0].upper()}{text[1:]}.\n"
-
-
 def _disagreements(documents: Sequence[Document]) -> str:
     """One row a finding that some data decide against the paper, with the likely reason."""
     against = (FAILS, HERE[FAILS], MIXED)
     rows = []
     for table in tables(documents):
-        for title, cells in table.rows:
+        for title, cells in table.rows.items():
             found = [
-                f"{cell.outcome} ({name})"
-                for cell, (_, name) in zip(cells, table.columns, strict=True)
-                if cell is not None and cell.outcome in against
+                f"{cell.outcome} ({table.columns[number]})"
+                for number, cell in cells.items()
+                if cell.outcome in against
             ]
             if found:
                 rows.append((title, "; ".join(found), REASONS[title]))
@@ -211,15 +176,18 @@ def _disagreements(documents: Sequence[Document]) -> str:
 def _levels(documents: Sequence[Document]) -> str:
     """One row an arm of which the paper prints a score: that, and the mean on each tier."""
     tiers = [document.session.tier for document in documents]
-    rows: dict[Level, dict[str, Values]] = {}
+    rows: dict[Level, dict[str, Sequence[float]]] = {}
     for document, tier in zip(documents, tiers, strict=True):
         for level, values in _with_printed(document):
-            row = rows.setdefault(level, {})
-            row[tier] = max(values, row.get(tier, ()), key=len)
+            row = rows.setdefault(level, dict.fromkeys(tiers, ()))
+            row[tier] = max(values, row[tier], key=len)
     made = _table(
         ("task", "embeddings", "arm", "printed", *(f"`{tier}`" for tier in tiers)),
         [
-            (*names, f"{score:.1f}", *(_mean(row.get(tier, ())) for tier in tiers))
+            (
+                *(*names, f"{score:.1f}"),
+                *(f"{fmean(one):.1f} ({len(one)})" if one else "" for one in row.values()),
+            )
             for (*names, score), row in sorted(rows.items())
         ],
     )
@@ -228,10 +196,9 @@ def _levels(documents: Sequence[Document]) -> str:
 
 Level = tuple[str, str, str, float]
 """The paper's task, whose embeddings, an arm, and its printed score."""
-Values = Sequence[float | None]
 
 
-def _with_printed(document: Document) -> Iterator[tuple[Level, Values]]:
+def _with_printed(document: Document) -> Iterator[tuple[Level, Sequence[float]]]:
     """The scores of arms, for each printed one that an arm has."""
     every = ((claim, one) for claim in document.claims for one in claim.comparisons)
     for claim, one in every:
@@ -239,13 +206,8 @@ def _with_printed(document: Document) -> Iterator[tuple[Level, Values]]:
             sides = zip(one.values, (printed.left, printed.right), strict=True)
             for (arm, values), score in sides:
                 if len({*values}) > 1 and not arm.startswith("("):  # no constant, no difference
-                    yield (printed.task, claim.source_label or "", arm, score), values
-
-
-def _mean(values: Values) -> str:
-    """The mean of scores, with how many there are; "" where there are none."""
-    known = [value for value in values if value is not None]
-    return f"{sum(known) / len(known):.1f} ({len(known)})" if known else ""
+                    known = [value for value in values if value is not None]
+                    yield (printed.task, claim.source_label or "", arm, score), known
 
 
 def _beside(made: Document, real: Document) -> str:
@@ -361,29 +323,13 @@ def _verdicts(entry: Mapping[str, Any], claims: Sequence[ClaimRecord]) -> str:
         for one in claims
         if statement_of(one) in entry["claims"] and about.match(one.experiment)
     )
-    return ", ".join(f"{counts[name]} {name}" for name in COLUMNS if counts[name]) or "–"
+    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name]) or "–"
 
 
 def documents_of() -> list[Document]:
-    """The verdicts of the references; InputError for one that has not its folder's tier."""
-    found = []
-    for tier in TIERS:
-        path = ROOT / REFERENCES / tier / "verdicts.json"
-        if path.exists():
-            document = read(path)
-            if (own := document.session.tier) != tier:
-                raise InputError(f"{path} has verdicts of tier {own}; bless them with TIER={own}")
-            found.append(with_todays_rows(document))
-    return found
-
-
-def with_todays_rows(document: Document) -> Document:
-    """A document whose findings are counted anew, by the rows that its papers have today."""
-    papers = tuple(
-        replace(paper, findings=paper_record(PAPERS[paper.key]).findings)
-        for paper in document.session.papers
-    )
-    return summarised(replace(document, session=replace(document.session, papers=papers)))
+    """The verdicts of the references."""
+    paths = [ROOT / REFERENCES / tier / "verdicts.json" for tier in TIERS]
+    return [read(path) for path in paths if path.exists()]
 
 
 def _named_once(row: str) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
+import subprocess
+import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +38,20 @@ def set_apart(
     for name, value in vars(registry).items():
         if isinstance(value, dict | set):
             monkeypatch.setattr(registry, name, type(value)() if empty else value.copy())
+
+
+def python(
+    *arguments: object, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs this Python in a process of its own, in the checkout or in another folder."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd or Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )
 
 
 def make_function_run() -> RunSpec:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+import jsonschema
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord
 from embinit.files.typed import as_json, from_json
+from embinit.report import load_schema
 from embinit.report.document import Document
 from embinit.report.summary import summarised
 
@@ -35,6 +40,13 @@ SESSION = {
 }  # fmt: skip
 NOTHING = {"as_expected": 0, "not_as_expected": 0, "not_run": 0, "too_weak": 0}
 SUMMARY = {"verdicts": {}, "qualified": {}, "controls": NOTHING, "audits": {}}
+
+
+def latest(root: Path) -> dict[str, Any]:
+    """The document of the last session in a project, which follows the schema."""
+    document: dict[str, Any] = json.loads((root / "reports/latest/verdicts.json").read_bytes())
+    jsonschema.validate(document, load_schema())
+    return document
 
 
 def comparison_of(part: dict[str, Any]) -> ComparisonRecord:

@@ -55,8 +55,9 @@ def with_runs(document, runs):
     """The document with these keys of runs in its first comparison, and none elsewhere."""
     plain = as_json(document)
     pairs = [pair for claim in plain["claims"] for pair in claim["comparisons"]]
-    for number, pair in enumerate(pairs):
-        pair["runs"] = [] if number else runs
+    for pair in pairs:
+        pair["runs"] = []
+    pairs[0]["runs"] = runs
     return typed(plain)
 
 
@@ -90,7 +91,9 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     """Blessing needs no page, keeps every number, and nothing moves against itself."""
     report, to = tmp_path / "latest", tmp_path / "reference"
     report.mkdir()
-    kept = without_idle_controls(document)
+    # Those of ``sample`` were stopped too early to be blessed.
+    claims = (one for one in document.claims if not (one.control and one.as_expected is None))
+    kept = replace(document, claims=tuple(claims))
     (report / "verdicts.json").write_text(json.dumps(as_json(kept)), encoding="utf-8")
     bless(report, to)
     blessed = read(to / "verdicts.json")
@@ -100,17 +103,9 @@ def test_a_blessing_is_a_baseline_again(document, tmp_path):
     assert compare(kept, blessed).in_words == "No changes since the baseline."
 
 
-def without_idle_controls(document):
-    """The document as one that may be blessed: those of ``sample`` were stopped too early."""
-    claims = (one for one in document.claims if not (one.control and one.as_expected is None))
-    return replace(document, claims=tuple(claims))
-
-
-CLAIM = {"id": "c", "nodeid": "f/a.py::c", "control": False, "expects": None, "reason": ""}
 COMPARISON = {
-    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "exact": False,
-    "relation": ">", "arms": {"left": "a", "right": "b"}, "metric": "bleu", "unit": "",
-    "left_values": [9.0], "right_values": [1.0],
+    "difference": 8.0, "interval": [7.0, 9.0], "margin": 6.0, "n": 6, "relation": ">",
+    "arms": {"left": "a", "right": "b"}, "unit": "", "left_values": [9.0], "right_values": [1.0],
 }  # fmt: skip
 
 
@@ -122,7 +117,7 @@ def made(*claims, **session):
 def a_claim(verdict="SUPPORTED", **comparison):
     """A claim with one comparison, SUPPORTED by 8 points on 6 seeds, with a margin of 6."""
     given = [COMPARISON | {"verdict": verdict} | comparison] if verdict != "NOT RUN" else []
-    return CLAIM | {"verdict": verdict, "comparisons": given}
+    return {"id": "c", "nodeid": "f/a.py::c", "verdict": verdict, "comparisons": given}
 
 
 def changes(verdict, baseline, **changed):
@@ -151,6 +146,7 @@ def test_a_replication_is_counted_against_its_reference():
 
 
 OPEN = {"interval": [None, None]}
+OTHERS = {"left": "a", "right": "1.0"}
 
 
 @pytest.mark.parametrize(
@@ -158,27 +154,9 @@ OPEN = {"interval": [None, None]}
     [
         ("SUPPORTED", {}, {}, None, ""),
         ("SUPPORTED", {}, {"difference": 8.9, "interval": [0.1, 99.0]}, None, ""),
-        (
-            "SUPPORTED",
-            {},
-            {"difference": 2.0},
-            MOVED,
-            "outside the earlier interval, 1 m",
-        ),
-        (
-            "SUPPORTED",
-            OPEN,
-            {"difference": 2.0},
-            MOVED,
-            "differs from before, 1 m",
-        ),
-        (
-            "SUPPORTED",
-            OPEN | {"margin": 0.0},
-            {"difference": 2.0},
-            MOVED,
-            "differs from before (a",
-        ),
+        ("SUPPORTED", {}, {"difference": 2.0}, MOVED, "outside the earlier interval, 1 m"),
+        ("SUPPORTED", OPEN, {"difference": 2.0}, MOVED, "differs from before, 1 m"),
+        ("SUPPORTED", OPEN | {"margin": 0.0}, {"difference": 2.0}, MOVED, "differs from before (a"),
         ("SUPPORTED", OPEN, {"difference": 8.001}, None, ""),
         ("SUPPORTED", {"exact": True}, {"difference": 8.9}, MOVED, "differs from before"),
         ("SUPPORTED", OPEN, {"difference": None}, MOVED, "differs from before"),
@@ -187,33 +165,17 @@ OPEN = {"interval": [None, None]}
         ("NO EFFECT", {}, {}, LOST, "was SUPPORTED and is NO EFFECT"),
         ("NOT RUN", {}, {}, LOST, "was SUPPORTED and is NOT RUN"),
         ("UNDECIDED", {}, {}, WEAKENED, "was SUPPORTED and is UNDECIDED"),
-        (
-            "UNDECIDED",
-            {},
-            {"difference": 0.0, "interval": [-1.0, 1.0]},
-            LOST,
-            "UNDECIDED",
-        ),
+        ("UNDECIDED", {}, {"difference": 0.0, "interval": [-1.0, 1.0]}, LOST, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [-1.0, 1.0], "n": 5}, WEAKENED, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [-1.0, None], "n": 9}, WEAKENED, "UNDECIDED"),
         ("UNDECIDED", {}, {"interval": [9.0, 10.0], "n": 9}, LOST, "UNDECIDED"),
-        ("UNDECIDED", OPEN, {"difference": 0.0}, LOST, "UNDECIDED"),
         ("UNDECIDED", OPEN, {}, WEAKENED, "UNDECIDED"),
-        (
-            "UNDECIDED",
-            OPEN,
-            {"difference": 0.0},
-            LOST,
-            "now:    UNDECIDED; 0.00, 6 seeds",
-        ),
+        ("UNDECIDED", OPEN, {"difference": 0.0}, LOST, "now:    UNDECIDED; 0.00, 6 seeds"),
         ("SUPPORTED", {}, {"relation": ">="}, LOST, "relation >= in place of >"),
         ("SUPPORTED", {}, {"metric": "chrf"}, LOST, "measure chrf in place of bleu"),
         ("SUPPORTED", {}, {"margin": 1e9}, LOST, "margin 1000000000.0 in place of 6.0"),
         ("SUPPORTED", {}, {"margin": 6.0 + 1e-12}, None, ""),
-        (
-            *("REFUTED", {}, {"arms": {"left": "a", "right": "1.0"}}),
-            *(LOST, "states something else: arms a and 1.0 in place of a and b"),
-        ),
+        ("REFUTED", {}, {"arms": OTHERS}, LOST, "else: arms a and 1.0 in place of a and b"),
     ],
 )
 def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
@@ -249,7 +211,7 @@ def test_a_claim_with_fewer_comparisons_or_that_is_a_control_now_is_lost(other):
     """But a control may state something else."""
     for old, new in ((a_claim(), other), (other, a_claim())):
         [change] = compare(made(new), made(old)).changes
-        assert change.kind is (MOVED if old["control"] else LOST)
+        assert change.kind is (MOVED if old.get("control") else LOST)
         assert "states something else: " in str(change)
 
 
@@ -298,8 +260,5 @@ def test_an_effect_that_was_small_before_is_not_lost(before, now, lost):
         {"interval": ends, "difference": statistics.mean(end for end in ends if end is not None)}
         for ends in (before, now)
     )
-    for verdict, kind in (
-        ("NO EFFECT", LOST if lost else MOVED),
-        ("REFUTED", LOST),
-    ):
+    for verdict, kind in (("NO EFFECT", LOST if lost else MOVED), ("REFUTED", LOST)):
         assert [change.kind for change in changes(verdict, was, **is_now)] == [kind]

@@ -15,7 +15,7 @@ from embinit_papers.chung2021 import (
 )
 from embinit_papers.chung2021 import shapes as shape
 from embinit_studies import two_languages
-from embinit_studies.coupling import over_input_widths
+from embinit_studies.two_languages import over_input_widths
 
 
 @pytest.fixture(params=sorted(SETTINGS))

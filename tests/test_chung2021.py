@@ -27,9 +27,9 @@ from embinit_papers.chung2021 import (
     where_shown,
 )
 from embinit_papers.chung2021.counting import papers_parameters
-from embinit_papers.chung2021.setting import TRIED, average
+from embinit_papers.chung2021.setting import average
 from embinit_studies import two_languages
-from embinit_studies.coupling import from_vectors
+from embinit_studies.two_languages import from_vectors
 
 CHUNG = PAPERS["chung2021"]
 
@@ -51,7 +51,8 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 def test_draws_of_trials_deviations_and_claims_never_meet():
     """Else a claim would be tested on what it was chosen or registered on."""
     [one] = on_average("micro")
-    sets = [one.data_draws, one.registering_draws, TRIED]
+    tried = range(5201, 5207)  # choosing.md
+    sets = [one.data_draws, one.registering_draws, tried]
     assert [len(draws) for draws in sets] == [20, 10, 6]
     assert len({draw for draws in sets for draw in draws}) == 36
     assert {draw_set(draws[0]) for draws in sets} == {

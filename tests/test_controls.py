@@ -5,16 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from documents import claim_of, typed
+from documents import claim_of
 from embinit import Family, Verdict, claim, experiment, positive_control, training
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.judging import Case, Judgement
 from embinit.claims.judging import read as read_claim
 from embinit.files.typed import as_json
 from embinit.report.faults import wrong_controls
+from embinit.report.making import with_insensitive_noted
 from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
-from embinit.report.verdicts import with_insensitive_noted
 from test_report import make_claim, make_control, make_document
 
 MINE = Family("mine/f", 1)
@@ -105,7 +105,7 @@ def test_what_finds_nothing_says_so_where_its_control_finds_nothing(verdict, con
     noted = with_insensitive_noted([*map(claim_of, claims)])
     lacks = control != "SUPPORTED" and verdict in ("UNDECIDED", "NO EFFECT")
     assert ["not sensitive: the control" in claim.reason for claim in noted] == [lacks, 0, 0]
-    document = typed(make_document([*map(as_json, noted)]))
+    document = make_document([*map(as_json, noted)])
     for text in ("\n".join(verdict_lines(document, None, False)), as_markdown(document)):
         assert ("not sensitive" in text) == lacks
     assert bool(wrong_controls(document)) == (KNOWN[control] is False)

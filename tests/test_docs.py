@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builders import python
 from embinit.commands.main import _parsers, main
 from embinit.options import OPTIONS
 from embinit.runs.measures import MEASURES
@@ -64,17 +65,13 @@ json.dump(answers, sys.stdout)
 """Runs each block in a process forked off one that has loaded embinit, and reads its claims."""
 
 
-def blocks():
-    """Each block of Python that is whole in itself, with its page."""
-    for page in PAGES:
-        for number, code in enumerate(FENCE.findall(page.read_text(encoding="utf-8"))):
-            if code.startswith(("import ", "from ")):
-                yield pytest.param(code, id=f"{page.relative_to(ROOT)}-{number}")
-
-
-def test_there_is_code_to_test():
-    """A pattern that finds nothing would pass everything."""
-    assert len([*blocks()]) >= 6
+BLOCKS = [
+    pytest.param(code, id=f"{page.relative_to(ROOT)}-{number}")
+    for page in PAGES
+    for number, code in enumerate(FENCE.findall(page.read_text(encoding="utf-8")))
+    if code.startswith(("import ", "from "))
+]
+"""Each block of Python that is whole in itself, with its page."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +80,7 @@ def ran():
     answers = subprocess.run(
         [sys.executable, "-W", "error", "-c", RUN_BLOCKS],
         cwd=ROOT / "reports/reference/micro",  # where a verdicts.json is
-        input=json.dumps([block.values[0] for block in blocks()]),
+        input=json.dumps([block.values[0] for block in BLOCKS]),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -91,9 +88,10 @@ def ran():
     return json.loads(answers.stdout)
 
 
-@pytest.mark.parametrize("code", [*blocks()])
+@pytest.mark.parametrize("code", BLOCKS)
 def test_code_of_the_documents_runs(ran, code):
     """In a process of its own, since it may register things; its claims are read, not trained."""
+    assert len(ran) >= 6
     status, output = ran[code]
     assert status == 0, output
     assert len(output.splitlines()) >= code.count("@claim(")
@@ -126,9 +124,9 @@ def test_a_page_has_its_text_where_a_code_host_shows_it():
 def test_every_example_is_named():
     """A file or a project that no page names would be found by nobody."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
-    examples = [path for path in (ROOT / "examples").iterdir() if not path.name.startswith(".")]
-    lost = [path.name for path in examples if f"examples/{path.name}" not in text]
-    assert not [name for name in lost if name not in ("__pycache__", "conftest.py")]
+    names = {path.name for path in (ROOT / "examples").iterdir() if path.name[0] != "."}
+    lost = {name for name in names if f"examples/{name}" not in text}
+    assert not lost - {"__pycache__", "conftest.py"}
 
 
 def test_the_page_of_options_has_them_all():
@@ -163,13 +161,7 @@ def test_the_first_test_prints_what_the_pages_show(tmp_path):
     """To the last digit."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (tmp_path / "test_trees.py").write_text(FENCE.findall(text)[0])
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "test_trees.py", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = python("-m", "pytest", "test_trees.py", "-p", "no:cacheprovider", cwd=tmp_path)
     shown = re.findall(r"^(?:claim  |test_trees/).*$", text, flags=re.MULTILINE)
     assert len(shown) == 2
     assert set(shown) <= set(ran.stdout.splitlines()), ran.stdout
@@ -184,11 +176,6 @@ OF_OTHER_TOOLS = {
 }
 
 
-def commands():
-    """The parsers of the command line by name."""
-    return _parsers("")[1]
-
-
 def code_of(page):
     """What a page shows as code: its blocks and its spans."""
     text = page.read_text(encoding="utf-8")
@@ -199,36 +186,25 @@ def code_of(page):
 def test_no_page_names_an_option_or_a_command_that_is_not_there(page):
     """The plugin's by long and short name, those of commands, of benchmarks and modules, make's."""
     code = code_of(page)
+    commands = _parsers("")[1]
     known = {f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")}
     known |= OF_OTHER_TOOLS | {"--embinit-"}
-    known |= {word for parser in commands().values() for word in parser._option_string_actions}
-    scripts = (
-        *("benchmarks/*.py", "src/embinit/**/__main__.py"),
-        "src/embinit/lab/inspect_command.py",
-    )
+    known |= {word for parser in commands.values() for word in parser._option_string_actions}
+    scripts = ("benchmarks/*.py", "src/embinit/**/__main__.py", "src/embinit/lab/inspect_*.py")
     for script in (path for pattern in scripts for path in ROOT.glob(pattern)):
         known |= set(re.findall(r'"(--[a-z-]+)"', script.read_text(encoding="utf-8")))
     assert not set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)) - known
     asked = set(re.findall(r"^\s*(?:\$ )?embinit ([a-z][a-z-]*)", code, re.M))
-    assert not asked - commands().keys()
+    assert not asked - commands.keys()
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     assert not set(re.findall(r"^\s*(?:\$ )?make ([a-z][a-z-]*)", code, re.M)) - targets
 
 
 def test_every_page_is_in_the_menu():
     """mkdocs would only warn, and a page outside of the menu is not found."""
-
-    def files(entry):
-        if isinstance(entry, str):
-            return [entry]
-        return [name for part in entry.values() for name in files_of(part)]
-
-    def files_of(part):
-        return [part] if isinstance(part, str) else [name for one in part for name in files(one)]
-
-    configured = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    menu = files_of(configured["nav"])
-    assert sorted(menu) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+    menu = yaml.safe_dump(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"])
+    listed = re.findall(r"\S+\.md", menu)
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
 def test_the_readme_is_short():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from builders import python
 from documents import counted
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
@@ -57,7 +56,8 @@ def test_a_document_is_checked_where_it_is_read_alone():
     """The package takes a quarter of a second to import."""
     modules = "embinit.commands.main, embinit.report.page"
     code = f"import sys, {modules}; assert 'jsonschema' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_a_merge_doubled_is_refused_by_name(tmp_path):

@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from builders import python
+from documents import latest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -19,21 +20,8 @@ FILES = [f"examples/{path.name}" for path in sorted(EXAMPLES.glob("test_*.py"))]
 PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
 
 
-def run(*command, cwd=ROOT, **environment):
-    """A command of this Python, in the checkout or in another folder."""
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **environment},
-    )
-
-
-WITHOUT_TORCH = ("scikit_learn", "subprocess")
+WITHOUT_TORCH = ("subprocess",)
 SMALL = {
-    "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
     "third_paper": ("--embinit-seeds=2",),
 }
@@ -52,6 +40,12 @@ def described(project):
 def folder_of_claims(project):
     """A package's claims lie beside what it trains."""
     return "src" if (EXAMPLES / project / "src").is_dir() else "claims"
+
+
+def copied(project, folder):
+    """A copy of an example, as it is committed."""
+    ignored = shutil.ignore_patterns(".embinit", "reports")
+    return shutil.copytree(EXAMPLES / project, folder / project, ignore=ignored)
 
 
 def installed(home):
@@ -73,9 +67,8 @@ def installed(home):
 @pytest.mark.nightly
 @pytest.mark.parametrize("project", PROJECTS)
 def test_each_project_of_its_own_is_judged(project, tmp_path):
-    """Two of them where torch can't be loaded; controls that could tell come out as they should."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / project, tmp_path / project, ignore=ignored)
+    """One of them where torch can't be loaded; controls that could tell come out as they should."""
+    home = copied(project, tmp_path)
     if project in SHORTER:
         name, long, short = SHORTER[project]
         text = (home / name).read_text(encoding="utf-8")
@@ -88,28 +81,26 @@ def test_each_project_of_its_own_is_judged(project, tmp_path):
     path = os.pathsep.join([str(without), str(ROOT / "src"), *installed(home)])
     small = SMALL.get(project, ())
     command = ("-m", "pytest", folder_of_claims(project), *small)
-    ran = run(*command, cwd=home, PYTHONPATH=path)
+    ran = python(*command, cwd=home, PYTHONPATH=path)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
-    document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    document = latest(home)
     assert document["claims"]
     assert all(claim["verdict"] != "NOT RUN" for claim in document["claims"])
     if "--embinit-seeds=2" not in small:
         assert all(claim["as_expected"] is not False for claim in document["claims"])
-    again = run("-m", "embinit", "runs", cwd=home, PYTHONPATH=path)
+    again = python("-m", "embinit", "runs", cwd=home, PYTHONPATH=path)
     assert again.returncode == 0, again.stderr
     assert "failed" not in again.stdout
 
 
 def test_a_paper_of_another_package_is_found_by_its_name(tmp_path):
     """In any folder: its claims are in its package."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "third_paper", tmp_path / "third_paper", ignore=ignored)
-    path = installed(home)
+    home = copied("third_paper", tmp_path)
+    path = os.pathsep.join([str(ROOT / "src"), *installed(home)])
     cwd = tmp_path / "empty"
     cwd.mkdir()
-    path = os.pathsep.join([str(ROOT / "src"), *path])
     asked = ("-m", "pytest", "--pyargs", "takase2023", "--collect-only", "-q")
-    listed = run(*asked, cwd=cwd, PYTHONPATH=path)
+    listed = python(*asked, cwd=cwd, PYTHONPATH=path)
     assert listed.returncode == 0, listed.stdout + listed.stderr
     assert "test_small_embeddings.py::" in listed.stdout
 
@@ -138,7 +129,8 @@ def test_the_port_was_registered_before_its_runs():
 def test_each_file_of_claims_trains_and_is_decided(tmp_path):
     """With two seeds, for speed: each claim is judged and no control misbehaves."""
     options = (f"--embinit-store={tmp_path / 'store'}", f"--embinit-report-dir={tmp_path}")
-    ran = run("-m", "pytest", *FILES, "-q", "-p", "no:cacheprovider", "--embinit-seeds=2", *options)
+    asked = ("-m", "pytest", *FILES, "-q", "-p", "no:cacheprovider", "--embinit-seeds=2")
+    ran = python(*asked, *options)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     document = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
     files = {claim["nodeid"].partition("::")[0] for claim in document["claims"]}
@@ -150,7 +142,7 @@ def test_each_file_of_claims_trains_and_is_decided(tmp_path):
 @pytest.mark.nightly
 def test_a_claim_is_judged_without_pytest(tmp_path):
     """The verdict is printed with its numbers."""
-    ran = run(EXAMPLES / "judging.py", tmp_path / "store")
+    ran = python(EXAMPLES / "judging.py", tmp_path / "store")
     assert ran.returncode == 0, ran.stderr
     assert "GloVe < Xavier: " in ran.stdout
     # Two, or twice as many until they decide: that hangs on digits, which machines don't share.
@@ -160,21 +152,20 @@ def test_a_claim_is_judged_without_pytest(tmp_path):
 def test_a_loop_of_trials_ends_by_the_statuses_that_it_is_told():
     """A trial of nothing, and one of what nobody could miss."""
     path = str(ROOT / "src")
-    nothing = run("examples/trials.py", "1", PYTHONPATH=path)
+    nothing = python("examples/trials.py", "1", PYTHONPATH=path)
     assert nothing.stdout.startswith("0 of 1 changes kept, "), nothing.stderr
-    helps = run("examples/trials.py", "1", "9", PYTHONPATH=path)
+    helps = python("examples/trials.py", "1", "9", PYTHONPATH=path)
     assert helps.stdout.startswith("1 of 1 changes kept, "), helps.stderr
 
 
 @pytest.mark.nightly
 def test_a_golden_curve_is_kept_to_or_it_is_told(tmp_path):
     """The curve's end refutes a training that learns at less than half of the rate."""
-    ignored = shutil.ignore_patterns(".embinit", "reports")
-    home = shutil.copytree(EXAMPLES / "golden_curve", tmp_path / "golden", ignore=ignored)
+    home = copied("golden_curve", tmp_path)
     claims = home / "claims/test_curve.py"
     claims.write_text(claims.read_text("utf-8").replace("lr=0.05", "lr=0.02"), "utf-8")
-    ran = run("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
+    ran = python("-m", "pytest", "claims", cwd=home, PYTHONPATH=str(ROOT / "src"))
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    document = json.loads((home / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    document = latest(home)
     verdicts = [claim["verdict"] for claim in document["claims"] if not claim["control"]]
     assert "REFUTED" in verdicts

@@ -11,14 +11,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import jsonschema
 import pytest
 
 from builders import set_apart
+from documents import latest
 from embinit.commands.main import main
 from embinit.errors import Status
 from embinit.pytest_plugin.session_options import SessionOptions
-from embinit.report import load_schema
 from embinit.report.reading import read
 from embinit.runs.functions import TRAININGS
 
@@ -65,19 +64,29 @@ def session(pytester, monkeypatch):
     set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.mkdir("claims")
 
-    def run(text=CLAIMS, *arguments, report="reports/latest"):
+    def run(text=CLAIMS, *arguments):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess(
             *("claims", "-p", "no:cacheprovider", *arguments),
             no_reraise_ctrlc=True,
         )
-        path = pytester.path / report / "verdicts.json"
-        document = json.loads(path.read_bytes()) if path.exists() else None
-        if document is not None:
-            jsonschema.validate(document, load_schema())
-        return done, document
+        there = (pytester.path / "reports/latest/verdicts.json").exists()
+        return done, latest(pytester.path) if there else None
 
     return run
+
+
+@pytest.fixture
+def whole(session, pytester):
+    """The document of a session in order, which is the baseline of others."""
+    _, document = session()
+    (pytester.path / "blessed.json").write_text(json.dumps(document))
+    return document
+
+
+BASELINE = "--embinit-baseline=blessed.json"
+CHECK = ["check", "reports/latest/verdicts.json"]
+CHANGES = [*CHECK, "--baseline", "blessed.json"]
 
 
 def test_each_status_is_documented():
@@ -116,34 +125,28 @@ def test_a_refuted_claim_is_status_1_and_a_whole_document(session):
     done, _ = session(REFUTED)
     assert done.ret == Status.NOT_OK
     assert read(Path("reports/latest/verdicts.json")).lacking == []
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.OK
+    assert main(CHECK) == Status.OK
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
-def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, pytester, capsys, workers):
+def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, whole, capsys, workers):
     """It was absent, so that check and baseline said nothing."""
-    whole, before = session()
-    assert whole.ret == Status.OK
-    (pytester.path / "blessed").mkdir()
-    (pytester.path / "blessed/verdicts.json").write_text(json.dumps(before))
-    done, after = session(MISREAD, "--embinit-baseline=blessed/verdicts.json", *workers)
+    done, after = session(MISREAD, BASELINE, *workers)
     assert done.ret == Status.BROKEN
     [error] = after["errors"]
     assert error["id"] == "mine/f/other[scores]"
-    assert error["nodeid"] == before["claims"][2]["nodeid"]
+    assert error["nodeid"] == whole["claims"][2]["nodeid"]
     assert "has no arm 'hihg'" in error["reason"]
     done.stdout.fnmatch_lines(
         ["LOST: mine/f/other?scores? was SUPPORTED and is ERROR", "ERROR mine/f/other?scores?: *"]
     )
-    arguments = ["check", "reports/latest/verdicts.json"]
-    assert main(arguments) == Status.BROKEN
+    assert main(CHECK) == Status.BROKEN
     assert "1 ERROR" in capsys.readouterr().out
-    assert main([*arguments, "--baseline", "blessed/verdicts.json"]) == Status.BROKEN
+    assert main(CHANGES) == Status.BROKEN
     assert "other[scores] was SUPPORTED and is ERROR" in capsys.readouterr().out
     assert main(["bless"]) == Status.UNUSABLE
     assert f"not blessed: {error['nodeid']} broke: " in capsys.readouterr().err
-    page = (pytester.path / "reports/latest/index.html").read_text()
-    assert "This session is incomplete." in page
+    assert "This session is incomplete." in Path("reports/latest/index.html").read_text()
 
 
 def test_a_failed_run_is_broken_and_no_refutation(session):
@@ -189,7 +192,7 @@ def test_a_run_that_diverges_is_never_green(session, pytester, when, reason, ini
     claims = [entry for entry in document["claims"] if not entry["control"]]
     assert {entry["verdict"] for entry in claims} == {"NOT RUN"}
     assert all(reason in entry["reason"] for entry in document["errors"][:1])
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.BROKEN
+    assert main(CHECK) == Status.BROKEN
 
 
 def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys):
@@ -203,7 +206,7 @@ def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys
             "NOT OK: control mine/f/control-positive* was not run: *",
         ]
     )
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.NOT_OK
+    assert main(CHECK) == Status.NOT_OK
     assert "no claim is decided: 3 NOT RUN" in capsys.readouterr().out
     assert main(["bless", "reports/latest"]) == Status.UNUSABLE
 
@@ -249,30 +252,25 @@ def of_some(request):
 @pytest.mark.parametrize(
     ("how", "workers"), [("mark", ()), ("fixture", ()), ("fixture", ("-n", "1"))]
 )
-def test_a_claim_that_is_skipped_is_told_and_lost(session, pytester, capsys, how, workers):
+def test_a_claim_that_is_skipped_is_told_and_lost(session, whole, capsys, how, workers):
     """It vanished from the document, and every verdict was said to be as it was."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
     text = "import pytest\n" + SKIPS[how]
     assert workers or session(text)[0].ret == Status.OK
-    done, document = session(text, "--embinit-baseline=blessed.json", *workers)
+    done, document = session(text, BASELINE, *workers)
     assert done.ret == Status.NOT_OK
     [skipped] = document["skipped"]
     assert (skipped["id"], skipped["reason"]) == ("mine/f/other[scores]", "slow")
     done.stdout.fnmatch_lines(["SKIPPED mine/f/other?scores?: slow"])
     done.stdout.fnmatch_lines(["LOST: mine/f/other?scores? was SUPPORTED and is SKIPPED"])
-    checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
-    assert main(checked) == Status.NOT_OK
+    assert main(CHANGES) == Status.NOT_OK
     assert "other[scores] was SUPPORTED and is SKIPPED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
-def test_a_file_that_is_skipped_loses_its_claims(session, pytester, workers):
+def test_a_file_that_is_skipped_loses_its_claims(session, whole, workers):
     """An optional package that went missing is no reason for a finding to hold."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
     text = 'import pytest\n\npytest.importorskip("nowhere_at_all")\n' + CLAIMS
-    done, document = session(text, "--embinit-baseline=blessed.json", *workers)
+    done, document = session(text, BASELINE, *workers)
     assert done.ret == Status.NOT_OK
     assert "could not import 'nowhere_at_all'" in document["skipped"][0]["reason"]
     lost = [line for line in done.outlines if line.startswith("LOST: mine/f/")]
@@ -307,17 +305,14 @@ NOT_ASKED_FOR = "No changes in what was compared. Of the baseline's 3 claims, 1 
     ],
 )  # fmt: skip
 def test_what_is_gone_or_states_something_else_fails(
-    session, pytester, capsys, text, arguments, status, said
+    session, whole, capsys, text, arguments, status, said
 ):
     """It was "no changes since the baseline", and status 0."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
-    done, _ = session(text, "--embinit-baseline=blessed.json", *arguments)
+    done, _ = session(text, BASELINE, *arguments)
     assert done.ret == status
     assert said in done.stdout.str()
-    checked = ["check", "reports/latest/verdicts.json", "--baseline", "blessed.json"]
     if "report: " in done.stdout.str():
-        assert main(checked) == status
+        assert main(CHANGES) == status
         assert said in capsys.readouterr().out
     else:  # the report of before stays
         assert json.loads(Path("reports/latest/verdicts.json").read_bytes()) == whole
@@ -359,34 +354,30 @@ def test_a_session_from_elsewhere_writes_below_pytests_root(pytester, monkeypatc
     assert SessionOptions.path(options, "report-dir") == Path("/here")
 
 
-def test_a_fall_fails_where_that_is_asked_for(session, pytester, capsys):
+@pytest.mark.usefixtures("whole")
+def test_a_fall_fails_where_that_is_asked_for(session, capsys):
     """An effect of 8 margins that is 4 now is SUPPORTED all the same."""
-    _, whole = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(whole))
-    fallen = CLAIMS.replace('"high": 9', '"high": 5')
-    compared = "--embinit-baseline=blessed.json"
-    done, _ = session(fallen, compared)
+    done, _ = session(CLAIMS.replace('"high": 9', '"high": 5'), BASELINE)
     assert done.ret == Status.OK
     done.stdout.fnmatch_lines(
         ["moved: * differs from before, outside *, 4 margins from where it was*"]
     )
     for size, status in (("", 1), ("=3.5", 1), ("=4.5", 0)):
-        compared_with = ["reports/latest/verdicts.json", "--baseline", "blessed.json"]
-        failing = ["--fail-on", f"moved{size}"]
-        assert main(["check", *compared_with, *failing]) == status
+        failing = [*CHANGES[1:], "--fail-on", f"moved{size}"]
+        assert main(["check", *failing]) == status
         assert ("NOT OK: moved: mine/f/good" in capsys.readouterr().out) == bool(status)
-        assert main(["report", "--markdown", *compared_with, *failing]) == 0
+        assert main(["report", "--markdown", *failing]) == 0
         summary = capsys.readouterr().out
         assert ("**Not OK:**" in summary) == bool(status)
         assert "4 margins from where it was" in summary
 
 
-@pytest.mark.parametrize("given", ["lost", "moved=x", "moved=-1", "moved=nan", ""])
-def test_what_is_nothing_to_fail_on_is_one_line(session, capsys, given):
+def test_what_is_nothing_to_fail_on_is_one_line(session, capsys):
+    """A gate that nothing can fail would be green by default."""
     session()
-    arguments = ["check", "reports/latest/verdicts.json", f"--fail-on={given}"]
-    assert main(arguments) == Status.UNUSABLE
-    assert "is nothing to fail on; say moved" in capsys.readouterr().err
+    for given in ("lost", "moved=x", "moved=-1", "moved=nan", ""):
+        assert main([*CHECK, f"--fail-on={given}"]) == Status.UNUSABLE
+        assert "is nothing to fail on; say moved" in capsys.readouterr().err
 
 
 def test_an_interrupted_session_says_so(session, pytester, capsys):
@@ -398,7 +389,7 @@ def test_an_interrupted_session_says_so(session, pytester, capsys):
     done.stdout.fnmatch_lines(["unfinished: it was interrupted from the keyboard"])
     assert cut["session"]["unfinished"] == "it was interrupted from the keyboard"
     assert len(cut["claims"]) < 3
-    assert main(["check", "reports/latest/verdicts.json"]) == Status.INTERRUPTED
+    assert main(CHECK) == Status.INTERRUPTED
     said = "the session is unfinished: it was interrupted from the keyboard"
     assert f"NOT OK: {said}" in capsys.readouterr().out
     assert main(["bless"]) == Status.UNUSABLE
@@ -431,29 +422,6 @@ def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
     assert done.ret == Status.INTERRUPTED
 
 
-def test_an_error_in_the_report_is_no_refutation(pytester):
-    """Python ends with 1 where an exception ends it."""
-    (pytester.path / "conftest.py").write_text(
-        "import embinit.report.verdict_table as table\ntable.verdict_lines = lambda *_: 1 / 0\n"
-    )
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
-    done = subprocess.run(command(), capture_output=True, text=True, timeout=240)
-    assert done.returncode == Status.BROKEN, done.stderr
-    assert "ZeroDivisionError" in done.stderr
-
-
-def test_check_refuses_an_earlier_sessions_document(session, capsys):
-    """Else a session that could write nothing would be taken for the one before it."""
-    _, document = session()
-    path = "reports/latest/verdicts.json"
-    assert main(["check", path, "--since", "1000000000"]) == Status.OK
-    assert main(["check", path, "--since", "9000000000"]) == Status.UNUSABLE
-    assert "was written by an earlier session" in capsys.readouterr().err
-    document["session"]["started"] = "soon"
-    Path(path).write_text(json.dumps(document))
-    assert main(["check", path, "--since", "1"]) == Status.UNUSABLE
-
-
 @pytest.mark.parametrize(
     "arguments", [["check"], ["frobnicate"], ["check", "a", "--frobnicate"]], ids=" ".join
 )
@@ -464,21 +432,30 @@ def test_a_wrong_command_is_unusable_input(arguments):
     assert ended.value.code == Status.UNUSABLE
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider", *arguments]
+def run_apart(pytester: pytest.Pytester, most: int = -1) -> subprocess.CompletedProcess[str]:
+    """A session in a process where no file may grow beyond a size, as though a disk were full."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
+    command = [sys.executable, "-m", "pytest", "claims", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, timeout=240)
 
 
-def small_files(most: int = 2000) -> None:
-    """No file may grow beyond 2 kB, as though the disk were full there."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+def test_an_error_in_the_report_is_no_refutation(pytester):
+    """Python ends with 1 where an exception ends it."""
+    (pytester.path / "conftest.py").write_text(
+        "import embinit.report.verdict_table as table\ntable.verdict_lines = lambda *_: 1 / 0\n"
+    )
+    done = run_apart(pytester)
+    assert done.returncode == Status.BROKEN, done.stderr
+    assert "ZeroDivisionError" in done.stderr
 
 
 def test_runs_that_cannot_be_kept_are_told_once_and_are_no_refutation(pytester):
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
-    done = subprocess.run(
-        command(), capture_output=True, text=True, preexec_fn=lambda: small_files(9), timeout=240
-    )
+    done = run_apart(pytester, most=9)
     assert done.returncode == Status.UNWRITABLE, done.stdout + done.stderr
     said = [line for line in done.stdout.splitlines() if line.startswith("NOT RUN (")]
     assert len(said) == 1
@@ -488,17 +465,13 @@ def test_runs_that_cannot_be_kept_are_told_once_and_are_no_refutation(pytester):
 
 def test_a_report_that_cannot_be_written_is_told_and_is_no_refutation(pytester):
     """The verdicts are told all the same, and the report before it stands."""
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(CLAIMS)
-    latest = pytester.path / "reports/latest"
-    latest.mkdir(parents=True)
-    (latest / "verdicts.json").write_text("old")
-    done = subprocess.run(
-        command(), capture_output=True, text=True, preexec_fn=small_files, timeout=240
-    )
+    report = pytester.path / "reports/latest"
+    report.mkdir(parents=True)
+    (report / "verdicts.json").write_text("old")
+    done = run_apart(pytester, most=2000)
     assert done.returncode == Status.UNWRITABLE, done.stdout + done.stderr
-    assert "NOT WRITTEN: the report in" in done.stdout
-    assert "File too large" in done.stdout
-    assert "mine/f/good[scores]" in done.stdout
+    for said in ("NOT WRITTEN: the report in", "File too large", "mine/f/good[scores]"):
+        assert said in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
-    assert [path.name for path in latest.iterdir()] == ["verdicts.json"]
-    assert (latest / "verdicts.json").read_text() == "old"
+    assert [path.name for path in report.iterdir()] == ["verdicts.json"]
+    assert (report / "verdicts.json").read_text() == "old"

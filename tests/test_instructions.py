@@ -159,7 +159,7 @@ def test_a_comparison_says_with_what_else_runs_were_made(session, setting, kind)
     assert bool(setting) == bool(since.setting)
     [change] = since.changes
     assert change.kind is kind
-    assert FailOn().includes(change) == (kind is LOST)
+    assert FailOn(moved=1.0).includes(change) == (kind is LOST)
 
 
 def test_no_change_means_equal_numbers():

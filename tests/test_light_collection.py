@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from builders import python
 from test_claims import OF_PAPERS
-
-ROOT = Path(__file__).parents[1]
 
 HEAVY = ("torch", "transformers", "spacy", "datasets", "pandas", "statsmodels", "gensim")
 
@@ -35,13 +32,7 @@ def imported(tmp_path: Path, *command: str) -> set[str]:
     # pytest-randomly loads the seeders of all packages, thinc's and so torch among them.
     addopts = "-p no:randomly -p no:cacheprovider -p tell"
     variables = {"TOLD": str(folder), "PYTHONPATH": path, "PYTEST_ADDOPTS": addopts}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **variables},
-    )
+    done = python(*command, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
     files = list(folder.iterdir())
     assert files, "no process of pytest told anything"
@@ -80,4 +71,5 @@ def test_every_claim_is_collected_without_torch(tmp_path, options):
 def test_nothing_else_loads_torch_before_a_table_is_made(code):
     """Neither the command's help nor an init's description."""
     checked = f"import sys\n{code}\nassert 'torch' not in sys.modules, 'torch is loaded'"
-    subprocess.run([sys.executable, "-c", checked], check=True, capture_output=True)
+    ran = python("-c", checked)
+    assert ran.returncode == 0, ran.stderr

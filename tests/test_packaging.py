@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tomllib
 import zipfile
 from email import message_from_string
@@ -14,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import embinit
+from builders import python
+from documents import latest
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "claims/embinit_papers"
@@ -29,8 +27,8 @@ def project():
 def wheel(tmp_path_factory):
     """The wheel, unpacked, built by the back end itself: no network, no environment."""
     directory = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    made = python("-m", "hatchling", "build", "-t", "wheel", "-d", directory)
+    assert made.returncode == 0, made.stdout + made.stderr
     [built] = directory.glob("*.whl")
     with zipfile.ZipFile(built) as archive:
         archive.extractall(directory / "unpacked")
@@ -68,29 +66,17 @@ def test_the_metadata_say_version_and_licence(wheel):
 def test_the_shipped_claims_run_in_an_empty_folder(wheel, tmp_path):
     """``pytest --pyargs`` finds all of them by name; the audit trains nothing."""
     papers = [f"embinit_papers.{paper}" for paper in PAPERS]
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(wheel)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = ("-m", "pytest", "-q", "--pyargs", *papers, "-k", "test_audit")
+    ran = python(*asked, cwd=tmp_path, PYTHONPATH=str(wheel))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    document = json.loads((tmp_path / "reports/latest/verdicts.json").read_text(encoding="utf-8"))
+    document = latest(tmp_path)
     assert {audit["paper"] for audit in document["audits"]} == {*PAPERS}
 
 
 def test_an_installed_embinit_runs_the_clones_claims(wheel):
     """``pip install ./embinit`` brings a second copy of the papers, which is not in the way."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(wheel)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = ("-m", "pytest", "-q", "claims/", "-k", "finding_1", "--collect-only")
+    ran = python(*asked, PYTHONPATH=str(wheel))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "test_finding_1.py::" in ran.stdout
 

@@ -37,6 +37,7 @@ from embinit_papers.kim2024 import (
     scaled,
     table1,
     trained_for_times,
+    with_missing_at_xavier,
     with_shuffled_positions,
 )
 from embinit_papers.kim2024.experiments import (
@@ -131,6 +132,7 @@ def test_sigmas_are_tables_2_and_8():
 @pytest.mark.parametrize(
     "change",
     [
+        with_missing_at_xavier,
         with_shuffled_positions,
         lambda one: one.with_layers(6),
         lambda one: scaled(one, "one"),

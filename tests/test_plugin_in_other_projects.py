@@ -17,7 +17,7 @@ from embinit import Session, Store, judge
 from embinit.claims.entries import claim_record
 from embinit.errors import InputError
 from embinit.files.typed import as_json
-from embinit.options import OPTIONS, SETTINGS, SWITCHES
+from embinit.options import OPTIONS, SETTINGS
 from embinit.papers import printed_for
 from embinit.report import load_schema
 from embinit_papers.kim2024.experiments import experiments
@@ -201,12 +201,9 @@ def test_a_project_without_claims_hardly_notices(pytester, monkeypatch, workers)
     added = {name: ours[name] - without[name] for name in ours}
     assert {f"--embinit-{name}" for name in OPTIONS} == added["options"]
     assert {f"embinit_{name.replace('-', '_')}" for name in OPTIONS} == added["dests"]
-    assert added["inis"] == {"embinit_short_options", *SETTINGS, *SWITCHES}
+    assert added["inis"] == {"embinit_short_options", *SETTINGS}
     assert workers or "tmp_path" in ours["fixtures"]
-    assert (added["fixtures"], added["markers"]) == (
-        set(),
-        {"control", "embinit_control"},
-    )
+    assert (added["fixtures"], added["markers"]) == (set(), {"control"})
     plugin = "embinit.pytest_plugin"
     asked = {f"{plugin}.claims_alone"} if workers else set()  # whether -n is for claims alone
     assert added["modules"] == {"embinit", "embinit.options", plugin, *asked}

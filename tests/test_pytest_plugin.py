@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from builders import set_apart
-from documents import counted
+from documents import counted, latest
 from embinit.claims.judging import NextAnalysis
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
@@ -26,6 +26,13 @@ from embinit.stats.statements import KnownSd
 from embinit_papers.kim2024.experiments import experiments
 
 MARGIN = f"{experiments('micro')[0].margin:g}"
+
+
+def stated(name, says, expects=None):
+    """The text of a claim, or of a control."""
+    test = f"test_{name.replace('-', '_')}(experiment)"
+    return f"\n\n@stated({name!r}, {expects})\ndef {test}:\n    assert {says}\n"
+
 
 CLAIMS = """
 from dataclasses import replace
@@ -42,48 +49,24 @@ def once(tier):
     return [replace(experiment, seeds=6, most_seeds=None) for experiment in own]
 
 
-def stated(name, expects=None):
-    return claim(
-        f"mine/finding/{name}", says=name, family=MINE, experiments=once,
-        expects=expects,
-    )
-
-
-@stated("holds")
-def test_holds(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
-
-
-@stated("falls")
-def test_falls(experiment):
-    assert experiment["pretrained"] > experiment["xavier"]
-
-
-@stated("open")
-def test_open(experiment):
-    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
-
-
-@stated("small")
-def test_small(experiment):
-    assert experiment["pretrained_shuffled"] > experiment["xavier"]
-
-
-@stated("missing")
-def test_missing(experiment):
-    assert experiment["xavier_pretrained"] > experiment["xavier"]
-
-
-@stated("planted", Verdict.REFUTED)
-def test_planted(experiment):
-    assert experiment["pretrained"] > experiment["xavier"]
-
-
-@stated("control-that-misbehaves", Verdict.REFUTED)
-def test_misbehaving(experiment):
-    assert experiment["pretrained"] < experiment["xavier"]
+def stated(name, expects):
+    given = dict(family=MINE, experiments=once, expects=expects)
+    return claim(f"mine/finding/{name}", says=name, **given)
 """
-
+OPEN = 'experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]'
+CLAIMS += (
+    stated("holds", 'experiment["pretrained"] < experiment["xavier"]')
+    + stated("falls", 'experiment["pretrained"] > experiment["xavier"]')
+    + stated("open", OPEN)
+    + stated("small", 'experiment["pretrained_shuffled"] > experiment["xavier"]')
+    + stated("missing", 'experiment["xavier_pretrained"] > experiment["xavier"]')
+    + stated("planted", 'experiment["pretrained"] > experiment["xavier"]', "Verdict.REFUTED")
+    + stated("misbehaving", 'experiment["pretrained"] < experiment["xavier"]', "Verdict.REFUTED")
+)
+VERDICTS = {
+    "holds": "SUPPORTED", "falls": "REFUTED", "open": "UNDECIDED", "small": "NO EFFECT",
+    "missing": "NOT RUN", "planted": "REFUTED", "misbehaving": "SUPPORTED",
+}  # fmt: skip
 SCORES = {"xavier": 40.0, "pretrained": 20.0, "pretrained_shuffled": 40.0}
 
 
@@ -114,31 +97,22 @@ def test_each_verdict_has_its_outcome(suite):
     """Passed, failed, xfailed, skipped; a control passes when it comes out as it should."""
     result = suite.runpytest_inprocess("claims", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=3, xfailed=1, skipped=1)
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
+    document = latest(suite.path)
     verdicts = {entry["statement"]: entry["verdict"] for entry in document["claims"]}
-    assert verdicts == {
-        "holds": "SUPPORTED",
-        "falls": "REFUTED",
-        "open": "UNDECIDED",
-        "small": "NO EFFECT",
-        "missing": "NOT RUN",
-        "planted": "REFUTED",
-        "control-that-misbehaves": "SUPPORTED",
-    }
-    result.stdout.fnmatch_lines(["*GloVe > Xavier: REFUTED, difference -20* BLEU*6 seeds*"])
-    result.stdout.fnmatch_lines(
-        [f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN}*"]
-    )
-    result.stdout.fnmatch_lines([f"mine/finding/small* NO EFFECT * within {MARGIN} *"])
-    result.stdout.fnmatch_lines(["1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN*"])
+    assert verdicts == VERDICTS
+    counts = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
+    for line in (
+        "*GloVe > Xavier: REFUTED, difference -20* BLEU*6 seeds*",
+        f"*GloVe_Shuffled > Xavier: NO EFFECT, * within the margin {MARGIN}*",
+        f"mine/finding/small* NO EFFECT * within {MARGIN} *",
+        f"{counts}*",
+    ):
+        result.stdout.fnmatch_lines([line])
     [small] = [entry for entry in document["claims"] if entry["verdict"] == "NO EFFECT"]
     [comparison] = small["comparisons"]
     assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
     assert comparison["spread"] is comparison["smallest_effect"] is None
-    page = (suite.path / "reports/latest/index.html").read_text()
-    counts = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
-    assert counts in page
+    assert counts in (suite.path / "reports/latest/index.html").read_text()
 
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
@@ -165,8 +139,7 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
     result = suite.runpytest_inprocess(*argued, "-k", "holds")
     collected = next(n for n, line in enumerate(result.outlines) if line.startswith("collected"))
     assert result.outlines[collected + 1].startswith("embinit: ")
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
+    document = latest(suite.path)
     [comparison] = document["claims"][0]["comparisons"]
     assert comparison["spread"] == {"sd": 2.0, "seeds": 10}
     seen = comparison["smallest_effect"]
@@ -188,17 +161,19 @@ def test_a_session_is_compared_with_a_baseline(suite):
     """Lost findings fail even where pytest skips; what is weakened fails where all must hold."""
     suite.runpytest_inprocess("claims", "-k", "holds or open or missing")
     document = blessed(suite)
-    jsonschema.validate(document, load_schema())
     assert document["blessed"]["when"].startswith("20")
     blessed(suite, open="SUPPORTED", missing="SUPPORTED")
     argued = ("claims", "--embinit-baseline", "reference/verdicts.json", "-k")
+    checked = ["check", "reports/latest/verdicts.json", "--baseline", "reference/verdicts.json"]
+    weakened = "weakened: *open* was SUPPORTED and is UNDECIDED"
     for selected, status, said, strict in (
-        ("holds or open", 0, "weakened: *open* was SUPPORTED and is UNDECIDED", "false"),
-        ("holds or open", 1, "weakened: *open* was SUPPORTED and is UNDECIDED", "true"),
-        ("missing", 1, "LOST: *missing* was SUPPORTED and is NOT RUN", "false"),
+        ("holds or open", 0, weakened, []),
+        ("holds or open", 1, weakened, ["--strict"]),
+        ("missing", 1, "LOST: *missing* was SUPPORTED and is NOT RUN", []),
     ):
-        result = suite.runpytest_inprocess(*argued, selected, "-o", f"embinit_strict={strict}")
-        assert result.ret == status
+        ini = f"embinit_strict={bool(strict)}"
+        result = suite.runpytest_inprocess(*argued, selected, "-o", ini)
+        assert (result.ret, main([*checked, *strict])) == (status, status)
         result.stdout.fnmatch_lines([said, "Of the baseline's 3 claims, * w* not asked for."])
     result = suite.runpytest_inprocess("claims", "--embinit-baseline", "nowhere.json")
     result.stderr.fnmatch_lines(
@@ -210,7 +185,7 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
     """A control that misbehaved, or nothing run, is no baseline; nor one that has less."""
     arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
     for selected, said in (
-        ("claim or mine", "not blessed: control mine/finding/control-that-misbehaves"),
+        ("claim or mine", "not blessed: control mine/finding/misbehaving"),
         ("missing", "not blessed: no claim is decided: 1 NOT RUN"),
         ("planted", "no claim but controls in"),
     ):
@@ -234,44 +209,41 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
 def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     """With when it was blessed, until its own claims are blessed anew; so may single claims."""
     to = suite.path / "to/verdicts.json"
-    arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(to.parent)]
-    suite.runpytest_inprocess("claims", "-k", "holds or falls")
-    assert main(arguments) == 0
-    first = json.loads(to.read_text())
+
+    def bless(selected, *options):
+        suite.runpytest_inprocess("claims", "-k", selected)
+        for _ in range(2):  # the second keeps what the first kept, and since when
+            arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(to.parent)]
+            assert main([*arguments, *options]) == 0
+        document = json.loads(to.read_text())
+        jsonschema.validate(document, load_schema())
+        mine = {one["statement"]: one for one in document["claims"] if one["paper"] == "mine"}
+        return document, mine, [one for one in document["claims"] if one["paper"] == "theirs"]
+
+    first, _, _ = bless("holds or falls")
     stood = {"lock": "theirs.lock", "digest": "0", "state": "beforehand", "differs": ""}
+    of_theirs = {
+        "paper": "theirs", "family": "theirs/finding",
+        "registration": {**stood, "when": "2026-01-01"},
+    }  # fmt: skip
     theirs = [
-        claim
-        | {"paper": "theirs", "id": claim["id"].replace("mine", "theirs")}
-        | {"family": "theirs/finding"}
-        | {"registration": {**stood, "when": "2026-01-01"}}
+        claim | of_theirs | {"id": claim["id"].replace("mine", "theirs")}
         for claim in first["claims"]
     ]
     then = {"when": "2026-01-01T00:00:00+00:00", "revision": "0" * 40}
     locks = [{"lock": name, "digest": "0"} for name in ("gone.lock", "theirs.lock")]
     session = first["session"] | {"locks": locks}
     to.write_text(json.dumps(first | {"claims": theirs, "blessed": then, "session": session}))
-    suite.runpytest_inprocess("claims", "-k", "holds")
-    for _ in range(2):  # the second keeps them from the first, and since when
-        assert main([*arguments, "--keep"]) == 0
-        both = json.loads(to.read_text())
-        jsonschema.validate(both, load_schema())
-        [ours] = [claim for claim in both["claims"] if claim["paper"] != "theirs"]
-        assert "holds" in ours["id"]
-        kept = [claim for claim in both["claims"] if claim["paper"] == "theirs"]
-        assert kept == [{"blessed": then, **claim} for claim in theirs]
-        assert both["summary"] == counted(both)
-        assert both["session"]["locks"] == locks[1:]
-    since = {name: both["blessed"][name] for name in ("when", "revision")}
-    suite.runpytest_inprocess("claims", "-k", "falls")
+    both, mine, kept = bless("holds", "--keep")
+    assert [*mine] == ["holds"]
+    assert kept == [{"blessed": then, **claim} for claim in theirs]
+    assert both["summary"] == counted(both)
+    assert both["session"]["locks"] == locks[1:]
     to.write_text(json.dumps(both | {"session": both["session"] | {"notes": ["of then"]}}))
-    for _ in range(2):
-        assert main([*arguments, "--keep"]) == 0
-        parts = json.loads(to.read_text())
-        jsonschema.validate(parts, load_schema())
-        [one, other] = [claim for claim in parts["claims"] if claim["paper"] != "theirs"]
-        assert ("falls" in one["id"], "blessed" in one) == (True, False)
-        assert ("holds" in other["id"], other["blessed"]) == (True, since)
-        assert parts["session"]["notes"] == ["before: of then"]
+    parts, mine, _ = bless("falls", "--keep")
+    since = {name: both["blessed"][name] for name in ("when", "revision")}
+    assert ("blessed" in mine["falls"], mine["holds"]["blessed"]) == (False, since)
+    assert parts["session"]["notes"] == ["before: of then"]
 
 
 @pytest.mark.parametrize(
@@ -331,8 +303,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     """By the schedule that the file tells; what is decided keeps its first analysis."""
     result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--embinit-max-seeds", "24")
     result.assert_outcomes(passed=1, xfailed=1)
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
+    document = latest(suite.path)
     analyses = [Analysis(**one) for one in document["claims"][0]["looks"]]
     assert analyses == [*schedule(6, 24, 0.01)]
     assert [one.seeds for one in analyses] == [6, 12, 24]
@@ -343,7 +314,7 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     assert by_statement["open"]["alpha"] == pytest.approx(0.01 * analyses[2].share)
     budget = ("--embinit-budget", "0", "--embinit-store", "fresh")
     suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    document = latest(suite.path)
     assert document["claims"][0]["comparisons"][0]["n"] == 6
     assert document["claims"][0]["reason"] == "the interim analysis at 12 seeds was not reached"
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
@@ -354,16 +325,11 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
 
 def test_a_budget_ends_no_control(suite):
     """It is looked at until it is decided or has its last seeds; claims are not."""
-    more = """
-
-@stated("control-open", Verdict.SUPPORTED)
-def test_open_control(experiment):
-    assert experiment["pretrained_shuffled"].within(0.01) > experiment["xavier"]
-"""
+    more = stated("control-open", OPEN, "Verdict.SUPPORTED")
     (suite.path / "claims/test_mine.py").write_text(CLAIMS + more)
     argued = ("claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0")
     suite.runpytest_inprocess(*argued)
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    document = latest(suite.path)
     seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
     assert seeds == {"open": 6, "control-open": 12}
 
@@ -377,7 +343,7 @@ def judged(pytester, monkeypatch):
     def judge(claims, *arguments):
         pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
         pytester.runpytest_inprocess("claims", *arguments)
-        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        document = latest(pytester.path)
         return {entry["statement"]: entry for entry in document["claims"]}
 
     return judge
@@ -531,7 +497,7 @@ def test_a_source_may_be_read_from_anywhere(pytester, probed):
     ):
         done = probed(path, text, at, "-n", workers)
         done.assert_outcomes(passed=1)
-        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
+        document = latest(pytester.path)
         assert document["session"]["runs"] == {"wanted": 10, "trained": 10, "stored": 0}
 
 
@@ -543,38 +509,23 @@ def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
     assert not (pytester.path / "reports").exists()
 
 
-def test_check_fails_on_a_control_and_on_a_lost_finding(suite, capsys):
-    """A refuted claim alone is a result; one that held in the baseline is a loss."""
+def test_check_fails_on_a_control(suite, capsys):
+    """A refuted claim alone is a result; a control that misbehaves or wasn't run is a fault."""
+    path = suite.path / "reports/latest/verdicts.json"
     suite.runpytest_inprocess("claims", "-k", "not misbehaving")
-    latest = suite.path / "reports/latest/verdicts.json"
-    baseline = suite.path / "baseline.json"
-    arguments = ["check", str(latest), "--baseline", str(baseline)]
-    document = json.loads(latest.read_text())
-    baseline.write_text(json.dumps(document))
-    assert main(arguments) == 0
-    assert "No changes since the baseline." in capsys.readouterr().out
-    held = json.dumps(document).replace('"verdict": "UNDECIDED"', '"verdict": "SUPPORTED"')
-    baseline.write_text(held)
-    assert (main(arguments), main([*arguments, "--strict"])) == (0, 1)
-    assert capsys.readouterr().out.count("was SUPPORTED and is UNDECIDED") == 2
-    for claim in document["claims"]:
-        claim["verdict"] = "SUPPORTED" if claim["statement"] == "falls" else claim["verdict"]
-    baseline.write_text(json.dumps(document))
-    assert main(arguments) == 1
-    assert "NOT OK: LOST: mine/finding/falls" in capsys.readouterr().out
-    document["session"]["tier"] = "sample"
-    baseline.write_text(json.dumps(document))
-    assert main(arguments) == 4
-    assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
-    document = json.loads(latest.read_text())
-    for entry in document["claims"]:
-        if entry["statement"] == "planted":
-            entry |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
-    latest.write_text(json.dumps(document))
-    assert main(["check", str(latest)]) == 1
+    document = latest(suite.path)
+    assert main(["check", str(path)]) == 0
+    [planted] = [entry for entry in document["claims"] if entry["statement"] == "planted"]
+    planted |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
+    path.write_text(json.dumps(document))
+    assert main(["check", str(path)]) == 1
     assert "planted[glove-micro-translation] was not run: no data" in capsys.readouterr().out
     suite.runpytest_inprocess("claims")
-    assert main(["check", str(latest)]) == 1
+    assert main(["check", str(path)]) == 1
+    document["session"]["tier"] = "sample"
+    (suite.path / "baseline.json").write_text(json.dumps(document))
+    assert main(["check", str(path), "--baseline", str(suite.path / "baseline.json")]) == 4
+    assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
 
 
 BUDGETS = """
@@ -586,27 +537,16 @@ from embinit_papers.chung2021.shapes import coupled, narrow_input
 MINE = Family("mine/sizes", {"micro": 1})
 
 
-def stated(name, expects=None):
-    return claim(
-        f"mine/sizes/{name}", says=name, family=MINE, experiments=on_average,
-        expects=expects, equal="finetuning",
-    )
-
-
-@stated("caught", Verdict.NOT_RUN)
-def test_caught(experiment):
-    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
-
-
-@stated("not-caught", Verdict.NOT_RUN)
-def test_not_caught(experiment):
-    assert experiment[USUAL] > coupled(experiment)[USUAL]
-
-
-@stated("unfair")
-def test_unfair(experiment):
-    assert narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]
+def stated(name, expects):
+    given = dict(family=MINE, experiments=on_average, expects=expects, equal="finetuning")
+    return claim(f"mine/sizes/{name}", says=name, **given)
 """
+UNEQUAL = "narrow_input(experiment)[USUAL] > coupled(experiment)[USUAL]"
+BUDGETS += (
+    stated("caught", UNEQUAL, "Verdict.NOT_RUN")
+    + stated("not-caught", "experiment[USUAL] > coupled(experiment)[USUAL]", "Verdict.NOT_RUN")
+    + stated("unfair", UNEQUAL)
+)
 
 
 def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch):
@@ -626,8 +566,7 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)
     assert {run.recipe.model.layers for run in wanted} == {2}
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
+    document = latest(suite.path)
     found = {one["statement"]: one for one in document["claims"]}
     assert {name: one["as_expected"] for name, one in found.items()} == {
         "caught": True,
@@ -644,6 +583,6 @@ def test_a_control_that_lacks_its_data_is_no_proof_of_the_budget_check(suite, mo
     monkeypatch.setattr(session.Session, "problem", lambda self, run: "no data here")
     (suite.path / "claims/test_mine.py").write_text(BUDGETS)
     suite.runpytest_inprocess("claims")
-    document = json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    document = latest(suite.path)
     found = {one["statement"]: one["as_expected"] for one in document["claims"]}
     assert found == {"caught": True, "not-caught": None, "unfair": None}

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[1] / "benchmarks/reliability.py"
+from builders import python
 
 in_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes in /proc")
 
@@ -21,10 +19,8 @@ in_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="proc
 def test_nothing_is_lost_or_wrong_when_sessions_are_killed_and_files_damaged(tmp_path):
     """The same kill, damage and spoilt files in every run of the tests."""
     counted = tmp_path / "counted.json"
-    few = ("--kills", "1", "--damage", "2", "--spoil", "20", "--json", str(counted))
-    done = subprocess.run(
-        [sys.executable, PROGRAM, *few], capture_output=True, text=True, timeout=500, check=False
-    )
+    few = ("--kills", "1", "--damage", "2", "--spoil", "20", "--json", counted)
+    done = python("benchmarks/reliability.py", *few)
     assert done.returncode == 0, done.stdout + done.stderr
     counts = json.loads(counted.read_text())
     assert [sum(counts[name].values()) for name in ("kills", "damages", "spoils")] == [1, 2, 20]

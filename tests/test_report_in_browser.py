@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from documents import typed
 from embinit.report import render
 from embinit.report.reading import read
 from test_report import HOSTILE, make_claim, make_document, make_full
@@ -49,8 +48,7 @@ def violations(page: Any) -> list[tuple[str, str]]:
 def test_the_page_of_one_session_is_accessible(browser: Any, tmp_path: Path) -> None:
     """Of somebody's own tests, with every verdict and curves."""
     path = tmp_path / "index.html"
-    document, runs = make_full()
-    path.write_text(render(typed(document), runs), encoding="utf-8")
+    path.write_text(render(*make_full()), encoding="utf-8")
     page = browser.new_page(viewport={"width": 390, "height": 900})
     page.goto(path.as_uri())
     assert violations(page) == []
@@ -96,7 +94,7 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
     """Claims may come from anywhere: their words stay words."""
     claim = make_claim("x", statement=HOSTILE, task=HOSTILE, source=HOSTILE, family=HOSTILE)
     path = tmp_path / "index.html"
-    path.write_text(render(typed(make_document([claim])), {}), encoding="utf-8")
+    path.write_text(render(make_document([claim]), {}), encoding="utf-8")
     page = browser.new_page()
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     page.goto(path.as_uri())
@@ -107,9 +105,7 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
 def test_on_paper_every_fold_is_open(browser: Any, tmp_path: Path) -> None:
     """Nobody can open one there."""
     path = tmp_path / "index.html"
-    path.write_text(
-        render(typed(make_full()[0]), make_full()[1]).replace(" open>", ">"), encoding="utf-8"
-    )
+    path.write_text(render(*make_full()).replace(" open>", ">"), encoding="utf-8")
     page = browser.new_page(viewport={"width": 700, "height": 900})
     page.goto(path.as_uri())
     page.emulate_media(media="print")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embinit.errors import InputError
-from embinit.lab.data.microcosm.lexicon import lexicon
 from embinit.lab.data.preparation import prepare
-from embinit.lab.data.tasks import TASKS
-from embinit.lab.data.tasks.microcosm import MicrocosmTask
-from embinit.lab.data.tasks.spellings import unspelled
 from embinit.lab.data.vocabulary import EOS, PAD
 from embinit.lab.measures import (
     NEIGHBOURS_FALL,
@@ -29,12 +25,10 @@ from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layer_probes import mix_accuracy, neighbour_accuracy, sentence_vectors
 from embinit.lab.models.masking import Masked
 from embinit.lab.models.sizes import ABOVE, BELOW, count_parameters, deepened, widened
-from embinit.lab.specs import Cut, ModelSpec
+from embinit.lab.specs import ModelSpec
 from embinit.lab.transfer.frozen import FURTHER
 from embinit.lab.transfer.stacks import check, train
-from embinit.lab.transfer.word_similarity import rated_pairs, similarity
 from embinit.runs.kinds import Stack, kind_of
-from embinit_papers.chung2021 import choosing, shapes
 from test_transfer import TEXT, TRANSFER, masked_model, run_of
 
 [TASK] = TRANSFER.tasks
@@ -73,8 +67,6 @@ def test_further_measures_do_not_depend_on_the_stack():
     assert fewer.measures.items() < together[0].measures.items()
     assert 0 < together[0].measures["masked_accuracy"] < 100
     assert len(together[0].curves["neighbours_by_layer"]) == 3
-    [coupled] = train(Stack((run_of(0, training=further, coupled=True),)))
-    assert coupled.measures["similarity_gap"] == 0 != together[0].measures["similarity_gap"]
 
 
 def test_masked_words_are_predicted_where_their_logit_is_the_largest():
@@ -131,43 +123,6 @@ def test_a_probe_on_a_mix_finds_the_layer_that_tells():
     assert abs(other - 50) < 12
 
 
-def test_a_tables_similarity_is_the_languages_where_it_knows_the_classes():
-    """Rows by class correlate with the ratings, and random rows don't."""
-    words = prepare(TEXT, None).vocabularies["encoder"].words
-    pairs = rated_pairs(TEXT.task, words)
-    generator = torch.Generator().manual_seed(0)
-    assert abs(similarity(torch.randn(len(words), 16, generator=generator), pairs)) < 6
-    groups = {
-        word: (part, number)
-        for part, classes in lexicon().source.items()
-        for number, synonyms in enumerate(classes)
-        for word in synonyms
-    }
-    known = sorted({*groups.values()})
-    by_class = torch.randn(len(known) + 1, 400, generator=generator)
-    rows = by_class[[known.index(groups[w]) if w in groups else len(known) for w in words]]
-    assert similarity(rows, pairs) > 80
-    assert len(set(pairs.ratings)) > 100
-    assert {*pairs.first, *pairs.second} <= {n for n, word in enumerate(words) if word in groups}
-
-
-@pytest.mark.parametrize("name", ["two-languages-x5", "inference-across-x5", "verb-x5@9"])
-def test_a_spelled_task_is_the_task_in_more_words(name):
-    """Spelled back it is the same text with the same labels, and its vocabulary is larger."""
-    task = TASKS[f"micro-{name}"]
-    plain = MicrocosmTask(**{one.name: getattr(task, one.name) for one in fields(MicrocosmTask)})
-    ours, theirs = (one.load(None, Cut(300, 20, 20)) for one in (task, plain))
-    for split in ("train", "validation", "test"):
-        for mine, other in zip(getattr(ours, split), getattr(theirs, split), strict=True):
-            texts = [mine.text, mine.pair, mine.target or ""]
-            back = [" ".join(map(unspelled, text.split())) for text in texts]
-            assert back == [other.text, other.pair, other.target or ""]
-            assert (mine.label, mine.target is None) == (other.label, other.target is None)
-    words = [{w for one in some.train for w in one.text.split()} for some in (ours, theirs)]
-    assert len(words[0]) > 1.5 * len(words[1])
-    assert task.fingerprint(None) != replace(task, spellings=2).fingerprint(None)
-
-
 @given(dim=st.sampled_from([24, 48]), words=st.integers(300, 5000), layers=st.integers(2, 6))
 def test_a_grown_model_is_near_its_budget_or_there_is_none(dim, words, layers):
     """Layers keep all widths; heads keep their width and the tables theirs."""
@@ -187,17 +142,8 @@ def test_a_grown_model_is_near_its_budget_or_there_is_none(dim, words, layers):
         assert (found.layers > layers) != (found.heads > 6)
 
 
-def test_the_candidates_tables_have_the_papers_share():
-    """The paper finds that narrowing costs where they have 52 %, and in A.6 where 21 %."""
-    for size in choosing.CANDIDATES.values():
-        run = shapes.coupled(choosing.experiment(size, 1e-3)).run("normal", 0)
-        share = size.words * size.dim / kind_of(run).parameters(run)["finetuning"]
-        assert 0.21 < share < 0.71
-
-
 def test_bad_shapes_are_named_before_anything_trains():
     """Each is one error that names the number and what to choose."""
-    spelled_text = replace(TEXT, task="wikipedia-en-de")
     for run, said in (
         (run_of(dim=18, heads=4), "D=18 is not a multiple of 4 heads"),
         (run_of(training=REMOVING, layers=1), "of 1 layers 0 are dropped and 1 removed"),
@@ -205,12 +151,6 @@ def test_bad_shapes_are_named_before_anything_trains():
         (run_of(training=replace(TRANSFER, dropped_layers=-1)), "numbers from 0 on"),
         (run_of(training=replace(TRANSFER, further=("guess",))), "'guess' is no further measure"),
         (run_of(training=replace(TRANSFER, further=("mixed-probes",), probes=())), "needs probes"),
-        (
-            run_of(training=replace(TRANSFER, further=("word-similarity",))).changed(
-                data=spelled_text
-            ),
-            "known in the synthetic language alone",
-        ),
     ):
         with pytest.raises(InputError, match=said):
             check(run, None)

@@ -7,7 +7,6 @@ import errno
 import hashlib
 import json
 import lzma
-import math
 import os
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result
-from embinit.commands.report import take_all
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.kept_runs import TEXTS, KeptRuns, keep_runs
@@ -244,30 +242,6 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
                 return
         time.sleep(0.05)
     pytest.fail("the lock outlived its holder")
-
-
-def test_stores_are_merged_and_compared(tmp_path):
-    """What one lacks it takes; what both have is compared, and its own kept."""
-    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    for store, key, measures in (
-        (here, "aa1", {"bleu": 30.0}),
-        (here, "ab2", {"bleu": 31.0}),
-        (here, "ab3", {"bleu": 31.0, "loss": 1.0}),
-        (there, "aa1", {"bleu": 30.0}),
-        (there, "ab2", {"bleu": 28.5}),
-        (there, "ab3", {"bleu": 31.0}),
-        (there, "cc4", {"bleu": 12.0}),
-    ):
-        store.put(key, scored(**measures))
-    assert take_all(here, [there]) == {"aa1": 0.0, "ab2": 2.5, "ab3": math.inf}
-    assert [*here] == ["aa1", "ab2", "ab3", "cc4"]
-    assert here.get("cc4") == scored(bleu=12.0)
-    assert here.get("ab2") == scored(bleu=31.0)
-    there.path("cc4").write_text(there.path("cc4").read_text().replace("12.0", "13.0"))
-    third = Store(tmp_path / "third")
-    with pytest.warns(DamagedWarning):
-        take_all(third, [there])
-    assert [*third] == ["aa1", "ab2", "ab3"]
 
 
 def test_kept_runs_are_a_store_of_their_own(tmp_path):

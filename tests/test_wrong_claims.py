@@ -173,15 +173,6 @@ def test_what_a_claim_asserts_may_not_change_between_its_readings(judged, assert
     done.stdout.fnmatch_lines([f"it asserts {said} when it was read: *"])
 
 
-def test_a_share_where_the_measure_is_in_percent_shows_its_unit(judged):
-    """It is a valid claim; its unit stands in the line that says why it failed."""
-    text = CLAIMS.replace('"score": "points"', '"score": "% accuracy"')
-    text += OTHER + "    assert arms['high'] < 0.6\n"
-    done, verdicts = judged(text, status=1)
-    assert verdicts["mine/f/other"]["verdict"] == "REFUTED"
-    done.stdout.fnmatch_lines(["*less than 1 on a scale of percent*", "*high < 0.6*% accuracy*"])
-
-
 PLAIN = """
     for arm in ("low", "high"):
         assert arms[arm] > 0 and arms[arm] < 20

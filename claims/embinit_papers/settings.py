@@ -1,4 +1,4 @@
-"""Tasks and sources of the first paper's models, which other papers share.
+"""Tasks and sources of the first paper's models, and how claims are stated; all papers share them.
 
 - ``micro``: the synthetic language, no downloads, minutes on a CPU (docs/noise-floor.md says how
   its settings were chosen).
@@ -18,9 +18,12 @@ margins are a twentieth of what Xavier learns above guessing, rounded up to half
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
+from embinit.claims.definitions import Family, claim
+from embinit.claims.statements import Statement
 from embinit.lab.data.microcosm.draws import (
     BILINGUAL_CLAIMING,
     BILINGUAL_REGISTERING,
@@ -54,9 +57,6 @@ def replicates(tier: str, bilingual: bool = False) -> dict[str, Any]:
     return {"data_draws": claiming, "registering_draws": registering, "claims_from": first}
 
 
-AnyExperiment = TypeVar("AnyExperiment", bound=ModelExperiment)
-
-
 @dataclass(frozen=True)
 class SourceSetting:
     """A tier's source, and the sizes of a model of its width."""
@@ -88,36 +88,30 @@ class TaskSetting:
     sides: int = 1  # how many tokenizers it takes: 2 for translation
     min_freq: int = 2
     max_length: int = 64
-    precision: str = "float32"
     seeds: int = 5  # of an arm at the first analysis
     most_seeds: int | None = None  # at the last; None means that there is no other
     validation_bleu: bool = False
     whole: Cut | None = None  # the least sizes, where no part may stand in for the whole
 
-    def data(self, source: SourceSetting) -> DataSpec:
-        """The data, tokenised as a source needs it."""
+    def experiment(self, tier: str, source: SourceSetting, **more: Any) -> ModelExperiment:
+        """The task with a source; ``more`` are other fields of the experiment."""
         tokenizers = (source.tokenizer, source.decoder_tokenizer)[: self.sides]
-        return DataSpec(
-            self.task, tokenizers, self.cut, self.min_freq, self.max_length, whole=self.whole
-        )
-
-    def model(self, source: SourceSetting) -> ModelSpec:
-        """The model, as wide as a source's vectors."""
-        return ModelSpec(source.dim, source.heads, self.layers, self.feed_forward)
-
-    def experiment(
-        self, kind: type[AnyExperiment], tier: str, source: SourceSetting, **more: Any
-    ) -> AnyExperiment:
-        """The task with a source, as an experiment of a class; ``more`` are other fields of it."""
         fields: dict[str, Any] = {
             "name": f"{source.role}-{self.task}",
             "tier": tier,
             "role": self.role,
             "source": source.source,
             "source_label": source.label,
-            "data": self.data(source),
-            "model": self.model(source),
-            "training": self.training,
+            "data": DataSpec(
+                self.task, tokenizers, self.cut, self.min_freq, self.max_length, whole=self.whole
+            ),
+            "model": ModelSpec(source.dim, source.heads, self.layers, self.feed_forward),
+            "training": TrainingSpec(
+                self.batch_size,
+                self.epochs,
+                self.lr,
+                validation_bleu=self.validation_bleu,
+            ),
             "metric": MEASURES[self.metric],
             "seeds": self.seeds,
             "margin": self.margin,
@@ -125,18 +119,7 @@ class TaskSetting:
             "most_seeds": self.most_seeds,
             "one_sided": source.one_sided and self.sides > 1,
         }
-        return kind(**fields | more)
-
-    @property
-    def training(self) -> TrainingSpec:
-        """The training of a run."""
-        return TrainingSpec(
-            self.batch_size,
-            self.epochs,
-            self.lr,
-            precision=self.precision,
-            validation_bleu=self.validation_bleu,
-        )
+        return ModelExperiment(**fields | more)
 
 
 MICRO_SENTIMENT = TaskSetting(
@@ -243,3 +226,16 @@ def sigma_at(ratio: float, dim: int) -> float:
     R is the energy of the words over that of sinusoids, where the table is multiplied by √D.
     """
     return math.sqrt(ratio / (2 * dim))
+
+
+def claim_in(families: Iterable[Family]) -> Callable[..., Statement]:
+    """``embinit.claim`` for claims of some families, by default of the one that the id begins with.
+
+    ``family`` is the name of another.
+    """
+    known = {family.name: family for family in families}
+
+    def stated(id: str, *, family: str = "", **given: Any) -> Statement:
+        return claim(id, family=known.get(family or id.rpartition("/")[0]), **given)
+
+    return stated

@@ -9,91 +9,57 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    # isort: off
     from embinit.claims import (
-        Claim,
-        Experiment,
-        Family,
-        Judgement,
-        Quantity,
-        Relation,
-        Verdict,
-        audited,
-        claim,
-        experiment,
-        grid,
-        judge,
-        positive_control,
-        trend,
+        Claim as Claim,
+        Experiment as Experiment,
+        Family as Family,
+        Judgement as Judgement,
+        Quantity as Quantity,
+        Relation as Relation,
+        Verdict as Verdict,
+        audited as audited,
+        claim as claim,
+        experiment as experiment,
+        grid as grid,
+        judge as judge,
+        positive_control as positive_control,
+        trend as trend,
     )
-    from embinit.errors import InputError
-    from embinit.lab.quantities import rank_correlation
-    from embinit.lab.tables.recipes import INITS, Init
-    from embinit.papers import PAPERS, Paper
-    from embinit.runs.functions import training
-    from embinit.runs.kinds import KINDS
-    from embinit.runs.measures import MEASURES, Measure
-    from embinit.runs.session import Session
-    from embinit.runs.store import Store
+    from embinit.errors import InputError as InputError
+    from embinit.lab.quantities import rank_correlation as rank_correlation
+    from embinit.lab.tables.recipes import INITS as INITS, Init as Init
+    from embinit.papers import PAPERS as PAPERS, Paper as Paper
+    from embinit.runs.functions import training as training
+    from embinit.runs.kinds import KINDS as KINDS
+    from embinit.runs.measures import MEASURES as MEASURES, Measure as Measure
+    from embinit.runs.session import Session as Session
+    from embinit.runs.store import Store as Store
+    # isort: on
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Claim": "claims",
-    "Experiment": "claims",
-    "Family": "claims",
-    "INITS": "lab.tables.recipes",
-    "Init": "lab.tables.recipes",
-    "InputError": "errors",
-    "Judgement": "claims",
-    "KINDS": "runs.kinds",
-    "MEASURES": "runs.measures",
-    "Measure": "runs.measures",
-    "PAPERS": "papers",
-    "Paper": "papers",
-    "Quantity": "claims",
-    "Relation": "claims",
-    "Session": "runs.session",
-    "Store": "runs.store",
-    "Verdict": "claims",
-    "audited": "claims",
-    "claim": "claims",
-    "experiment": "claims",
-    "grid": "claims",
-    "judge": "claims",
-    "positive_control": "claims",
-    "rank_correlation": "lab.quantities",
-    "training": "runs.functions",
-    "trend": "claims",
+    name: home
+    for home, names in {
+        "claims": (
+            "Claim Experiment Family Judgement Quantity Relation Verdict audited claim experiment "
+            "grid judge positive_control trend"
+        ),
+        "errors": "InputError",
+        "lab.quantities": "rank_correlation",
+        "lab.tables.recipes": "INITS Init",
+        "papers": "PAPERS Paper",
+        "runs.functions": "training",
+        "runs.kinds": "KINDS",
+        "runs.measures": "MEASURES Measure",
+        "runs.session": "Session",
+        "runs.store": "Store",
+    }.items()
+    for name in names.split()
 }
 
-__all__ = [
-    "INITS",
-    "KINDS",
-    "MEASURES",
-    "PAPERS",
-    "Claim",
-    "Experiment",
-    "Family",
-    "Init",
-    "InputError",
-    "Judgement",
-    "Measure",
-    "Paper",
-    "Quantity",
-    "Relation",
-    "Session",
-    "Store",
-    "Verdict",
-    "audited",
-    "claim",
-    "experiment",
-    "grid",
-    "judge",
-    "positive_control",
-    "rank_correlation",
-    "training",
-    "trend",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,11 +5,15 @@ A message names the thing, its location (file and line where there is one) and t
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import errno
 import functools
 import importlib.util
+import os
 import re
+import sys
+import traceback
 
 # Control characters move a terminal's cursor and are not valid in HTML; those of writing direction
 # show a text in another order than it has; half a surrogate pair can't be written at all.
@@ -82,6 +86,23 @@ def is_unwritable(error: Exception) -> bool:
         errno.EROFS,
         errno.EIO,
     )
+
+
+def status_of(error: Exception) -> Status:
+    """Reports an error that Python would end the process with, and 1, which is a verdict."""
+    if not is_unwritable(error):
+        traceback.print_exc()
+        return Status.BROKEN
+    close_output()
+    with contextlib.suppress(OSError):
+        print(f"embinit: the output can't be written: {error}", file=sys.stderr)
+    return Status.UNWRITABLE
+
+
+def close_output() -> None:
+    """Lets Python end without writing what it could not write, and would try to write again."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
 
 
 MODELS = ("torch", "safetensors", "sacrebleu")

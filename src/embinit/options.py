@@ -20,13 +20,9 @@ SETTINGS = {
     "several such as 9000-9011,9100-9107; missing embeddings are trained first",
     INSTRUCTIONS: "the instruction set of all training, avx2 or native (default: avx2 for the "
     "papers' models, native for functions of yours)",
+    STRICT: "tests of UNDECIDED and NOT RUN claims fail: true or false (default: false)",
 }
-"""The settings that are no options."""
-
-SWITCHES = {
-    STRICT: "tests of UNDECIDED and NOT RUN claims fail",
-}
-"""Those that are true or false, false by default."""
+"""The settings that are no options; only ``STRICT`` is true or false."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tier": {

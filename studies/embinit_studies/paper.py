@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import Paper
@@ -10,11 +10,11 @@ from embinit.runs.measures import Measure
 from embinit_papers.kim2024.experiments import TIERS, encoder_alone, experiments, probes
 from embinit_studies import FAMILIES
 from embinit_studies import TIERS as STUDIED
-from embinit_studies.coupling import from_vectors
 from embinit_studies.repairs import inputs, tables
 from embinit_studies.table_pretraining import pretrainings
+from embinit_studies.two_languages import from_vectors
 
-QUERIES: tuple[Callable[[str], list[ModelExperiment]], ...] = (
+QUERIES: tuple[Callable[[str], Sequence[ModelExperiment]], ...] = (
     lambda tier: [encoder_alone(one) for one in experiments(tier, ("glove",))],
     probes,
     pretrainings,

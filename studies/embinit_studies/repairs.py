@@ -1,4 +1,4 @@
-"""Repairs of a large-sigma table, one for each cause of its cost, and positions in other places.
+"""Repairs of a large-sigma table, one for each cause of its cost.
 
 - ``scale``: a LayerNorm after table + positions;
 - ``ratio``: positions that are scaled as the table's sigma is;
@@ -12,15 +12,14 @@ norm and Adam (``tests/test_table_rates.py``).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from embinit.claims.comparisons import Quantity
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.specs import PositionSpec
 from embinit.lab.tables.recipes import INITS, Init, Shape
 from embinit.registry import require
+from embinit_papers.kim2024 import Query
 from embinit_papers.settings import (
     MICRO_INFERENCE,
     MICRO_SENTIMENT,
@@ -45,16 +44,12 @@ CAUSES = ("scale", "ratio", "step")
 TASKS: tuple[TaskSetting, ...] = (MICRO_TRANSLATION, MICRO_SENTIMENT, MICRO_INFERENCE)
 
 
-Query = Callable[[str], list[ModelExperiment]]
-
-
 def _experiments(prefix: str, roles: tuple[str, ...], **more: Any) -> Query:
     source = micro_source("glove", "GloVe", one_sided=True)
 
     def query(tier: str) -> list[ModelExperiment]:
         return [
             replace(task, validation_bleu=False).experiment(
-                ModelExperiment,
                 tier,
                 source,
                 name=f"{prefix}{task.task}",
@@ -118,48 +113,3 @@ def shifted(shape: Shape, special: Tensor, generator: Generator) -> Tensor:
 
 SHIFTED = Init("xavier_shifted", f"Xavier + {TIMES} σ", False, shifted)
 INITS.register(SHIFTED.name, SHIFTED)
-
-
-@dataclass(frozen=True)
-class InputScheme:
-    """A table and the places of the positions."""
-
-    label: str
-    init: str = "pretrained"
-    source: str = ""  # of the vectors; empty for the experiment's
-    attention: str = "plain"  # the positions inside attention (``ModelSpec.attention``)
-    added: bool = True  # positions are added to the tokens' vectors
-    unscaled: bool = False  # the table keeps its own sigma
-
-
-SCHEMES: Mapping[str, InputScheme] = {
-    "standardised": InputScheme("GloVe, standardised"),
-    "both": InputScheme("GloVe, positions added and in attention", attention="rotary"),
-    "xavier-both": InputScheme(
-        "Xavier, positions added and in attention", "xavier", attention="rotary"
-    ),
-    "rotary": InputScheme("GloVe, positions in attention alone", attention="rotary", added=False),
-    "untied": InputScheme("GloVe, positions scored apart", attention="untied", added=False),
-    "raw-untied": InputScheme(
-        "GloVe as it is, positions scored apart", attention="untied", added=False, unscaled=True
-    ),
-    "bert": InputScheme("BERT, standardised", source="micro-bert"),
-    "bert-untied": InputScheme(
-        "BERT, positions scored apart", source="micro-bert", attention="untied", added=False
-    ),
-}
-
-
-def from_scheme(experiment: ModelExperiment, name: str) -> Quantity:
-    """The metric with an input scheme."""
-    require("scheme", name, SCHEMES)
-    scheme, arms = SCHEMES[name], experiment
-    if scheme.source:
-        arms = arms.changed(source=scheme.source)
-    if scheme.unscaled:
-        arms = arms.changed(sigma=None)
-    if not scheme.added:
-        arms = arms.changed(positions=PositionSpec("none"))
-    if scheme.attention != "plain":
-        arms = arms.with_model(attention=scheme.attention)
-    return replace(arms[scheme.init], label=scheme.label)

@@ -6,7 +6,6 @@ from those that don't.
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.kim2024 import (
     TRANSLATION,
     on_the_encoder,
@@ -16,7 +15,7 @@ from embinit_papers.kim2024 import (
     table4,
     with_sinusoidal_positions,
 )
-from embinit_studies import BEYOND, TIERS
+from embinit_studies import TIERS, claim
 from embinit_studies.changes import (
     with_faint_positions,
     with_norm_after_sum,
@@ -33,7 +32,6 @@ GLOVE = only_on(on_the_encoder(table1("glove", tasks=TRANSLATION)), "micro")
     "studies/beyond/too-wide-costs",
     says="Exploratory: GloVe's content at a growing sigma trains worse and worse from 0.25 on",
     where="beyond Table 2",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_too_wide_a_table_costs(experiment):
@@ -46,7 +44,6 @@ def test_too_wide_a_table_costs(experiment):
     "studies/beyond/too-narrow-drowns",
     says="Exploratory: GloVe's content at sigma 0.01 drowns in the positions: 0.05 trains better",
     where="beyond Table 2",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_too_narrow_a_table_drowns(experiment):
@@ -58,7 +55,6 @@ def test_too_narrow_a_table_drowns(experiment):
     "studies/beyond/norm-does-not-undo-absorption",
     says="Exploratory: a LayerNorm after the sum leaves unscaled GloVe below GloVe_Xavier",
     where="beyond A.1",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_a_norm_does_not_undo_absorption(experiment):
@@ -70,7 +66,6 @@ def test_a_norm_does_not_undo_absorption(experiment):
     "studies/beyond/norm-repairs-saturation",
     says="Exploratory: a LayerNorm after the sum wins back a part of what unscaled GloVe loses",
     where="beyond A.1",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_a_norm_repairs_saturation(experiment):
@@ -83,7 +78,6 @@ def test_a_norm_repairs_saturation(experiment):
     "studies/beyond/positions-off-the-table",
     says="Exploratory: without added positions unscaled GloVe loses less to GloVe_Xavier",
     where="beyond section 6",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_positions_off_the_table_cost_raw_glove_less(experiment):
@@ -97,7 +91,6 @@ def test_positions_off_the_table_cost_raw_glove_less(experiment):
     "studies/beyond/positions-apart",
     says="Exploratory: positions in GloVe_Xavier's least used directions cost nothing",
     where="beyond section 5.1",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_positions_apart_cost_nothing(experiment):
@@ -109,7 +102,6 @@ def test_positions_apart_cost_nothing(experiment):
     "studies/beyond/positions-apart-keep-relations",
     says="Exploratory: positions in the least used directions leave word relations alone",
     where="beyond Table 4",
-    family=BEYOND,
     experiments=PROBES,
 )
 def test_positions_apart_keep_relations(experiment):
@@ -122,7 +114,6 @@ def test_positions_apart_keep_relations(experiment):
     "studies/beyond/strength-not-directions",
     says="Exploratory: positions as faint in all directions leave as many word relations",
     where="beyond Table 4",
-    family=BEYOND,
     experiments=PROBES,
 )
 def test_the_strength_of_positions_not_their_directions_costs_relations(experiment):
@@ -135,7 +126,6 @@ def test_the_strength_of_positions_not_their_directions_costs_relations(experime
     "studies/beyond/faint-positions",
     says="Exploratory: downscaled positions serve GloVe_Xavier as well as orthogonal ones",
     where="beyond section 5.1",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_faint_positions_serve_as_well_as_positions_apart(experiment):

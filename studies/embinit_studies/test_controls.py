@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict
 from embinit_papers.chung2021.setting import USUAL
 from embinit_papers.chung2021.shapes import coupled, pretrained_for
 from embinit_papers.kim2024 import blind, on_the_encoder, only_on, table1
-from embinit_studies import DECOUPLING, POSITIONS, PRETRAINED_SIGMA, READINGS, TIERS
-from embinit_studies.coupling import experiments, first_experiment
+from embinit_studies import TIERS, claim
 from embinit_studies.repairs import inputs
 from embinit_studies.table_pretraining import BERT_START, pretraining
+from embinit_studies.two_languages import experiments, first_experiment
 
 
 @claim(
     "studies/readings/control-falsehood",
     says="Control: a model that cannot distinguish words trains better than Xavier",
     where="control",
-    family=READINGS,
     experiments=only_on(on_the_encoder(table1("glove")), *TIERS),
     expects=Verdict.REFUTED,
 )
@@ -28,7 +27,6 @@ def test_control_a_blind_model_does_not_fare_better(experiment):
     "studies/positions/control-blind",
     says="Control: a model that cannot distinguish words trains worse than Xavier",
     where="control",
-    family=POSITIONS,
     experiments=inputs("sentiment"),
     expects=Verdict.SUPPORTED,
 )
@@ -40,7 +38,6 @@ def test_control_a_blind_model_fares_worse_in_long_texts(experiment):
     "studies/decoupling/control-sensitivity",
     says="Control: pre-training teaches what fine-tuning shows",
     where="control",
-    family=DECOUPLING,
     experiments=experiments,
     expects=Verdict.SUPPORTED,
 )
@@ -52,7 +49,6 @@ def test_control_pretraining_is_seen(experiment):
     "studies/decoupling/control-budget",
     says="Control: two tables and a single one have as many parameters at pre-training",
     where="control",
-    family=DECOUPLING,
     experiments=first_experiment,
     expects=Verdict.NOT_RUN,
     equal="pretraining",
@@ -65,7 +61,6 @@ def test_control_a_second_table_has_parameters(experiment):
     "studies/pretrained-sigma/control-falsehood",
     says="Control: T5's table is wider when it starts from BERT's start",
     where="control",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
     expects=Verdict.REFUTED,
 )

@@ -5,20 +5,17 @@ The arms have as many parameters at fine-tuning, since the output table is throw
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.chung2021.setting import USUAL
 from embinit_papers.chung2021.shapes import coupled
 from embinit_papers.kim2024 import only_on
-from embinit_studies import DECOUPLING
-from embinit_studies.coupling import experiments, resolved, transferring, wider
-from embinit_studies.two_languages import transfer
+from embinit_studies import claim
+from embinit_studies.two_languages import experiments, inference, resolved, transfer, wider
 
 
 @claim(
     "studies/decoupling/not-below-coupled",
     says="A model with two tables is not fine-tuned worse than one with a single table",
     where="after the abstract",
-    family=DECOUPLING,
     experiments=resolved(experiments),
     equal="finetuning",
 )
@@ -30,8 +27,7 @@ def test_decoupling_does_not_hurt(experiment):
     "studies/decoupling/transfers-not-below-coupled",
     says="A model with two tables does not transfer worse to the other language",
     where="after the abstract",
-    family=DECOUPLING,
-    experiments=only_on(transferring, "paper"),  # 20 draws resolve 1.8 points on `micro`
+    experiments=only_on(inference, "paper"),  # 20 draws resolve 1.8 points on `micro`
     equal="finetuning",
 )
 def test_decoupling_does_not_hurt_transfer(experiment):
@@ -42,7 +38,6 @@ def test_decoupling_does_not_hurt_transfer(experiment):
     "studies/decoupling/above-coupled-when-wider",
     says="In a model twice as wide, two tables are fine-tuned better than a single one",
     where="after the abstract",
-    family=DECOUPLING,
     experiments=experiments,
     equal="finetuning",
 )

@@ -7,17 +7,15 @@ masked language model, with learned positions and a LayerNorm after the sum.
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.chung2021.setting import USUAL
-from embinit_studies import INITS
-from embinit_studies.coupling import from_vectors, resolved
+from embinit_studies import claim
+from embinit_studies.two_languages import from_vectors, resolved
 
 
 @claim(
     "studies/inits/wide-below-xavier",
     says="Under pre-training too, GloVe's large-sigma table trains worse than Xavier",
     where="Kim et al. 2024, finding 1",
-    family=INITS,
     experiments=from_vectors,
 )
 def test_a_wide_table_fares_worse_than_xavier(experiment):
@@ -28,7 +26,6 @@ def test_a_wide_table_fares_worse_than_xavier(experiment):
     "studies/inits/standardised-above-wide",
     says="Under pre-training too, standardizing GloVe's table repairs it",
     where="Kim et al. 2024, finding 1",
-    family=INITS,
     experiments=from_vectors,
 )
 def test_standardising_repairs_a_wide_table(experiment):
@@ -39,7 +36,6 @@ def test_standardising_repairs_a_wide_table(experiment):
     "studies/inits/standardised-not-below-xavier",
     says="A standardized GloVe table does not train worse than Xavier",
     where="Kim et al. 2024, finding 3",
-    family=INITS,
     experiments=resolved(from_vectors),
 )
 def test_a_standardised_table_does_not_fare_worse_than_xavier(experiment):
@@ -50,7 +46,6 @@ def test_a_standardised_table_does_not_fare_worse_than_xavier(experiment):
     "studies/inits/normal-alike-xavier",
     says="BERT's N(0, .02) trains as well as Xavier",
     where="ours",
-    family=INITS,
     experiments=resolved(from_vectors),
 )
 def test_berts_start_fares_as_xaviers(experiment):

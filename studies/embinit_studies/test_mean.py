@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_studies import MEAN
+from embinit_studies import claim
 from embinit_studies.repairs import SHIFTED, tables
 
 
@@ -11,7 +10,6 @@ from embinit_studies.repairs import SHIFTED, tables
     "studies/mean/costs",
     says="Xavier's values, moved by eight standard deviations, train worse",
     where="beyond section 1",
-    family=MEAN,
     experiments=tables(),
 )
 def test_a_shifted_mean_costs(experiment):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_studies import OUTPUT_WIDTH
-from embinit_studies.coupling import experiments, first_experiment, over_input_widths
-from embinit_studies.two_languages import before_fine_tuning, over_output_widths
+from embinit_studies import claim
+from embinit_studies.two_languages import (
+    before_fine_tuning,
+    experiments,
+    first_experiment,
+    over_input_widths,
+    over_output_widths,
+)
 
 
 @claim(
     "studies/output-width/matters-more-than-input-width",
     says="Widening the output table gains more than widening the input table as much",
     where="after the abstract",
-    family=OUTPUT_WIDTH,
     experiments=experiments,
 )
 def test_output_width_matters_more_than_input_width(experiment):
@@ -23,7 +26,6 @@ def test_output_width_matters_more_than_input_width(experiment):
     "studies/output-width/last-layer-probes-better",
     says="The wider the output table, the more probes read off the last layer",
     where="after the abstract",
-    family=OUTPUT_WIDTH,
     experiments=first_experiment,
     equal="finetuning",
 )
@@ -35,7 +37,6 @@ def test_a_wider_output_table_lifts_the_last_layers_probes(experiment):
     "studies/output-width/last-layer-retrieves-better",
     says="The wider the output table, the more translations the last layer finds",
     where="after the abstract",
-    family=OUTPUT_WIDTH,
     experiments=first_experiment,
     equal="finetuning",
 )

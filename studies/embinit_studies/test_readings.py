@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.kim2024 import on_the_encoder, only_on, table1
-from embinit_studies import READINGS, TIERS
+from embinit_studies import TIERS, claim
 
 GLOVE = only_on(on_the_encoder(table1("glove")), *TIERS)
 OTHER_TASKS = only_on(table1("glove", tasks=("sst2", "mnli")), *TIERS)
@@ -14,7 +13,6 @@ OTHER_TASKS = only_on(table1("glove", tasks=("sst2", "mnli")), *TIERS)
     "studies/readings/stretched-to-glove-below-xavier",
     says="Xavier stretched to GloVe's mean and sigma trains worse than Xavier",
     where="beyond Table 7",
-    family=READINGS,
     experiments=GLOVE,
 )
 def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
@@ -25,7 +23,6 @@ def test_stretching_xavier_to_glove_makes_it_fare_worse(experiment):
     "studies/readings/shuffled-glove-below-original",
     says="GloVe's table with its rows and columns shuffled trains worse than the original",
     where="beyond Table 1",
-    family=READINGS,
     experiments=GLOVE,
 )
 def test_shuffling_glove_hurts(experiment):
@@ -36,7 +33,6 @@ def test_shuffling_glove_hurts(experiment):
     "studies/readings/positions-gain-less-on-other-tasks",
     says="On other tasks than translation too, positions gain less for unscaled GloVe",
     where="beyond Table 3",
-    family=READINGS,
     experiments=OTHER_TASKS,
 )
 def test_positions_gain_less_for_raw_glove_on_other_tasks(experiment):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_studies import REPAIRS
+from embinit_studies import claim
 from embinit_studies.repairs import CAUSES, effect_of, large_sigma, tables
 
 
@@ -11,7 +10,6 @@ from embinit_studies.repairs import CAUSES, effect_of, large_sigma, tables
     "studies/repairs/costs",
     says="A random table with eight times Xavier's sigma trains worse",
     where="causes/repair/width-costs",
-    family=REPAIRS,
     experiments=tables(),
 )
 def test_a_large_sigma_table_fares_worse(experiment):
@@ -22,7 +20,6 @@ def test_a_large_sigma_table_fares_worse(experiment):
     "studies/repairs/all-three-repairs-restore",
     says="With scale, ratio and step repaired, a large sigma costs nothing",
     where="causes/repair/all-three-restore",
-    family=REPAIRS,
     experiments=tables("translation", "inference"),  # on sentiment 20 draws resolve 2.3 points
 )
 def test_all_three_repairs_restore_a_large_sigma_table(experiment):
@@ -33,7 +30,6 @@ def test_all_three_repairs_restore_a_large_sigma_table(experiment):
     "studies/repairs/no-single-repair-restores",
     says="With a single cause repaired, a large-sigma table still trains worse",
     where="causes/repair/no-single-repair-does",
-    family=REPAIRS,
     experiments=tables("translation"),
 )
 def test_no_single_repair_restores_a_large_sigma_table(experiment):
@@ -45,7 +41,6 @@ def test_no_single_repair_restores_a_large_sigma_table(experiment):
     "studies/repairs/step-weighs-most",
     says="Of the three repairs, that of Adam's step gains most",
     where="causes/effects",
-    family=REPAIRS,
     experiments=tables("translation"),
 )
 def test_the_step_weighs_most_for_a_drawn_table(experiment):

@@ -6,9 +6,8 @@ table.
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.kim2024 import TRANSLATION, only_on, table1
-from embinit_studies import SIDES
+from embinit_studies import claim
 from embinit_studies.changes import on_the_encoder_alone
 
 GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
@@ -18,7 +17,6 @@ GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
     "studies/sides/unscaled-costs-more-on-both",
     says="Unscaled GloVe trains worse on both sides than on the encoder alone",
     where="beyond Table 1",
-    family=SIDES,
     experiments=GLOVE,
 )
 def test_unscaled_glove_costs_more_on_both_sides(experiment):
@@ -29,7 +27,6 @@ def test_unscaled_glove_costs_more_on_both_sides(experiment):
     "studies/sides/standardised-alike",
     says="Standardized GloVe trains as well on the encoder alone as on both sides",
     where="beyond Table 1",
-    family=SIDES,
     experiments=GLOVE,
 )
 def test_standardised_glove_trains_alike(experiment):
@@ -41,7 +38,6 @@ def test_standardised_glove_trains_alike(experiment):
     "studies/sides/frozen-unscaled-costs-more-on-both",
     says="Frozen without positions, unscaled GloVe trains worse on both sides",
     where="beyond Table 3",
-    family=SIDES,
     experiments=GLOVE,
 )
 def test_frozen_unscaled_glove_costs_more_on_both_sides(experiment):
@@ -53,7 +49,6 @@ def test_frozen_unscaled_glove_costs_more_on_both_sides(experiment):
     "studies/sides/frozen-gap-grows",
     says="Frozen without positions, GloVe_Xavier leads unscaled GloVe by more on both sides",
     where="beyond Table 3",
-    family=SIDES,
     experiments=GLOVE,
 )
 def test_the_frozen_gap_is_larger_on_both_sides(experiment):

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embinit.claims import claim
-from embinit_studies import PRETRAINED_SIGMA
+from embinit_studies import claim
 from embinit_studies.table_pretraining import BERT_START, T5_RATE, T5_START, pretraining
 
 
@@ -19,7 +18,6 @@ from embinit_studies.table_pretraining import BERT_START, T5_RATE, T5_START, pre
     "studies/pretrained-sigma/t5-widens",
     says="Exploratory: the large sigma of T5's table grows as it trains",
     where="beyond section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
 )
 def test_t5_s_table_widens(experiment):
@@ -30,7 +28,6 @@ def test_t5_s_table_widens(experiment):
     "studies/pretrained-sigma/parameter-scale-widens-t5",
     says="Exploratory: with steps that don't grow with it, T5's sigma grows less",
     where="beyond section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
 )
 def test_the_parameter_scale_widens_t5_s_table(experiment):
@@ -44,7 +41,6 @@ def test_the_parameter_scale_widens_t5_s_table(experiment):
     "studies/pretrained-sigma/added-positions-bound-t5",
     says="Exploratory: with positions added to the table, T5's sigma grows less",
     where="section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
 )
 def test_added_positions_bound_t5_s_table(experiment):
@@ -56,7 +52,6 @@ def test_added_positions_bound_t5_s_table(experiment):
     "studies/pretrained-sigma/relative-positions-free-bert",
     says="Exploratory: with relative positions, which aren't added, BERT's sigma grows more",
     where="section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("bert"),
 )
 def test_relative_positions_free_bert_s_table(experiment):
@@ -68,7 +63,6 @@ def test_relative_positions_free_bert_s_table(experiment):
     "studies/pretrained-sigma/parameter-scale-holds-bert",
     says="Exploratory: under Adafactor, steps in proportion to it keep BERT's sigma smaller",
     where="beyond section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("bert"),
 )
 def test_the_parameter_scale_holds_bert_s_table(experiment):
@@ -86,7 +80,6 @@ def test_the_parameter_scale_holds_bert_s_table(experiment):
     "studies/pretrained-sigma/the-start-decides",
     says="Exploratory: with initializations exchanged, T5's sigma is the smaller one",
     where="beyond section 3.3",
-    family=PRETRAINED_SIGMA,
     experiments=pretraining("t5"),
 )
 def test_the_start_decides(experiment):

@@ -30,46 +30,42 @@ from embinit.lab.measures import (
 from embinit.papers import Finding, Printed
 from embinit.runs.measures import Measure
 from embinit_papers.chung2021 import shapes
-from embinit_papers.chung2021.setting import (
-    AVERAGE,
-    SETTINGS,
-    USUAL,
-    experiments,
-    shown,
-    without,
-)
+from embinit_papers.chung2021.setting import AVERAGE, SETTINGS, USUAL, experiments, shown, without
+from embinit_papers.settings import claim_in
 
-SECTION_4 = Family(
-    "chung2021/section-4",
-    {"micro": 4, "paper": 4},
-    says="Section 4: decoupling, and narrower tables",
-    origin="paper",
+FAMILIES = (
+    Family(
+        "chung2021/section-4",
+        {"micro": 4, "paper": 4},
+        says="Section 4: decoupling, and narrower tables",
+        origin="paper",
+    ),
+    Family(
+        "chung2021/section-5",
+        {"micro": 2, "paper": 6},
+        says="Section 5: wider output tables, and reinvested parameters",
+        origin="paper",
+    ),
+    Family(
+        "chung2021/section-6.1",
+        {"micro": 2, "paper": 2},
+        says="Section 6.1: masked words predicted",
+        origin="paper",
+    ),
+    Family(
+        "chung2021/section-6.2",
+        {"paper": 5},
+        says="Section 6.2: which layers fine-tuning needs",
+        origin="paper",
+    ),
+    Family(
+        "chung2021/section-6.3",
+        {"paper": 3},
+        says="Section 6.3: how well the upper layers translate",
+        origin="paper",
+    ),
 )
-SECTION_5 = Family(
-    "chung2021/section-5",
-    {"micro": 2, "paper": 6},
-    says="Section 5: wider output tables, and reinvested parameters",
-    origin="paper",
-)
-SECTION_6_1 = Family(
-    "chung2021/section-6.1",
-    {"micro": 2, "paper": 2},
-    says="Section 6.1: masked words predicted",
-    origin="paper",
-)
-SECTION_6_2 = Family(
-    "chung2021/section-6.2",
-    {"paper": 5},
-    says="Section 6.2: which layers fine-tuning needs",
-    origin="paper",
-)
-SECTION_6_3 = Family(
-    "chung2021/section-6.3",
-    {"paper": 3},
-    says="Section 6.3: how well the upper layers translate",
-    origin="paper",
-)
-FAMILIES = (SECTION_4, SECTION_5, SECTION_6_1, SECTION_6_2, SECTION_6_3)
+claim = claim_in(FAMILIES)
 
 FINDINGS = (
     Finding(

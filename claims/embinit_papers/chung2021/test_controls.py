@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
+from embinit.claims import Verdict
 from embinit.lab.measures import MASKED_ACCURACY, NEIGHBOURS_LAST_STEP, NEIGHBOURS_UPPER, PROBE_MIX
-from embinit_papers.chung2021 import (
-    SECTION_5,
-    SECTION_6_1,
-    SECTION_6_2,
-    SECTION_6_3,
-    each_task,
-    measured,
-    on_average,
-    score,
-    where_shown,
-)
+from embinit_papers.chung2021 import claim, each_task, measured, on_average, score, where_shown
 from embinit_papers.chung2021.shapes import coupled, deeper, narrow_input, pretrained_for
 
 
@@ -22,7 +12,6 @@ from embinit_papers.chung2021.shapes import coupled, deeper, narrow_input, pretr
     "chung2021/section-5/control-sensitivity",
     says="Control: pre-training teaches what fine-tuning shows",
     where="control",
-    family=SECTION_5,
     experiments=each_task,
     expects=Verdict.SUPPORTED,
 )
@@ -34,7 +23,6 @@ def test_control_pretraining_is_seen(experiment):
     "chung2021/section-5/control-depth",
     says="Control: one more layer of equal width is fine-tuned better",
     where="control",
-    family=SECTION_5,
     experiments=where_shown("layers"),
     expects=Verdict.SUPPORTED,
 )
@@ -46,7 +34,6 @@ def test_control_one_more_layer_helps(experiment):
     "chung2021/section-5/control-budget",
     says="Control: a narrow and a coupled input table have as many parameters in fine-tuning",
     where="control",
-    family=SECTION_5,
     experiments=on_average,
     expects=Verdict.NOT_RUN,
     equal="finetuning",
@@ -59,7 +46,6 @@ def test_control_unequal_budgets_are_caught(experiment):
     "chung2021/section-6.1/control-sensitivity",
     says="Control: pre-training teaches to predict masked words",
     where="control",
-    family=SECTION_6_1,
     experiments=on_average,
     expects=Verdict.SUPPORTED,
 )
@@ -72,7 +58,6 @@ def test_control_pretraining_is_seen_by_masked_words(experiment):
     "chung2021/section-6.2/control-sensitivity",
     says="Control: pre-training teaches what probes on a mix of layers read",
     where="control",
-    family=SECTION_6_2,
     experiments=where_shown("probes"),
     expects=Verdict.SUPPORTED,
 )
@@ -85,7 +70,6 @@ def test_control_pretraining_is_seen_by_probes(experiment):
     "chung2021/section-6.3/control-sensitivity",
     says="Control: pre-training teaches upper layers to translate, and specialises the last one",
     where="control",
-    family=SECTION_6_3,
     experiments=where_shown("translations"),
     expects=Verdict.SUPPORTED,
 )

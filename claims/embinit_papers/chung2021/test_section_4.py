@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.chung2021 import SECTION_4, on_average, score
+from embinit_papers.chung2021 import claim, on_average, score
 from embinit_papers.chung2021.shapes import coupled, narrow_input, narrow_output
 
 
@@ -11,7 +10,6 @@ from embinit_papers.chung2021.shapes import coupled, narrow_input, narrow_output
     "chung2021/section-4/decoupling-alike",
     says="Two tables of equal widths are fine-tuned about as well as one, on average",
     where="section 4, Table 2",
-    family=SECTION_4,
     experiments=on_average,
     equal="finetuning",
 )
@@ -24,7 +22,6 @@ def test_decoupling_alone_changes_little(experiment):
     says="A narrow input table is no worse than a narrow output table, on average, with far fewer "
     "parameters in fine-tuning",
     where="section 4, Table 3",
-    family=SECTION_4,
     experiments=on_average,
 )
 def test_a_narrow_input_costs_no_more_than_a_narrow_output(experiment):
@@ -35,7 +32,6 @@ def test_a_narrow_input_costs_no_more_than_a_narrow_output(experiment):
     "chung2021/section-4/narrow-output-costs",
     says="A narrow output table is worse than one of the model's width, on average",
     where="section 4, Tables 2 and 3",
-    family=SECTION_4,
     experiments=on_average,
     equal="finetuning",
 )
@@ -47,7 +43,6 @@ def test_a_narrow_output_costs(experiment):
     "chung2021/section-4/narrow-input-costs",
     says="A narrow input table is worse than one of the model's width, on average",
     where="section 4, Tables 2 and 3",
-    family=SECTION_4,
     experiments=on_average,
 )
 def test_a_narrow_input_costs(experiment):

@@ -5,8 +5,7 @@ Tables 4 to 6. A reinvested model has within 6 % of the coupled model's paramete
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.chung2021 import SECTION_5, each_task, on_average, score, where_shown
+from embinit_papers.chung2021 import claim, each_task, on_average, score, where_shown
 from embinit_papers.chung2021.shapes import (
     coupled,
     layers_added,
@@ -21,7 +20,6 @@ from embinit_papers.chung2021.shapes import (
     "chung2021/section-5/wider-output-improves",
     says="At a narrow input, each wider output table (H / 6, H, 4 H) is fine-tuned better",
     where="section 5, Table 4",
-    family=SECTION_5,
     experiments=each_task,
     equal="finetuning",
 )
@@ -38,7 +36,6 @@ def test_each_wider_output_table_improves(experiment):
     says="Layers that are added in pre-training and dropped after it help less, on average, than "
     "an output table of the model's width that costs as much",
     where="section 5, Table 5",
-    family=SECTION_5,
     experiments=where_shown("layers"),
     equal="finetuning",
 )
@@ -50,7 +47,6 @@ def test_layers_that_are_dropped_help_less(experiment):
     "chung2021/section-5/reinvested-in-width-above-coupled",
     says="Parameters saved by a narrow input and put into H beat the coupled model",
     where="section 5, Table 6",
-    family=SECTION_5,
     experiments=where_shown("width", each_task),
 )
 def test_reinvesting_in_width_beats_the_coupled_model(experiment):
@@ -61,7 +57,6 @@ def test_reinvesting_in_width_beats_the_coupled_model(experiment):
     "chung2021/section-5/reinvested-in-layers-above-coupled",
     says="Parameters saved by a narrow input and put into layers beat the coupled model",
     where="section 5, Table 6",
-    family=SECTION_5,
     experiments=where_shown("layers", each_task),
 )
 def test_reinvesting_in_layers_beats_the_coupled_model(experiment):
@@ -72,7 +67,6 @@ def test_reinvesting_in_layers_beats_the_coupled_model(experiment):
     "chung2021/section-5/layers-above-width",
     says="Saved parameters gain more in layers than in H",
     where="section 5, Table 6",
-    family=SECTION_5,
     experiments=where_shown("layers", each_task),
 )
 def test_layers_gain_more_than_width(experiment):
@@ -83,7 +77,6 @@ def test_layers_gain_more_than_width(experiment):
     "chung2021/section-5/narrow-input-below-coupled",
     says="Without reinvesting, the model with a narrow input is below the coupled one, on average",
     where="section 5, Table 6",
-    family=SECTION_5,
     experiments=on_average,
 )
 def test_a_narrow_input_alone_is_below_the_coupled_model(experiment):

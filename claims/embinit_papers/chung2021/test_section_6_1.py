@@ -6,9 +6,8 @@ are not among the data.
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit.lab.measures import MASKED_ACCURACY
-from embinit_papers.chung2021 import SECTION_6_1, measured, on_average
+from embinit_papers.chung2021 import claim, measured, on_average
 from embinit_papers.chung2021.shapes import coupled, narrow_input, output_widths
 
 
@@ -16,7 +15,6 @@ from embinit_papers.chung2021.shapes import coupled, narrow_input, output_widths
     "chung2021/section-6.1/wider-output-predicts-better",
     says="Each wider output table (H / 6, H, 4 H) predicts more of held-out text's masked words",
     where="section 6.1, Table 8",
-    family=SECTION_6_1,
     experiments=on_average,
 )
 def test_each_wider_output_table_predicts_more_masked_words(experiment):
@@ -32,7 +30,6 @@ def test_each_wider_output_table_predicts_more_masked_words(experiment):
     "chung2021/section-6.1/decoupled-predicts-better",
     says="Two tables predict more of held-out text's masked words than one",
     where="section 6.1, Table 8",
-    family=SECTION_6_1,
     experiments=on_average,
 )
 def test_two_tables_predict_more_masked_words(experiment):

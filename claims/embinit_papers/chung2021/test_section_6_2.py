@@ -5,15 +5,8 @@ All arms have a narrow input. A cost is the accuracy lost without so many last l
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit.lab.measures import PROBE_MIX
-from embinit_papers.chung2021 import (
-    SECTION_6_2,
-    cost,
-    measured,
-    over_output_widths,
-    where_shown,
-)
+from embinit_papers.chung2021 import claim, cost, measured, over_output_widths, where_shown
 from embinit_papers.chung2021.shapes import narrow_input, output_widths
 
 
@@ -21,7 +14,6 @@ from embinit_papers.chung2021.shapes import narrow_input, output_widths
     "chung2021/section-6.2/narrow-output-needs-no-last-layers",
     says="With a narrow output table, fine-tuning without the last one or two layers costs nothing",
     where="section 6.2, Figure 1",
-    family=SECTION_6_2,
     experiments=where_shown("removal"),
 )
 def test_a_narrow_output_needs_no_last_layers(experiment):
@@ -34,7 +26,6 @@ def test_a_narrow_output_needs_no_last_layers(experiment):
     "chung2021/section-6.2/wide-output-needs-the-last-layers",
     says="With a wide output table, fine-tuning without any of the last layers costs",
     where="section 6.2, Figure 1",
-    family=SECTION_6_2,
     experiments=where_shown("removal"),
 )
 def test_a_wide_output_needs_the_last_layers(experiment):
@@ -49,7 +40,6 @@ def test_a_wide_output_needs_the_last_layers(experiment):
     says="The wider the output table, the more fine-tuning without the last one or two layers "
     "costs",
     where="section 6.2, Figure 1",
-    family=SECTION_6_2,
     experiments=where_shown("removal"),
 )
 def test_removal_costs_more_with_a_wider_output(experiment):
@@ -62,7 +52,6 @@ def test_removal_costs_more_with_a_wider_output(experiment):
     says="With an output table of the model's width, fine-tuning without one layer costs nothing, "
     "and without more it costs",
     where="section 6.2, Figure 1",
-    family=SECTION_6_2,
     experiments=where_shown("removal"),
 )
 def test_the_own_width_needs_all_layers_but_one(experiment):
@@ -76,7 +65,6 @@ def test_the_own_width_needs_all_layers_but_one(experiment):
     "chung2021/section-6.2/mixed-probes-improve",
     says="The wider the output table, the more probes read off a mix of all layers",
     where="section 6.2, Table 9",
-    family=SECTION_6_2,
     experiments=where_shown("probes"),
     equal="finetuning",
 )

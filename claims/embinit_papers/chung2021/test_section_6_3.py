@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit.lab.measures import NEIGHBOURS_FALL, NEIGHBOURS_LAST_STEP, NEIGHBOURS_UPPER
-from embinit_papers.chung2021 import SECTION_6_3, measured, over_output_widths, where_shown
+from embinit_papers.chung2021 import claim, measured, over_output_widths, where_shown
 from embinit_papers.chung2021.shapes import narrow_input, output_widths
 
 
@@ -12,7 +11,6 @@ from embinit_papers.chung2021.shapes import narrow_input, output_widths
     "chung2021/section-6.3/upper-layers-translate",
     says="The wider the output table, the more translations the upper third of the layers finds",
     where="section 6.3, Figure 2",
-    family=SECTION_6_3,
     experiments=where_shown("translations"),
     equal="finetuning",
 )
@@ -25,7 +23,6 @@ def test_upper_layers_translate_better_with_a_wider_output(experiment):
     says="The wider the output table, the less is lost from the best of the upper layers to the "
     "one before last",
     where="section 6.3, Figure 2",
-    family=SECTION_6_3,
     experiments=where_shown("translations"),
     equal="finetuning",
 )
@@ -37,7 +34,6 @@ def test_the_fall_is_flatter_with_a_wider_output(experiment):
     "chung2021/section-6.3/last-layer-falls",
     says="At each output width the last layer finds fewer translations than the one before it",
     where="section 6.3, Figure 2",
-    family=SECTION_6_3,
     experiments=where_shown("translations"),
 )
 def test_the_last_layer_is_below_the_one_before(experiment):

@@ -36,6 +36,7 @@ from embinit_papers.kim2024.experiments import (
     without_vectors,
 )
 from embinit_papers.kim2024.numbers import TASKS, TRANSLATION, stands_for
+from embinit_papers.settings import claim_in
 
 __all__ = [
     "TASKS",
@@ -55,232 +56,162 @@ __all__ = [
 
 Query = Callable[[str], Sequence[ModelExperiment]]
 
-FINDING_1 = Family(
-    "kim2024/finding-1",
-    {"micro": 18, "sample": 33, "paper": 33, "full": 10},
-    says="Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
-    origin="paper",
+
+def _family(
+    name: str, sizes: tuple[int, int, int, int], says: str, origin: str = "paper"
+) -> Family:
+    """A family with its numbers of claims on micro, sample, paper and full."""
+    by_tier = dict(zip(("micro", "sample", "paper", "full"), sizes, strict=True))
+    return Family(f"kim2024/{name}", by_tier, says, origin=origin)
+
+
+FAMILIES = (
+    _family(
+        "finding-1",
+        (18, 33, 33, 10),
+        "Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
+    ),
+    _family(
+        "finding-2",
+        (3, 11, 11, 4),
+        "Finding 2: large-sigma embeddings absorb the position encodings",
+    ),
+    _family("finding-3", (11, 16, 16, 5), "Finding 3: meaning helps, and shuffling hurts"),
+    _family("table-1", (18, 32, 32, 10), "Table 1: its other directions, and its exceptions"),
+    _family("table-2", (0, 24, 56, 0), "Table 2: the tables' standard deviations"),
+    _family("table-3", (4, 5, 5, 6), "Table 3: trained or frozen, with positions or without"),
+    _family("table-4", (4, 4, 4, 0), "Table 4: word relations under scaling and positions"),
+    _family("figure-1", (6, 0, 9, 3), "Figure 1: the curves over epochs"),
+    _family("levels", (0, 0, 13, 7), "Levels: Xavier scores here what it scores in print", "ours"),
+    _family(
+        "readings",
+        (2, 2, 2, 3),
+        "Readings of the paper's tables that its text does not state",
+        "ours",
+    ),
+    _family(
+        "shuffled-positions",
+        (9, 12, 12, 0),
+        "Shuffled positions: meaning still helps, as a summary of the paper has it",
+        "summary",
+    ),
+    _family(
+        "next-checks",
+        (9, 10, 13, 4),
+        "Next checks of a summary: deeper, longer, every family",
+        "summary",
+    ),
+    _family(
+        "other-tables",
+        (18, 16, 0, 0),
+        "Next checks of a summary: tables of other methods",
+        "summary",
+    ),
+    _family(
+        "precision", (0, 0, 0, 2), "Precision: products in TF32 train as well as in float32", "ours"
+    ),
+    _family(
+        "beyond",
+        (1, 0, 0, 0),
+        "Section 3.1: a sigma that does not depend on the vocabulary",
+        "ours",
+    ),
+    _family("extent", (7, 9, 9, 2), "Extent: what the paper's adverbs say of a size"),
 )
-FINDING_2 = Family(
-    "kim2024/finding-2",
-    {"micro": 3, "sample": 11, "paper": 11, "full": 4},
-    says="Finding 2: large-sigma embeddings absorb the position encodings",
-    origin="paper",
-)
-FINDING_3 = Family(
-    "kim2024/finding-3",
-    {"micro": 11, "sample": 16, "paper": 16, "full": 5},
-    says="Finding 3: meaning helps, and shuffling hurts",
-    origin="paper",
-)
-TABLE_1 = Family(
-    "kim2024/table-1",
-    {"micro": 18, "sample": 32, "paper": 32, "full": 10},
-    says="Table 1: its other directions, and its exceptions",
-    origin="paper",
-)
-TABLE_2 = Family(
-    "kim2024/table-2",
-    {"micro": 0, "sample": 24, "paper": 56, "full": 0},
-    says="Table 2: the tables' standard deviations",
-    origin="paper",
-)
-TABLE_3 = Family(
-    "kim2024/table-3",
-    {"micro": 4, "sample": 5, "paper": 5, "full": 6},
-    says="Table 3: trained or frozen, with positions or without",
-    origin="paper",
-)
-TABLE_4 = Family(
-    "kim2024/table-4",
-    {"micro": 4, "sample": 4, "paper": 4, "full": 0},
-    says="Table 4: word relations under scaling and positions",
-    origin="paper",
-)
-FIGURE_1 = Family(
-    "kim2024/figure-1",
-    {"micro": 6, "sample": 0, "paper": 9, "full": 3},
-    says="Figure 1: the curves over epochs",
-    origin="paper",
-)
-LEVELS = Family(
-    "kim2024/levels",
-    {"micro": 0, "sample": 0, "paper": 13, "full": 7},
-    says="Levels: Xavier scores here what it scores in print",
-    origin="ours",
-)
-SHUFFLED_POSITIONS = Family(
-    "kim2024/shuffled-positions",
-    {"micro": 9, "sample": 12, "paper": 12, "full": 0},
-    says="Shuffled positions: meaning still helps, as a summary of the paper has it",
-    origin="summary",
-)
-NEXT_CHECKS = Family(
-    "kim2024/next-checks",
-    {"micro": 9, "sample": 10, "paper": 13, "full": 4},
-    says="Next checks of a summary: deeper, longer, every family",
-    origin="summary",
-)
-OTHER_TABLES = Family(
-    "kim2024/other-tables",
-    {"micro": 18, "sample": 16, "paper": 0, "full": 0},
-    says="Next checks of a summary: tables of other methods",
-    origin="summary",
-)
-READINGS = Family(
-    "kim2024/readings",
-    {"micro": 2, "sample": 2, "paper": 2, "full": 3},
-    says="Readings of the paper's tables that its text does not state",
-    origin="ours",
-)
-PRECISION = Family(
-    "kim2024/precision",
-    {"micro": 0, "sample": 0, "paper": 0, "full": 2},
-    says="Precision: products in TF32 train as well as in float32",
-    origin="ours",
-)
-BEYOND = Family(
-    "kim2024/beyond",
-    {"micro": 1, "sample": 0, "paper": 0, "full": 0},
-    says="Section 3.1: a sigma that does not depend on the vocabulary",
-    origin="ours",
-)
-EXTENT = Family(
-    "kim2024/extent",
-    {"micro": 7, "sample": 9, "paper": 9, "full": 2},
-    says="Extent: what the paper's adverbs say of a size",
-    origin="paper",
-)
+claim = claim_in(FAMILIES)
+
+
+def _row(says: str, *claims: str, published: bool = False) -> Finding:
+    return Finding(says, tuple(f"kim2024/{claim}" for claim in claims), published)
+
+
 FINDINGS = (
-    Finding(
+    _row(
         "Embeddings with a standard deviation (sd) far above Xavier's train worse",
-        (
-            "kim2024/finding-1/wide-below-xavier",
-            "kim2024/finding-1/stretched-xavier-below-xavier",
-        ),
+        "finding-1/wide-below-xavier",
+        "finding-1/stretched-xavier-below-xavier",
     ),
-    Finding(
-        "Costs grow from BERT to GloVe to T5",
-        ("kim2024/figure-1/gap-ordered-by-sigma",),
-    ),
-    Finding(
-        "Standardizing them helps",
-        ("kim2024/finding-1/standardising-repairs",),
-    ),
-    Finding(
+    _row("Costs grow from BERT to GloVe to T5", "figure-1/gap-ordered-by-sigma"),
+    _row("Standardizing them helps", "finding-1/standardising-repairs"),
+    _row(
         "BERT embeddings, near Xavier's sd, beat Xavier's",
-        ("kim2024/finding-1/bert-above-xavier",),
+        "finding-1/bert-above-xavier",
         published=True,
     ),
-    Finding(
+    _row(
         "Standardizing BERT embeddings does not help",
-        ("kim2024/table-1/standardising-bert-gains-nothing",),
+        "table-1/standardising-bert-gains-nothing",
         published=True,
     ),
-    Finding(
-        "Standardizing BERT embeddings hurts",
-        ("kim2024/table-1/bert-above-bert-xavier",),
-        published=True,
-    ),
-    Finding(
+    _row("Standardizing BERT embeddings hurts", "table-1/bert-above-bert-xavier", published=True),
+    _row(
         "On SST-2, T5 embeddings beat Xavier's and standardized T5",
-        ("kim2024/table-1/t5-above-xavier-on-sst2", "kim2024/table-1/t5-above-t5-xavier-on-sst2"),
+        "table-1/t5-above-xavier-on-sst2",
+        "table-1/t5-above-t5-xavier-on-sst2",
         published=True,
     ),
-    Finding(
+    _row(
         "On SST-2 and IWSLT2017, Xavier at BERT's sd beats Xavier",
-        ("kim2024/table-7/stretched-to-bert-above-xavier",),
+        "table-7/stretched-to-bert-above-xavier",
         published=True,
     ),
-    Finding(
+    _row(
         "On MNLI, Xavier at BERT's sd equals Xavier",
-        ("kim2024/table-7/stretched-to-bert-alike-on-mnli",),
+        "table-7/stretched-to-bert-alike-on-mnli",
         published=True,
     ),
-    Finding(
+    _row(
         "Xavier at T5's sd equals shuffled T5",
-        ("kim2024/extent/stretched-xavier-like-shuffled-t5",),
+        "extent/stretched-xavier-like-shuffled-t5",
         published=True,
     ),
-    Finding(
+    _row(
         "Standardized embeddings beat Xavier's",
-        (
-            "kim2024/finding-3/standardised-above-xavier",
-            "kim2024/finding-3/standardised-sub-words-above-xavier",
-        ),
+        "finding-3/standardised-above-xavier",
+        "finding-3/standardised-sub-words-above-xavier",
     ),
-    Finding(
+    _row(
         "Standardized GloVe beats Xavier's by under two margins",
-        ("kim2024/extent/standardised-gains-little",),
+        "extent/standardised-gains-little",
         published=True,
     ),
-    Finding(
+    _row(
         "Shuffling pretrained embeddings hurts",
-        (
-            "kim2024/finding-3/shuffled-below-original",
-            "kim2024/figure-1/shuffled-below-original-at-each-epoch",
-        ),
+        "finding-3/shuffled-below-original",
+        "figure-1/shuffled-below-original-at-each-epoch",
     ),
-    Finding(
+    _row(
         "Position encodings help GloVe less than Xavier's and standardized GloVe",
-        ("kim2024/finding-2/positions-gain-less",),
+        "finding-2/positions-gain-less",
     ),
-    Finding(
-        "Position encodings help frozen GloVe less",
-        ("kim2024/table-3/positions-gain-less-for-frozen-glove",),
+    _row(
+        "Position encodings help frozen GloVe less", "table-3/positions-gain-less-for-frozen-glove"
     ),
-    Finding(
+    _row(
         "Position encodings help more than training the embeddings",
-        (
-            "kim2024/table-3/positions-gain-more-than-training",
-            "kim2024/table-3/positions-gain-xavier-more-than-training",
-        ),
+        "table-3/positions-gain-more-than-training",
+        "table-3/positions-gain-xavier-more-than-training",
     ),
-    Finding(
+    _row(
         "Without positions, training does not help standardized GloVe",
-        ("kim2024/table-3/training-alone-gains-standardised-nothing",),
+        "table-3/training-alone-gains-standardised-nothing",
     ),
-    Finding(
-        "Frozen without positions, GloVe equals standardized GloVe",
-        ("kim2024/finding-2/frozen-alike",),
-    ),
-    Finding(
+    _row("Frozen without positions, GloVe equals standardized GloVe", "finding-2/frozen-alike"),
+    _row(
         "Frozen without positions, GloVe and standardized GloVe beat Xavier's",
-        ("kim2024/finding-2/frozen-above-xavier",),
+        "finding-2/frozen-above-xavier",
     ),
-    Finding(
-        "With position encodings, GloVe × √D keeps word relations",
-        ("kim2024/table-4/scaled-with-positions",),
+    _row(
+        "With position encodings, GloVe × √D keeps word relations", "table-4/scaled-with-positions"
     ),
-    Finding(
+    _row(
         "Position encodings cost standardized GloVe most word relations, not all",
-        (
-            "kim2024/extent/most-relations-lost",
-            "kim2024/table-4/standardised-keeps-some-relations",
-        ),
+        "extent/most-relations-lost",
+        "table-4/standardised-keeps-some-relations",
         published=True,
     ),
 )
 """The report's rows: each title states what its claims test, and no claim is counted twice."""
-
-FAMILIES = (
-    FINDING_1,
-    FINDING_2,
-    FINDING_3,
-    TABLE_1,
-    TABLE_2,
-    TABLE_3,
-    TABLE_4,
-    FIGURE_1,
-    LEVELS,
-    READINGS,
-    SHUFFLED_POSITIONS,
-    NEXT_CHECKS,
-    OTHER_TABLES,
-    PRECISION,
-    BEYOND,
-    EXTENT,
-)
 
 
 def table1(
@@ -292,12 +223,21 @@ def table1(
     ``tasks``: its translation stands for both Multi30k and IWSLT2017. The tier ``full`` has the
     tasks ``full`` instead, with ``seeds`` seeds if given. No ``sources`` are all.
     """
-    return _with_sources(sources or SOURCES, tasks, full, seeds)
+
+    def query(tier: str) -> list[ModelExperiment]:
+        asked = set(full if tier == FULL.name else tasks)
+        return [
+            replace(experiment, seeds=seeds) if seeds and tier == FULL.name else experiment
+            for experiment in experiments(tier, sources or SOURCES)
+            if stands_for(experiment) <= asked
+        ]
+
+    return query
 
 
-def other_tables(*sources: str, tasks: Sequence[str] = TASKS) -> Query:
+def other_tables(*sources: str) -> Query:
     """A query for a tier's experiments with the sources that Table 1 lacks."""
-    return _with_sources(sources or OTHER_SOURCES, tasks)
+    return table1(*(sources or OTHER_SOURCES))
 
 
 def on_the_encoder(query: Query) -> Query:
@@ -309,23 +249,6 @@ def table3(tier: str) -> list[ModelExperiment]:
     """GloVe on Multi30k (Table 3); the synthetic translation, and on ``full`` from English."""
     tasks = TRANSLATION if tier == MICRO.name else ("multi30k",)
     return list(table1("glove", tasks=tasks, full=("multi30k",), seeds=6)(tier))
-
-
-def _with_sources(
-    sources: Sequence[str],
-    tasks: Sequence[str],
-    full: Sequence[str] = (),
-    seeds: int | None = None,
-) -> Query:
-    def query(tier: str) -> list[ModelExperiment]:
-        asked = set(full if tier == FULL.name else tasks)
-        return [
-            replace(experiment, seeds=seeds) if seeds and tier == FULL.name else experiment
-            for experiment in experiments(tier, sources)
-            if stands_for(experiment) <= asked
-        ]
-
-    return query
 
 
 def no_vectors(*roles: str, task: str) -> Query:

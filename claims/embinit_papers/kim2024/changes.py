@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from embinit.errors import InputError
 from embinit.lab.experiments import ModelExperiment
 from embinit.lab.specs import TrainingSpec
-from embinit_papers.kim2024.experiments import experiments, probes
+from embinit_papers.kim2024.experiments import experiments
 from embinit_papers.kim2024.numbers import stands_for
 
 
@@ -19,7 +19,7 @@ def of_source(experiment: ModelExperiment, role: str) -> ModelExperiment:
     """
     if experiment.changes:
         raise InputError(f"ask for the source {role!r} first, and change the setting then")
-    for other in _of_tier(experiment):
+    for other in everywhere(experiment):
         if (other.source_role, other.data.task) == (role, experiment.data.task):
             return other
     raise InputError(f"this tier has no experiment with source {role!r} on this task")
@@ -32,7 +32,7 @@ def on_task(experiment: ModelExperiment, task: str) -> ModelExperiment:
     """
     if experiment.changes:
         raise InputError(f"ask for the task {task!r} first, and change the setting then")
-    for other in _of_tier(experiment):
+    for other in everywhere(experiment):
         if other.source_role == experiment.source_role and task in stands_for(other):
             return other
     raise InputError(f"this tier has no experiment with this source on {task!r}")
@@ -44,25 +44,13 @@ def blind(experiment: ModelExperiment) -> ModelExperiment:
 
 
 def everywhere(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """All experiments of the tier, for a claim over the whole of Table 1."""
-    names = {other.name for other in experiments(experiment.tier)}
-    return [other for other in _of_tier(experiment) if other.name in names]
+    """All experiments of the tier, for a claim over the whole of Table 1.
 
-
-def _of_tier(experiment: ModelExperiment) -> list[ModelExperiment]:
-    """The tier's experiments, each with the seeds and the draws that ``experiment`` has."""
-    tier = experiment.tier
-    return [
-        replace(
-            one,
-            seeds=experiment.seeds,
-            most_seeds=experiment.most_seeds,
-            data_draws=experiment.data_draws,
-            registering_draws=experiment.registering_draws,
-            claims_from=experiment.claims_from,
-        )
-        for one in (*experiments(tier), *probes(tier))
-    ]
+    Each has the seeds and the draws that ``experiment`` has.
+    """
+    fields = ("seeds", "most_seeds", "data_draws", "registering_draws", "claims_from")
+    own: dict[str, Any] = {name: getattr(experiment, name) for name in fields}
+    return [replace(one, **own) for one in experiments(experiment.tier)]
 
 
 def with_shuffled_positions(experiment: ModelExperiment) -> ModelExperiment:

@@ -155,42 +155,31 @@ SAMPLE = Settings(
 )
 
 
-def _classification(task: str, role: str, epochs: int, seeds: int) -> TaskSetting:
-    return TaskSetting(
-        role=role,
-        task=task,
-        metric="accuracy",
-        margin=1.0,
-        cut=Cut(),
-        layers=3,
-        feed_forward=512,
-        batch_size=128,
-        epochs=epochs,
-        lr=1e-4,
-        max_length=128,
-        seeds=seeds,
-    )
-
-
-def _translation(task: str, min_freq: int, batch_size: int) -> TaskSetting:
-    return TaskSetting(
-        role="translation",
-        task=task,
-        metric="bleu",
-        margin=1.0,
-        cut=Cut(),
-        layers=3,
-        feed_forward=512,
-        batch_size=batch_size,
-        epochs=20,
-        lr=2e-4,
-        sides=2,
-        min_freq=min_freq,
-        max_length=128,
-        seeds=4,
-        validation_bleu=True,
-    )
-
+_SST2 = TaskSetting(
+    role="sentiment",
+    task="sst2",
+    metric="accuracy",
+    margin=1.0,
+    cut=Cut(),
+    layers=3,
+    feed_forward=512,
+    batch_size=128,
+    epochs=5,
+    lr=1e-4,
+    max_length=128,
+    seeds=5,
+)
+_MULTI30K = replace(
+    _SST2,
+    role="translation",
+    task="multi30k-de-en",
+    metric="bleu",
+    epochs=20,
+    lr=2e-4,
+    sides=2,
+    seeds=4,
+    validation_bleu=True,
+)
 
 _ENGLISH = {
     "glove": SourceSetting("glove", "glove-whole", "GloVe", 300, 10, "spacy", "spacy"),
@@ -222,10 +211,16 @@ PAPER = Settings(
             ("t5", 10, 96, 112),
         )
         for task, source in (
-            (_classification("sst2", "sentiment", 5, seeds=5), _ENGLISH[role]),
-            (_classification("mnli", "inference", mnli_epochs, seeds=3), _ENGLISH[role]),
-            (_translation("multi30k-de-en", 2, multi30k_batch), _BILINGUAL[role]),
-            (_translation("iwslt2017-de-en", 5, iwslt_batch), _BILINGUAL[role]),
+            (_SST2, _ENGLISH[role]),
+            (
+                replace(_SST2, role="inference", task="mnli", epochs=mnli_epochs, seeds=3),
+                _ENGLISH[role],
+            ),
+            (replace(_MULTI30K, batch_size=multi30k_batch), _BILINGUAL[role]),
+            (
+                replace(_MULTI30K, task="iwslt2017-de-en", min_freq=5, batch_size=iwslt_batch),
+                _BILINGUAL[role],
+            ),
         )
     ),
     says="the paper's own data, sizes and settings (its sections 4, A.1 and A.2).",
@@ -233,43 +228,30 @@ PAPER = Settings(
 )
 
 
-def _multi30k(task: str, batch_size: int, seeds: int, curves: bool = False) -> TaskSetting:
-    usual = _translation("multi30k-de-en", 2, batch_size)
-    return replace(usual, task=task, seeds=seeds, validation_bleu=curves)
-
+_OF_12_SEEDS = replace(_SST2, seeds=12)
+_OF_6_SEEDS = replace(_MULTI30K, seeds=6, validation_bleu=False)
 
 # Batches are those of Table 5 for the source that is stood in for.
 FULL = Settings(
     "full",
     settings=(
-        (  # two cores train six seeds of an arm in an hour; another six are for what is undecided
-            replace(_classification("sst2", "sentiment", 5, seeds=6), most_seeds=12),
+        # Two cores train six seeds of an arm in an hour; another six are for what is undecided.
+        (replace(_SST2, seeds=6, most_seeds=12), SAMPLE_SOURCES[0]),
+        (
+            replace(_MULTI30K, task="multi30k-en-de", batch_size=64, seeds=8),
             SAMPLE_SOURCES[0],
         ),
-        (_multi30k("multi30k-en-de", 64, seeds=8, curves=True), SAMPLE_SOURCES[0]),
         (
-            _classification("sst2", "sentiment", 5, seeds=12),
+            _OF_12_SEEDS,
             SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "hf:minilm"),
         ),
-        (
-            _multi30k("multi30k-en-de", 128, seeds=6),
-            SAMPLE_SOURCES[1],
-        ),
+        (replace(_OF_6_SEEDS, task="multi30k-en-de"), SAMPLE_SOURCES[1]),
     ),
     without_vectors=(
-        (_multi30k("multi30k-de-en", 64, seeds=6), replace(_BILINGUAL["glove"], source="")),
-        (
-            _classification("sst2", "sentiment", 5, seeds=12),
-            replace(_ENGLISH["t5"], source="t5-printed"),
-        ),
-        (
-            _classification("sst2", "sentiment", 5, seeds=12),
-            replace(_ENGLISH["bert"], source="bert-printed"),
-        ),
-        (
-            _multi30k("multi30k-de-en", 128, seeds=6),
-            replace(_BILINGUAL["bert"], source="mbert-printed"),
-        ),
+        (replace(_OF_6_SEEDS, batch_size=64), replace(_BILINGUAL["glove"], source="")),
+        (_OF_12_SEEDS, replace(_ENGLISH["t5"], source="t5-printed")),
+        (_OF_12_SEEDS, replace(_ENGLISH["bert"], source="bert-printed")),
+        (_OF_6_SEEDS, replace(_BILINGUAL["bert"], source="mbert-printed")),
     ),
     says="all of SST-2 and Multi30k, at the paper's sizes and settings, with the vectors that can "
     "be had: GloVe's (or a subset) for English, MiniLM's table in BERT's place. Xavier's arms with "
@@ -295,7 +277,7 @@ def experiments(
 ) -> list[ModelExperiment]:
     """The tier's experiments: each of its tasks with each of some sources."""
     return [
-        task.experiment(ModelExperiment, name, source, **_replicates(name, source))
+        task.experiment(name, source, **_replicates(name, source))
         for task, source in settings(name).settings
         if source.role in sources and task.role in roles
     ]
@@ -332,7 +314,6 @@ def without_vectors(name: str) -> list[ModelExperiment]:
     """
     return [
         task.experiment(
-            ModelExperiment,
             name,
             source,
             name=f"{source.role}-{task.task}-no-vectors",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity, Term
 from embinit.claims.roles import Role
 from embinit.lab.experiments import ModelExperiment
-from embinit.lab.specs import PositionSpec
 from embinit.papers import Printed
-from embinit_papers.kim2024.experiments import TIERS, experiments, without_vectors
 from embinit_papers.kim2024.numbers import TASKS, numbers, stands_for
 
 TITLES = {"sst2": "SST2", "mnli": "MNLI", "multi30k": "Multi30k", "iwslt2017": "IWSLT2017"}
@@ -43,28 +40,29 @@ def _printed_sum(side: Quantity, task: str) -> float | None:
 def _printed_value(term: Term, task: str) -> float | None:
     """One arm's printed number: its score, its best epoch, or a statistic of its table."""
     experiment, paper = term.experiment, numbers()
-    if not isinstance(experiment, ModelExperiment):
+    if not isinstance(experiment, ModelExperiment) or term.role is not Role.CLAIM:
         return None
     source = experiment.source_role
-    usual = _as_printed(experiment)
-    if usual is None or term.role is not Role.CLAIM:
-        return None
-    trained, positions = usual
     measure = "sigma" if term.measure.name == "table sigma" else term.measure.name
+    if not {*experiment.changes.split()} <= {"frozen", "without", "positions"}:
+        return None  # no table prints an arm that was changed otherwise
     if measure == "sigma":
-        row = paper["tables_2_and_8"][source].get(term.init, {}).get(task)
+        row = paper["tables_2_and_8"].get(source, {}).get(term.init, {}).get(task)
         return None if row is None else float(row["sigma"])
-    if (trained, positions) != (True, True):
-        cells = (
-            paper["table_3"].get(term.init, ()) if (source, task) == ("glove", "multi30k") else ()
-        )
-        for cell in cells:
-            if (cell["trained"], cell["positions"]) == (trained, positions):
-                return _cell_value(measure, cell, ("bleu",))
+    if not experiment.changes:
+        cell = paper["tables_1_and_7"].get(source, {}).get(term.init, {}).get(task)
+        names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
+        return None if cell is None else _cell_value(measure, cell, names)
+    if (source, task) != ("glove", "multi30k"):
         return None
-    cell = paper["tables_1_and_7"][source].get(term.init, {}).get(task)
-    names = ("mismatched",) if measure == "test_accuracy" else ("score", "matched")
-    return None if cell is None else _cell_value(measure, cell, names)
+    setting = experiment.trained, experiment.positions.kind != "none"
+    cells = paper["table_3"].get(term.init, ())
+    [value] = [
+        _cell_value(measure, cell, ("bleu",))
+        for cell in cells
+        if (cell["trained"], cell["positions"]) == setting
+    ] or [None]
+    return value
 
 
 def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> float | None:
@@ -73,26 +71,3 @@ def _cell_value(measure: str, cell: dict[str, Any], names: tuple[str, ...]) -> f
     if measure in ("bleu", "accuracy", "test_accuracy"):
         return next((float(cell[name][0]) for name in names if name in cell), None)
     return None
-
-
-def _as_printed(experiment: ModelExperiment) -> tuple[bool, bool] | None:
-    """An arm's setting in Table 3, trained and with positions; None where no table prints it."""
-    positions = {PositionSpec(): True, PositionSpec(kind="none"): False}
-    if experiment.sigma is not None or experiment.positions not in positions:
-        return None
-    if _setting(experiment) not in _every_setting():
-        return None
-    return experiment.trained, positions[experiment.positions]
-
-
-@cache
-def _every_setting() -> set[tuple[object, ...]]:
-    return {
-        _setting(experiment)
-        for tier in TIERS
-        for experiment in (*experiments(tier), *without_vectors(tier))
-    }
-
-
-def _setting(experiment: ModelExperiment) -> tuple[object, ...]:
-    return (experiment.name, experiment.model, experiment.changed().training)

@@ -68,22 +68,10 @@ class MissingAtXavier:
     """A source with a row at Xavier's sigma, alike in all seeds, for a word without a vector."""
 
     name: str
+    dim: int
+    tokenizer: str
+    languages: frozenset[str]
     known: Source  # of the other words
-
-    @property
-    def dim(self) -> int:
-        """D, the width of a vector."""
-        return self.known.dim
-
-    @property
-    def tokenizer(self) -> str:
-        """The tokenizer of the source."""
-        return self.known.tokenizer
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """The languages of the source."""
-        return self.known.languages
 
     def fingerprint(self) -> str:
         """The source's, with the name of what is added."""
@@ -112,7 +100,8 @@ MBERT = _printed("bert", "multi30k", "mbert", 768, "en", "de")
 
 
 def _missing_at_xavier(data_dir: Path | None) -> Source:
-    return MissingAtXavier("glove-narrow", source("glove", data_dir))
+    known = source("glove", data_dir)
+    return MissingAtXavier("glove-narrow", known.dim, known.tokenizer, known.languages, known)
 
 
 GLOVE_NARROW = SourceEntry(_missing_at_xavier, frozenset({"en"}))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import BEYOND, TRANSLATION, only_on, table1
+from embinit_papers.kim2024 import TRANSLATION, claim, only_on, table1
 
 GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
 
@@ -12,7 +11,6 @@ GLOVE = only_on(table1("glove", tasks=TRANSLATION), "micro")
     "kim2024/beyond/scale-not-vocabulary",
     says="Exploratory: a common sigma of 0.05 serves GloVe as well as Xavier's, the vocabulary's",
     where="beyond section 3.1",
-    family=BEYOND,
     experiments=GLOVE,
 )
 def test_a_common_sigma_serves_as_well(experiment):

@@ -6,24 +6,14 @@ Multi30k takes eight times as long.
 
 from __future__ import annotations
 
-from embinit.claims import Verdict, claim
-from embinit_papers.kim2024 import (
-    FINDING_1,
-    TABLE_2,
-    TABLE_4,
-    TRANSLATION,
-    blind,
-    only_on,
-    table1,
-    table4,
-)
+from embinit.claims import Verdict
+from embinit_papers.kim2024 import TRANSLATION, blind, claim, only_on, table1, table4
 
 
 @claim(
     "kim2024/finding-1/control-falsehood",
     says="Control: a model that cannot distinguish words trains better than Xavier",
     where="control",
-    family=FINDING_1,
     experiments=table1("glove", full=("sst2",)),
     expects=Verdict.REFUTED,
 )
@@ -35,7 +25,6 @@ def test_control_a_blind_model_does_not_fare_better(experiment):
     "kim2024/table-2/control-order",
     says="Control: GloVe's table standardized to 0.01 has a larger sigma than at 1",
     where="control",
-    family=TABLE_2,
     experiments=only_on(table1("glove", tasks=TRANSLATION), "sample", "paper"),
     expects=Verdict.REFUTED,
 )
@@ -48,7 +37,6 @@ def test_control_a_narrow_table_is_not_wider(experiment):
     "kim2024/table-4/control-falsehood",
     says="Control: a shuffled table has more word relations than the original",
     where="control",
-    family=TABLE_4,
     experiments=table4,
     expects=Verdict.REFUTED,
 )

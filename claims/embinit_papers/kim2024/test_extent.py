@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import EXTENT, scaled, table1, table4, with_sinusoidal_positions
+from embinit_papers.kim2024 import claim, scaled, table1, table4, with_sinusoidal_positions
 
 
 @claim(
     "kim2024/extent/standardised-gains-little",
     says="What GloVe_Xavier gains over Xavier is marginal: less than two margins",
     where="section 7, Table 1",
-    family=EXTENT,
     # A margin is a twentieth of what Xavier learns, or one point; the paper's largest gain is 1.4.
     experiments=table1("glove", full=("sst2", "multi30k")),
 )
@@ -36,7 +34,6 @@ def of_t5(tier):
     "kim2024/extent/stretched-xavier-like-shuffled-t5",
     says="Xavier stretched to T5's mean and sigma trains as well as T5_Shuffled: it is redundant",
     where="section A.3, Tables 1 and 7",
-    family=EXTENT,
     experiments=of_t5,
 )
 def test_stretched_xavier_is_like_shuffled_t5(experiment):
@@ -47,7 +44,6 @@ def test_stretched_xavier_is_like_shuffled_t5(experiment):
     "kim2024/extent/most-relations-lost",
     says="Adding positions to GloVe_Xavier × √D costs more than half of its word relations",
     where="section 1 (greatly), Table 4 (a reconstruction)",
-    family=EXTENT,
     experiments=table4,
 )
 def test_positions_cost_most_relations_of_standardised_glove(experiment):

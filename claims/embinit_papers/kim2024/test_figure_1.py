@@ -7,14 +7,7 @@ alone. Its four epochs are too few to ask which curve peaks first.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    FIGURE_1,
-    TRANSLATION,
-    of_source,
-    only_on,
-    table1,
-)
+from embinit_papers.kim2024 import TRANSLATION, claim, of_source, only_on, table1
 from embinit_papers.kim2024.changes import epochs
 
 
@@ -39,7 +32,6 @@ def each_epoch(experiment):
     "kim2024/figure-1/standardised-glove-above-xavier",
     says="GloVe_Xavier's validation BLEU lies above Xavier's at every epoch",
     where="Figure 1 (right), section 5.1",
-    family=FIGURE_1,
     experiments=GLOVE,
 )
 def test_standardised_glove_lies_above_xavier_at_every_epoch(experiment):
@@ -52,7 +44,6 @@ def test_standardised_glove_lies_above_xavier_at_every_epoch(experiment):
     "kim2024/figure-1/standardised-glove-peaks-higher",
     says="The peak of GloVe_Xavier's validation BLEU is higher than Xavier's",
     where="Figure 1 (right), section 5.1",
-    family=FIGURE_1,
     experiments=GLOVE,
 )
 def test_standardised_glove_peaks_higher(experiment):
@@ -63,7 +54,6 @@ def test_standardised_glove_peaks_higher(experiment):
     "kim2024/figure-1/standardised-glove-bleu-peaks-sooner",
     says="GloVe_Xavier's validation BLEU peaks at an earlier epoch than Xavier's",
     where="Figure 1 (right), section 5.1",
-    family=FIGURE_1,
     experiments=only_on(GLOVE, "paper", "full"),
 )
 def test_standardised_glove_peaks_sooner(experiment):
@@ -74,7 +64,6 @@ def test_standardised_glove_peaks_sooner(experiment):
     "kim2024/figure-1/t5-learns-slowly",
     says="Over the epochs T5 and T5_Shuffled have less validation BLEU than Xavier and T5_Xavier",
     where="Figure 1 (centre), section 5.2",
-    family=FIGURE_1,
     experiments=T5,
 )
 def test_t5_learns_slowly(experiment):
@@ -87,7 +76,6 @@ def test_t5_learns_slowly(experiment):
     "kim2024/figure-1/bert-curves-alike",
     says="In BERT's experiment the curves of all other inits equal Xavier's, over the epochs",
     where="Figure 1 (left), section 5.2",
-    family=FIGURE_1,
     experiments=only_on(BERT, "paper"),
 )
 def test_curves_beside_bert_are_alike(experiment):
@@ -99,7 +87,6 @@ def test_curves_beside_bert_are_alike(experiment):
     "kim2024/figure-1/shuffled-below-original-at-each-epoch",
     says="A shuffled table's validation BLEU lies below the original's at every epoch",
     where="Figure 1 (left and centre), section 5.2",
-    family=FIGURE_1,
     experiments=lambda tier: [*BERT(tier), *T5(tier)],
 )
 def test_shuffled_curves_lie_below_the_original(experiment):
@@ -112,7 +99,6 @@ def test_shuffled_curves_lie_below_the_original(experiment):
     "kim2024/figure-1/bert-above-all-at-each-epoch",
     says="BERT's validation BLEU lies above that of every other init at every epoch",
     where="Figure 1 (left), section 5.2",
-    family=FIGURE_1,
     experiments=only_on(BERT, "paper"),
 )
 def test_bert_lies_above_all(experiment):
@@ -126,7 +112,6 @@ def test_bert_lies_above_all(experiment):
     "kim2024/figure-1/gap-ordered-by-sigma",
     says="The gap of a table's curve to Xavier's grows from BERT to GloVe to T5, as sigma does",
     where="Figure 1",
-    family=FIGURE_1,
     # The panels have two tasks; the gaps are compared on one.
     experiments=only_on(BERT, "micro", "paper"),
 )

@@ -5,14 +5,7 @@ BERT's table, whose width is near Xavier's, fares better (section 1, Tables 1, 2
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    FINDING_1,
-    TRANSLATION,
-    no_vectors,
-    only_on,
-    table1,
-)
+from embinit_papers.kim2024 import TRANSLATION, claim, no_vectors, only_on, table1
 
 
 def but_t5_on_sst2(tier):
@@ -30,7 +23,6 @@ def stretched(tier):
     "kim2024/finding-1/wide-below-xavier",
     says="A pre-trained table with a much larger sigma than Xavier's trains worse than Xavier",
     where="Table 1, section 5.1",
-    family=FINDING_1,
     experiments=but_t5_on_sst2,
 )
 def test_wide_tables_fare_worse_than_xavier(experiment):
@@ -41,7 +33,6 @@ def test_wide_tables_fare_worse_than_xavier(experiment):
     "kim2024/finding-1/bert-above-xavier",
     says="BERT's table, near Xavier's sigma, trains better than Xavier",
     where="abstract, section 5.2, Table 1",
-    family=FINDING_1,
     # The text excepts Multi30k, so the synthetic translation is not asked either.
     experiments=table1("bert", tasks=("sst2", "mnli", "iwslt2017"), full=("sst2",)),
 )
@@ -53,7 +44,6 @@ def test_bert_fares_better_than_xavier(experiment):
     "kim2024/finding-1/bert-not-below-xavier",
     says="BERT's table, near Xavier's sigma, does not train worse than Xavier",
     where="section 1",
-    family=FINDING_1,
     experiments=table1("bert", full=("sst2", "multi30k")),
 )
 def test_bert_does_not_fare_worse_than_xavier(experiment):
@@ -64,7 +54,6 @@ def test_bert_does_not_fare_worse_than_xavier(experiment):
     "kim2024/finding-1/standardising-repairs",
     says="Standardizing a large-sigma table to Xavier's sigma makes it train better",
     where="Table 1, sections 5.1 and 5.2",
-    family=FINDING_1,
     experiments=but_t5_on_sst2,
 )
 def test_standardising_repairs_wide_tables(experiment):
@@ -75,7 +64,6 @@ def test_standardising_repairs_wide_tables(experiment):
     "kim2024/finding-1/stretched-xavier-below-xavier",
     says="Xavier stretched to T5's mean and sigma trains worse than Xavier",
     where="Table 7",
-    family=FINDING_1,
     experiments=stretched,
 )
 def test_stretching_xavier_makes_it_fare_worse(experiment):
@@ -86,7 +74,6 @@ def test_stretching_xavier_makes_it_fare_worse(experiment):
     "kim2024/finding-1/wide-tables-peak-later",
     says="A large-sigma table reaches its best epoch later than Xavier",
     where="Table 1",
-    family=FINDING_1,
     experiments=only_on(
         table1("glove", "t5", full=("sst2", "multi30k")), "sample", "paper", "full"
     ),

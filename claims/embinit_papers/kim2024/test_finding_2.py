@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import FINDING_2, only_on, table1, table3
+from embinit_papers.kim2024 import claim, only_on, table1, table3
 
 
 @claim(
     "kim2024/finding-2/positions-gain-less",
     says="Positions gain less for unscaled GloVe than for Xavier and for GloVe_Xavier",
     where="Table 3, section 6",
-    family=FINDING_2,
     experiments=table3,
 )
 def test_positions_gain_less_for_raw_glove(experiment):
@@ -24,7 +22,6 @@ def test_positions_gain_less_for_raw_glove(experiment):
     "kim2024/finding-2/frozen-alike",
     says="Frozen and without positions, GloVe and GloVe_Xavier train equally well",
     where="Table 3, section 6",
-    family=FINDING_2,
     experiments=table3,
 )
 def test_frozen_without_positions_width_matters_little(experiment):
@@ -36,7 +33,6 @@ def test_frozen_without_positions_width_matters_little(experiment):
     "kim2024/finding-2/frozen-above-xavier",
     says="Frozen and without positions, GloVe and GloVe_Xavier train better than Xavier",
     where="Table 3, section 6",
-    family=FINDING_2,
     experiments=table3,
 )
 def test_frozen_without_positions_meaning_helps(experiment):
@@ -49,7 +45,6 @@ def test_frozen_without_positions_meaning_helps(experiment):
     "kim2024/finding-2/pe-share",
     says="With a large-sigma table positions are a smaller share of the input's variance",
     where="Table 6",
-    family=FINDING_2,
     # On the synthetic language it would restate how embinit trained its own tables.
     experiments=only_on(table1("glove", "t5", full=("multi30k",)), "sample", "paper", "full"),
 )

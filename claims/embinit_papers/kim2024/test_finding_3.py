@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import FINDING_3, TRANSLATION, table1
+from embinit_papers.kim2024 import TRANSLATION, claim, table1
 
 
 @claim(
     "kim2024/finding-3/shuffled-below-original",
     says="A pre-trained table with its rows and columns shuffled trains worse than the original",
     where="Table 1, section 5.2",
-    family=FINDING_3,
     experiments=table1("bert", "t5", full=("sst2", "multi30k")),
 )
 def test_shuffling_a_table_hurts(experiment):
@@ -21,7 +19,6 @@ def test_shuffling_a_table_hurts(experiment):
     "kim2024/finding-3/standardised-above-xavier",
     says="GloVe_Xavier trains better than Xavier",
     where="Table 1, section 5.1",
-    family=FINDING_3,
     experiments=table1("glove", full=("sst2", "multi30k")),
 )
 def test_standardised_glove_fares_better_than_xavier(experiment):
@@ -32,7 +29,6 @@ def test_standardised_glove_fares_better_than_xavier(experiment):
     "kim2024/finding-3/standardised-sub-words-above-xavier",
     says="In translation BERT_Xavier and T5_Xavier train better than Xavier",
     where="section 1, Table 1",
-    family=FINDING_3,
     experiments=table1("bert", "t5", tasks=TRANSLATION, full=("multi30k",)),
 )
 def test_standardised_sub_words_fare_better_than_xavier(experiment):

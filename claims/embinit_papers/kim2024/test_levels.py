@@ -5,8 +5,7 @@ No vectors of a source are needed for it: five of Table 1's twelve cells, and Ta
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import LEVELS, no_vectors, only_on, stands_for, table1, table3
+from embinit_papers.kim2024 import claim, no_vectors, only_on, stands_for, table1, table3
 from embinit_papers.kim2024.numbers import numbers
 
 
@@ -29,7 +28,6 @@ def xavier_of_table_3(tier):
     "kim2024/levels/xavier",
     says="Xavier's mean score is the printed one",
     where="Table 1",
-    family=LEVELS,
     experiments=as_in_print,
 )
 def test_xavier_scores_what_is_printed(experiment):
@@ -43,7 +41,6 @@ def test_xavier_scores_what_is_printed(experiment):
     "kim2024/levels/table-3",
     says="Xavier's mean BLEU is the printed one, trained or frozen, with positions or without",
     where="Table 3",
-    family=LEVELS,
     experiments=xavier_of_table_3,
 )
 def test_xaviers_rows_of_table_3_are_as_printed(experiment):

@@ -5,10 +5,9 @@ The paper's own future work is another: GLUE, relative positions, more repeats, 
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit_papers.kim2024 import (
-    NEXT_CHECKS,
     TRANSLATION,
+    claim,
     only_on,
     table1,
     trained_for_times,
@@ -22,7 +21,6 @@ INFERENCE = table1("glove", tasks=("mnli",))
     "kim2024/next-checks/gain-lasts",
     says="Trained three times as long, GloVe_Xavier still trains better than unscaled GloVe",
     where="a summary",
-    family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
 )
 def test_the_gain_of_standardising_lasts(experiment):
@@ -34,7 +32,6 @@ def test_the_gain_of_standardising_lasts(experiment):
     "kim2024/next-checks/whatever-the-depth",
     says="As deep as usual, and twice as deep, unscaled GloVe trains worse than GloVe_Xavier",
     where="a summary",
-    family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
 )
 def test_raw_glove_fares_worse_at_any_depth(experiment):
@@ -46,7 +43,6 @@ def test_raw_glove_fares_worse_at_any_depth(experiment):
     "kim2024/next-checks/depth-widens-the-gap",
     says="Twice as deep, unscaled GloVe loses more to GloVe_Xavier than at the usual depth",
     where="a summary",
-    family=NEXT_CHECKS,
     experiments=only_on(INFERENCE, "micro", "paper"),
 )
 def test_depth_widens_the_gap(experiment):
@@ -59,7 +55,6 @@ def test_depth_widens_the_gap(experiment):
     "kim2024/next-checks/slow-first-epoch",
     says="After the first epoch unscaled GloVe is at a higher validation loss than GloVe_Xavier",
     where="a summary",
-    family=NEXT_CHECKS,
     experiments=table1("glove", full=("sst2", "multi30k")),
 )
 def test_raw_glove_is_behind_after_the_first_epoch(experiment):
@@ -73,7 +68,6 @@ def test_raw_glove_is_behind_after_the_first_epoch(experiment):
     "kim2024/next-checks/every-family-standardised",
     says="Standardized, no family's table trains worse than Xavier",
     where="a summary",
-    family=NEXT_CHECKS,
     experiments=table1(tasks=TRANSLATION, full=("multi30k",)),
 )
 def test_no_standardised_table_fares_worse_than_xavier(experiment):

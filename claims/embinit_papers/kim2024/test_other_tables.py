@@ -13,8 +13,7 @@ nothing is claimed of these unscaled.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import OTHER_TABLES, other_tables
+from embinit_papers.kim2024 import claim, other_tables
 
 
 def large_sigma(tier):
@@ -26,7 +25,6 @@ def large_sigma(tier):
     "kim2024/other-tables/standardised-not-below-xavier",
     says="Standardized, a table of word2vec, fastText or ELMo does not train worse than Xavier",
     where="a summary",
-    family=OTHER_TABLES,
     experiments=other_tables(),
 )
 def test_standardised_tables_do_not_fare_worse_than_xavier(experiment):
@@ -37,7 +35,6 @@ def test_standardised_tables_do_not_fare_worse_than_xavier(experiment):
     "kim2024/other-tables/wide-below-xavier",
     says="Word2vec, fastText or ELMo with a much larger sigma than Xavier's trains worse",
     where="a summary",
-    family=OTHER_TABLES,
     experiments=large_sigma,
 )
 def test_wide_tables_fare_worse_than_xavier(experiment):

@@ -5,15 +5,13 @@ No shipped experiment is in TF32 before this is shown. Only ``full`` asks for it
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import PRECISION, only_on, table1
+from embinit_papers.kim2024 import claim, only_on, table1
 
 
 @claim(
     "kim2024/precision/tf32-alike",
     says="Xavier, GloVe and GloVe_Xavier score in TF32 what they score in float32",
     where="findings 1 and 3",
-    family=PRECISION,
     experiments=only_on(table1("glove", full=("sst2", "multi30k")), "full"),
 )
 def test_tf32_scores_what_float32_does(experiment):

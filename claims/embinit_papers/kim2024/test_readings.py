@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    READINGS,
-    table1,
-    table3,
-    with_missing_at_xavier,
-)
+from embinit_papers.kim2024 import claim, table1, table3, with_missing_at_xavier
 
 
 @claim(
     "kim2024/readings/raw-glove-near-xavier-on-sst2",
     says="On SST2 unscaled GloVe and Xavier train equally well",
     where="Table 1; the text says worse",
-    family=READINGS,
     experiments=table1("glove", tasks=("sst2",), full=("sst2",)),
 )
 def test_raw_glove_is_near_xavier_on_sst2(experiment):
@@ -26,7 +19,6 @@ def test_raw_glove_is_near_xavier_on_sst2(experiment):
     "kim2024/readings/training-needs-positions",
     says="Training the table gains Xavier and GloVe_Xavier more with positions than without",
     where="Table 3",
-    family=READINGS,
     experiments=table3,
 )
 def test_training_gains_more_with_positions(experiment):
@@ -40,7 +32,6 @@ def test_training_gains_more_with_positions(experiment):
     "kim2024/readings/missing-words-cost-glove",
     says="Unscaled GloVe trains better with missing words at Xavier's sigma than at its own",
     where="beyond Table 1",
-    family=READINGS,
     experiments=table1("glove", tasks=(), full=("sst2",), seeds=8),
 )
 def test_wide_rows_for_missing_words_cost_glove(experiment):

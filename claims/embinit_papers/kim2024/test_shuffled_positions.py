@@ -5,19 +5,13 @@ The paper has none; its shuffles are of a table's rows and columns.
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import (
-    SHUFFLED_POSITIONS,
-    table1,
-    with_shuffled_positions,
-)
+from embinit_papers.kim2024 import claim, table1, with_shuffled_positions
 
 
 @claim(
     "kim2024/shuffled-positions/standardised-above-xavier",
     says="With shuffled positions, GloVe_Xavier still trains better than Xavier",
     where="a summary",
-    family=SHUFFLED_POSITIONS,
     experiments=table1("glove"),
 )
 def test_meaning_still_helps_with_shuffled_positions(experiment):
@@ -29,7 +23,6 @@ def test_meaning_still_helps_with_shuffled_positions(experiment):
     "kim2024/shuffled-positions/bert-above-xavier",
     says="With shuffled positions, BERT's table still trains better than Xavier",
     where="a summary",
-    family=SHUFFLED_POSITIONS,
     experiments=table1("bert"),
 )
 def test_bert_still_helps_with_shuffled_positions(experiment):
@@ -41,7 +34,6 @@ def test_bert_still_helps_with_shuffled_positions(experiment):
     "kim2024/shuffled-positions/standardised-above-raw",
     says="With shuffled positions, GloVe_Xavier trains better than unscaled GloVe",
     where="a summary",
-    family=SHUFFLED_POSITIONS,
     experiments=table1("glove"),
 )
 def test_standardising_helps_with_shuffled_positions(experiment):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
 from embinit.lab.quantities import rank_correlation
 from embinit_papers.kim2024 import (
-    TABLE_1,
+    claim,
     everywhere,
     first_experiment,
     no_vectors,
@@ -21,7 +20,6 @@ BUT_MULTI30K = ("sst2", "mnli", "iwslt2017")
     "kim2024/table-1/mbert-below-xavier-on-multi30k",
     says="On Multi30k mBERT's table trains worse than Xavier",
     where="Table 1, section 5.2",
-    family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
 )
 def test_mbert_fares_worse_than_xavier_on_multi30k(experiment):
@@ -32,7 +30,6 @@ def test_mbert_fares_worse_than_xavier_on_multi30k(experiment):
     "kim2024/table-1/t5-above-xavier-on-sst2",
     says="On SST2 unscaled T5 trains better than Xavier",
     where="Table 1",
-    family=TABLE_1,
     experiments=table1("t5", tasks=("sst2",)),
 )
 def test_raw_t5_fares_better_than_xavier_on_sst2(experiment):
@@ -43,7 +40,6 @@ def test_raw_t5_fares_better_than_xavier_on_sst2(experiment):
     "kim2024/table-1/t5-above-t5-xavier-on-sst2",
     says="On SST2 unscaled T5 trains better than T5_Xavier, despite its large sigma",
     where="section 5.2",
-    family=TABLE_1,
     experiments=table1("t5", tasks=("sst2",)),
 )
 def test_raw_t5_fares_better_than_standardised_on_sst2(experiment):
@@ -54,7 +50,6 @@ def test_raw_t5_fares_better_than_standardised_on_sst2(experiment):
     "kim2024/table-1/bert-above-bert-xavier",
     says="BERT's table trains better unscaled than standardized, but for Multi30k",
     where="section 5.2",
-    family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
 )
 def test_bert_fares_better_as_it_is(experiment):
@@ -65,7 +60,6 @@ def test_bert_fares_better_as_it_is(experiment):
     "kim2024/table-1/standardising-bert-gains-nothing",
     says="Standardizing BERT's table, near Xavier's sigma already, does not make it train better",
     where="section 1",
-    family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
 )
 def test_standardising_bert_gains_nothing(experiment):
@@ -76,7 +70,6 @@ def test_standardising_bert_gains_nothing(experiment):
     "kim2024/table-1/standardised-bert-above-bert-on-multi30k",
     says="On Multi30k BERT_Xavier trains better than BERT",
     where="section 5.2, Table 1",
-    family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
 )
 def test_standardised_bert_fares_better_on_multi30k(experiment):
@@ -87,7 +80,6 @@ def test_standardised_bert_fares_better_on_multi30k(experiment):
     "kim2024/table-1/bert-gains-most-on-mnli",
     says="What BERT's table gains over Xavier is more on MNLI than on SST2",
     where="section 5.2",
-    family=TABLE_1,
     experiments=table1("bert", tasks=("mnli",)),
 )
 def test_bert_gains_most_on_mnli(experiment):
@@ -100,7 +92,6 @@ def test_bert_gains_most_on_mnli(experiment):
     "kim2024/table-1/meaning-matters-most-on-mnli",
     says="What BERT's table gains over BERT_Shuffled is more on MNLI than on SST2",
     where="section 5.2, Table 1",
-    family=TABLE_1,
     experiments=table1("bert", tasks=("mnli",)),
 )
 def test_meaning_matters_most_on_mnli(experiment):
@@ -113,7 +104,6 @@ def test_meaning_matters_most_on_mnli(experiment):
     "kim2024/table-1/cost-grows-with-sigma",
     says="Over all sources and tasks, the larger a table's sigma than Xavier's, the more it costs",
     where="section 5.2",
-    family=TABLE_1,
     experiments=first_experiment,
 )
 def test_what_a_table_costs_grows_with_its_sigma(experiment):
@@ -125,7 +115,6 @@ def test_what_a_table_costs_grows_with_its_sigma(experiment):
     "kim2024/table-1/shuffled-bert-above-xavier",
     says="BERT_Shuffled trains better than Xavier, so BERT's distribution alone is better",
     where="section 3.4 (a condition), Table 1",
-    family=TABLE_1,
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
 )
 def test_shuffled_bert_fares_better_than_xavier(experiment):
@@ -136,7 +125,6 @@ def test_shuffled_bert_fares_better_than_xavier(experiment):
     "kim2024/table-1/shuffled-mbert-below-xavier-on-multi30k",
     says="On Multi30k mBERT_Shuffled trains worse than Xavier",
     where="section 3.4, Table 1",
-    family=TABLE_1,
     experiments=table1("bert", tasks=("multi30k",), full=("multi30k",)),
 )
 def test_shuffled_mbert_fares_worse_than_xavier_on_multi30k(experiment):
@@ -147,7 +135,6 @@ def test_shuffled_mbert_fares_worse_than_xavier_on_multi30k(experiment):
     "kim2024/table-1/shuffled-t5-below-xavier",
     says="T5_Shuffled trains worse than Xavier",
     where="Table 1, section 5.2",
-    family=TABLE_1,
     experiments=table1("t5"),
 )
 def test_shuffled_t5_fares_worse_than_xavier(experiment):
@@ -164,7 +151,7 @@ def stretched_to_bert(tier):
     "kim2024/table-7/stretched-to-bert-above-xavier",
     says="On SST2 and IWSLT2017 Xavier at BERT's mean and sigma trains better than Xavier",
     where="section 5.2, Table 7",
-    family=TABLE_1,
+    family="kim2024/table-1",
     experiments=stretched_to_bert,
 )
 def test_stretching_xavier_to_bert_helps(experiment):
@@ -175,7 +162,7 @@ def test_stretching_xavier_to_bert_helps(experiment):
     "kim2024/table-7/bert-above-stretched-xavier",
     says="BERT's table trains better than Xavier stretched to its mean and sigma",
     where="section 5.2, Table 7",
-    family=TABLE_1,
+    family="kim2024/table-1",
     experiments=table1("bert", tasks=BUT_MULTI30K, full=("sst2",)),
 )
 def test_bert_fares_better_than_stretched_xavier(experiment):
@@ -186,7 +173,7 @@ def test_bert_fares_better_than_stretched_xavier(experiment):
     "kim2024/table-7/stretched-to-bert-alike-on-mnli",
     says="On MNLI Xavier stretched to BERT's mean and sigma trains as well as Xavier",
     where="Table 7",
-    family=TABLE_1,
+    family="kim2024/table-1",
     experiments=table1("bert", tasks=("mnli",)),
 )
 def test_stretching_xavier_to_bert_changes_nothing_on_mnli(experiment):
@@ -202,7 +189,7 @@ def stretched_to_mbert(tier):
     "kim2024/table-7/stretched-to-mbert-below-xavier",
     says="On Multi30k Xavier stretched to mBERT's mean and sigma trains worse than Xavier",
     where="Table 7",
-    family=TABLE_1,
+    family="kim2024/table-1",
     experiments=stretched_to_mbert,
 )
 def test_stretching_xavier_to_mbert_costs_on_multi30k(experiment):
@@ -213,7 +200,6 @@ def test_stretching_xavier_to_mbert_costs_on_multi30k(experiment):
     "kim2024/table-1/mismatched-mnli",
     says="On mismatched MNLI too, large-sigma embeddings train worse, and standardizing repairs it",
     where="Table 1",
-    family=TABLE_1,
     experiments=only_on(table1("glove", "t5", tasks=("mnli",)), "sample", "paper"),
 )
 def test_the_same_holds_on_mismatched_genres(experiment):
@@ -231,7 +217,6 @@ def mismatched(experiment, init):
     "kim2024/table-1/mismatched-mnli-standardised-glove",
     says="On MNLI's mismatched genres too, GloVe_Xavier trains better than Xavier",
     where="Table 1",
-    family=TABLE_1,
     experiments=only_on(table1("glove", tasks=("mnli",)), "sample", "paper"),
 )
 def test_standardised_glove_fares_better_on_mismatched_genres(experiment):
@@ -242,7 +227,6 @@ def test_standardised_glove_fares_better_on_mismatched_genres(experiment):
     "kim2024/table-1/mismatched-mnli-bert",
     says="On MNLI's mismatched genres too, BERT's table trains better than any other init",
     where="Table 1",
-    family=TABLE_1,
     experiments=only_on(table1("bert", tasks=("mnli",)), "sample", "paper"),
 )
 def test_bert_fares_best_on_mismatched_genres(experiment):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 
-from embinit.claims import claim
 from embinit.lab.measures import table_statistic
 from embinit.runs.measures import Measure
-from embinit_papers.kim2024 import TABLE_2, TRANSLATION, of_source, only_on, stands_for, table1
+from embinit_papers.kim2024 import TRANSLATION, claim, of_source, only_on, stands_for, table1
 from embinit_papers.kim2024.numbers import numbers
 
 
@@ -24,7 +23,6 @@ def of_published(query):
     "kim2024/table-2/wider-than-xavier",
     says="A pre-trained table has a larger sigma than Xavier's",
     where="Table 2",
-    family=TABLE_2,
     experiments=of_published(table1()),
 )
 def test_pretrained_tables_are_wider_than_xavier(experiment):
@@ -35,7 +33,6 @@ def test_pretrained_tables_are_wider_than_xavier(experiment):
     "kim2024/table-2/variance-orders-above-xavier",
     says="The variance of GloVe's and T5's tables is over two orders of magnitude above Xavier's",
     where="section 1, Table 2",
-    family=TABLE_2,
     experiments=of_published(table1("glove", "t5")),
 )
 def test_variances_are_orders_of_magnitude_above_xavier(experiment):
@@ -48,7 +45,6 @@ def test_variances_are_orders_of_magnitude_above_xavier(experiment):
     "kim2024/table-2/glove-wider-than-bert",
     says="GloVe's table has a larger sigma than BERT's",
     where="Table 2",
-    family=TABLE_2,
     experiments=of_published(table1("glove", tasks=TRANSLATION)),
 )
 def test_glove_is_wider_than_bert(experiment):
@@ -59,7 +55,6 @@ def test_glove_is_wider_than_bert(experiment):
     "kim2024/table-2/t5-wider-than-glove",
     says="T5's table has a larger sigma than GloVe's",
     where="Table 2",
-    family=TABLE_2,
     experiments=of_published(table1("t5", tasks=TRANSLATION)),
 )
 def test_t5_is_wider_than_glove(experiment):
@@ -99,7 +94,6 @@ def as_printed(experiment, init):
     "kim2024/table-2/raw-statistics",
     says="The pre-trained table's range, mean and sigma are the printed ones",
     where="Table 2",
-    family=TABLE_2,
     experiments=only_on(table1(), "paper"),
 )
 def test_raw_tables_are_as_printed(experiment):
@@ -110,7 +104,6 @@ def test_raw_tables_are_as_printed(experiment):
     "kim2024/table-2/standardised-statistics",
     says="The standardized table's range, mean and sigma are the printed ones",
     where="Table 2",
-    family=TABLE_2,
     experiments=only_on(table1(), "paper"),
 )
 def test_standardised_tables_are_as_printed(experiment):
@@ -121,7 +114,7 @@ def test_standardised_tables_are_as_printed(experiment):
     "kim2024/table-8/stretched-statistics",
     says="The range, mean and sigma of Xavier stretched to a source are the printed ones",
     where="Table 8",
-    family=TABLE_2,
+    family="kim2024/table-2",
     experiments=only_on(table1("bert", "t5"), "paper"),
 )
 def test_stretched_tables_are_as_printed(experiment):

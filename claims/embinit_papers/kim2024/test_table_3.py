@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import TABLE_3, no_vectors, only_on, table3
+from embinit_papers.kim2024 import claim, no_vectors, only_on, table3
 
 INITS = ("xavier", "pretrained", "pretrained_xavier")
 
@@ -12,7 +11,6 @@ INITS = ("xavier", "pretrained", "pretrained_xavier")
     "kim2024/table-3/positions-gain-more-than-training",
     says="Positions alone gain more than training the table alone, whatever the init",
     where="Table 3, section 6",
-    family=TABLE_3,
     experiments=table3,
 )
 def test_positions_gain_more_than_training(experiment):
@@ -24,7 +22,6 @@ def test_positions_gain_more_than_training(experiment):
     "kim2024/table-3/positions-gain-xavier-more-than-training",
     says="Positions alone gain Xavier more than training the table alone",
     where="Table 3, section 6",
-    family=TABLE_3,
     experiments=no_vectors("glove", task="multi30k"),
 )
 def test_positions_gain_xavier_more_than_training(experiment):
@@ -35,7 +32,6 @@ def test_positions_gain_xavier_more_than_training(experiment):
     "kim2024/table-3/positions-gain-less-for-frozen-glove",
     says="Frozen too, positions gain less for unscaled GloVe than for Xavier and GloVe_Xavier",
     where="Table 3, section 6",
-    family=TABLE_3,
     experiments=table3,
 )
 def test_positions_gain_less_for_frozen_glove(experiment):
@@ -50,7 +46,6 @@ def test_positions_gain_less_for_frozen_glove(experiment):
     "kim2024/table-3/standardised-has-the-least-loss",
     says="GloVe_Xavier, frozen or trained, ends at a lower loss than GloVe or Xavier",
     where="Table 3",
-    family=TABLE_3,
     experiments=table3,
 )
 def test_standardised_glove_ends_at_the_least_loss(experiment):
@@ -64,7 +59,6 @@ def test_standardised_glove_ends_at_the_least_loss(experiment):
     "kim2024/table-3/raw-glove-peaks-late",
     says="Trained, unscaled GloVe reaches its best epoch later, with positions and without",
     where="Table 3, section 6",
-    family=TABLE_3,
     experiments=only_on(table3, "sample", "paper", "full"),
 )
 def test_raw_glove_reaches_its_best_epoch_late(experiment):
@@ -76,7 +70,6 @@ def test_raw_glove_reaches_its_best_epoch_late(experiment):
     "kim2024/table-3/training-alone-gains-standardised-nothing",
     says="Without positions, training the table does not make GloVe_Xavier train better",
     where="Table 3",
-    family=TABLE_3,
     experiments=table3,
 )
 def test_training_alone_gains_standardised_glove_nothing(experiment):

@@ -12,8 +12,7 @@ doesn't change with a factor. embinit's own tests state it; no seed varies it, s
 
 from __future__ import annotations
 
-from embinit.claims import claim
-from embinit_papers.kim2024 import TABLE_4, scaled, table4, with_sinusoidal_positions
+from embinit_papers.kim2024 import claim, scaled, table4, with_sinusoidal_positions
 
 
 def added(experiment, pe_scale="one"):
@@ -25,7 +24,6 @@ def added(experiment, pe_scale="one"):
     "kim2024/table-4/scaled-with-positions",
     says="Adding positions to GloVe × √D leaves word relations alone",
     where="Table 4, row 3, as section 6 reads it (a reconstruction)",
-    family=TABLE_4,
     experiments=table4,
 )
 def test_positions_keep_relations_of_scaled_glove(experiment):
@@ -36,7 +34,6 @@ def test_positions_keep_relations_of_scaled_glove(experiment):
     "kim2024/table-4/standardised-loses-relations",
     says="Adding positions to GloVe_Xavier × √D costs word relations",
     where="Table 4, row 6, section 6 (a reconstruction)",
-    family=TABLE_4,
     experiments=table4,
 )
 def test_positions_cost_standardised_glove_relations(experiment):
@@ -47,7 +44,6 @@ def test_positions_cost_standardised_glove_relations(experiment):
     "kim2024/table-4/standardised-keeps-some-relations",
     says="With positions GloVe_Xavier × √D keeps more word relations than GloVe_Shuffled × √D has",
     where="Table 4, row 6, section 5.1 (a reconstruction)",
-    family=TABLE_4,
     experiments=table4,
 )
 def test_some_relations_of_standardised_glove_remain(experiment):
@@ -60,7 +56,6 @@ def test_some_relations_of_standardised_glove_remain(experiment):
     says="Adding positions × σp/σx to GloVe × √D costs word relations, and more remain than in "
     "GloVe_Shuffled",
     where="Table 4, row 7, section 6 (a reconstruction)",
-    family=TABLE_4,
     experiments=table4,
 )
 def test_large_positions_cost_relations(experiment):

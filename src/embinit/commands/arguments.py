@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embinit.report.baseline import FailOn
+    from embinit.report.baseline import FailOn, Since
     from embinit.report.document import Document
 
 
@@ -41,13 +41,14 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
     )
 
 
-def compared(parsed: argparse.Namespace) -> tuple[Document | None, FailOn]:
-    """The baseline's document, None without one, and the changes that are faults."""
-    from embinit.report.baseline import FailOn, require_claims
+def compared(parsed: argparse.Namespace, document: Document) -> tuple[Since | None, FailOn]:
+    """What changed since the baseline, None without one, and the changes that are faults."""
+    from embinit.report.baseline import FailOn, compare, require_claims
     from embinit.report.reading import BY_BLESS, read
 
     fail_on = FailOn.of(parsed.fail_on, parsed.strict)
-    baseline = None if parsed.baseline is None else read(parsed.baseline, BY_BLESS)
-    if baseline is not None:
-        require_claims(baseline)
-    return baseline, fail_on
+    if parsed.baseline is None:
+        return None, fail_on
+    baseline = read(parsed.baseline, BY_BLESS)
+    require_claims(baseline)
+    return compare(document, baseline), fail_on

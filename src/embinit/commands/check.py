@@ -8,7 +8,6 @@ lost.
 from __future__ import annotations
 
 import argparse
-import datetime
 import tempfile
 import time
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from embinit.commands.arguments import add_baseline, add_data_dir, compared
 from embinit.errors import InputError, Status, counted, printable
-from embinit.files.reading import finite
 
 if TYPE_CHECKING:
     from embinit.report.document import Document
@@ -27,12 +25,6 @@ def add_check(commands: Any) -> None:
     check = commands.add_parser("check", help="check that no run or control of a session failed")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
     add_baseline(check)
-    check.add_argument(
-        "--since",
-        type=finite,
-        metavar="SECONDS",
-        help="refuse a verdicts.json of a session that began before this time (date +%%s)",
-    )
     check.add_argument(
         "--retrain",
         type=int,
@@ -45,19 +37,15 @@ def add_check(commands: Any) -> None:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from embinit.report.baseline import compare
     from embinit.report.faults import faults
     from embinit.report.reading import read
 
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
         return _retrain(latest, parsed)
-    if parsed.since is not None:
-        _refuse_older(latest, parsed)
-    baseline, fail_on = compared(parsed)
+    since, fail_on = compared(parsed, latest)
     for entry in latest.skipped:
         print(printable(f"skipped: {entry}"))
-    since = None if baseline is None else compare(latest, baseline)
     if since is not None:
         if since.setting:
             print(printable(since.setting))
@@ -114,17 +102,3 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
         f"({counted(len(again), 'number')}, {time.monotonic() - started:.0f} s)"
     )
     return Status.NOT_OK if wrong else Status.OK
-
-
-def _refuse_older(document: Document, parsed: argparse.Namespace) -> None:
-    """Refuses the document of a session that began before ``--since``, or at no time."""
-    text = document.session.started
-    try:
-        when = datetime.datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{parsed.verdicts}: its session started at {text!r}: {error}") from None
-    if when < int(parsed.since):
-        raise InputError(
-            f"{parsed.verdicts} was written by an earlier session, which started at {text}; "
-            "the session to check wrote no verdicts"
-        )

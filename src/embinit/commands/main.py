@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -19,7 +16,7 @@ from embinit.commands.prepare import add_prepare
 from embinit.commands.register import add_register
 from embinit.commands.report import add_report
 from embinit.commands.runs import add_runs
-from embinit.errors import InputError, OutputError, Status, is_unwritable, lacking_models
+from embinit.errors import InputError, OutputError, Status, close_output, lacking_models, status_of
 from embinit.registry import Registry
 
 COMMANDS: Registry[Callable[[Any], None]] = Registry("command", "embinit.commands")
@@ -44,15 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Status.INTERRUPTED
     except BrokenPipeError:
-        _close_output()
+        close_output()
         return Status.INTERRUPTED
     except Exception as error:
-        if is_unwritable(error):
-            _close_output()
-            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
-            return Status.UNWRITABLE
-        traceback.print_exc()  # Python would end with 1, which is a verdict
-        return Status.BROKEN
+        return status_of(error)
 
 
 def _run(given: list[str]) -> int:
@@ -63,19 +55,11 @@ def _run(given: list[str]) -> int:
         parser.print_help()
         return Status.UNUSABLE
     parsed, rest = parser.parse_known_args(given)
-    if parsed.command != "register":
-        runs_pytest = parsed.command == "report" and parsed.store
-        if unknown := rest if runs_pytest else [*rest, *behind]:
-            commands[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
+    if parsed.command != "register" and (unknown := [*rest, *behind]):
+        commands[parsed.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     parsed.pytest, parsed.behind = rest, behind
     command: Callable[[argparse.Namespace], int] = parsed.run
     return command(parsed)
-
-
-def _close_output() -> None:
-    """Lets Python end without writing what it could not write."""
-    with contextlib.suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 class Parser(argparse.ArgumentParser):

@@ -24,12 +24,6 @@ STARTER = {
 }
 """The files of a new project, and what they are made from."""
 
-WHEEL = """
-`requirements.txt` names a wheel of embinit in this folder. `embinit new` printed the command that
-makes it. Commit the wheel.
-"""
-"""What the project's README says where embinit was installed from a folder."""
-
 
 def add_new(commands: Any) -> None:
     """Adds the command to the parser's."""
@@ -52,7 +46,6 @@ def _new(parsed: argparse.Namespace) -> int:
             text = resources.files("embinit.starter").joinpath(template).read_text("utf-8")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             filled = text.replace("@NAME@", name).replace("@REQUIREMENT@", requirement)
-            filled = filled.replace("@WHEEL@", WHEEL if wheel else "")
             (folder / path).write_text(filled, encoding="utf-8")
     except OSError as error:
         kind = OutputError if is_unwritable(error) else InputError
@@ -61,7 +54,7 @@ def _new(parsed: argparse.Namespace) -> int:
     print(f"next: cd {printable(shlex.quote(str(folder)))}, edit claims/test_first.py, then")
     print("  embinit register && pytest claims/ -n 4 && embinit bless")
     if wheel:
-        print("requirements.txt names a wheel of embinit in the new folder, which is made there by")
+        print("requirements.txt names a wheel of the new folder, to be committed, which is made by")
         print(printable(f"  {wheel}"))
     return 0
 

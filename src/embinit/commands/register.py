@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from embinit.commands.pytest_process import run_pytest
-from embinit.errors import InputError
+from embinit.errors import InputError, Status
 from embinit.options import OPTIONS, REGISTER
 
 
@@ -47,3 +50,20 @@ def _with_prefix(argument: str) -> str:
     name = argument.partition("=")[0].removeprefix("--")
     known = argument.startswith("--") and name in OPTIONS
     return f"--embinit-{argument.removeprefix('--')}" if known else argument
+
+
+def run_pytest(arguments: Sequence[str]) -> int:
+    """Runs pytest in a process of its own, and returns its status.
+
+    In this one it would warn of a plugin that was imported before. A signal is pytest's to answer.
+    """
+    with subprocess.Popen([sys.executable, "-m", "pytest", *arguments]) as child:
+        # A terminal sends an interrupt to both.
+        answers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: child.terminate()}
+        before = {number: signal.signal(number, answers[number]) for number in answers}
+        try:
+            status = child.wait()
+        finally:
+            for number, answer in before.items():
+                signal.signal(number, answer)
+    return status if status >= 0 else Status.INTERRUPTED

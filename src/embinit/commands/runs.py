@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,96 +60,78 @@ def _keep(store: Store, parsed: argparse.Namespace) -> int:
 
 
 def _list(store: Store) -> int:
-    entries = sorted(_entries(store), key=lambda entry: entry.order)
     holding: dict[str, Counter[str]] = defaultdict(Counter)
-    for entry in entries:
-        why = _changed(entry)
-        print(entry.line(why or ""))
-        if why is not None and entry.result is not None:
-            holding[entry.result.spec.recipe.task][why] += 1
+    records = sorted(_records(store), key=_order)
+    for key, result in records:
+        why = None if isinstance(result, str) else _changed(result)
+        print(_line(key, result, why or ""))
+        if why is not None and not isinstance(result, str):
+            holding[result.spec.recipe.task][why] += 1
     for task, reasons in holding.items():
         held = reasons.pop("", 0)
         others = "".join(f"; {count} don't: {why}" for why, count in reasons.most_common())
-        print(
-            printable(
-                f"{task}: {counted(held, 'run')} hold{others}".replace("1 run hold", "1 run holds")
-            )
-        )
-    print(printable(f"{len(entries)} runs in {store.root}"))
-    damaged = any(entry.result is None for entry in entries)
+        holds = "1 run holds" if held == 1 else f"{held} runs hold"
+        print(printable(f"{task}: {holds}{others}"))
+    print(printable(f"{len(records)} runs in {store.root}"))
+    damaged = any(isinstance(result, str) for _, result in records)
     return Status.NOT_OK if damaged else Status.OK
 
 
-def _changed(entry: _Entry) -> str | None:
+def _show(store: Store, begins: str) -> int:
+    """Prints the records of the runs whose keys begin so."""
+    records = _records(store, begins)
+    if not records:
+        raise InputError(f"{store.root} has no run whose key begins with {begins!r}")
+    for key, result in records:
+        if isinstance(result, str):
+            print(_line(key, result))
+        else:
+            print(json.dumps(result.as_record(), indent=1))
+    return Status.OK
+
+
+def _records(store: Store, begins: str = "") -> list[tuple[str, RunResult | str]]:
+    """The stored runs whose keys begin so: for each its result, or what is wrong with it."""
+    from embinit.runs.store import RecordError
+
+    records: list[tuple[str, RunResult | str]] = []
+    for key in filter(lambda key: key.startswith(begins), store):
+        try:
+            records.append((key, store.read(key)))
+        except (FileNotFoundError, RecordError) as error:
+            records.append((key, str(error)))
+    return records
+
+
+def _order(record: tuple[str, RunResult | str]) -> tuple[str, str, int, str]:
+    """A run's place in the list: by task, by arm and by seed."""
+    key, result = record
+    if isinstance(result, str):
+        return "", "", 0, key
+    return result.spec.recipe.task, result.spec.recipe.arm, result.spec.seed, key
+
+
+def _line(key: str, result: RunResult | str, more: str = "") -> str:
+    """A run in one line, which moves no terminal."""
+    if isinstance(result, str):
+        words = [result]
+    else:
+        finished = str(result.provenance.get("finished", ""))
+        recipe, measures = result.spec.recipe, [*result.measures.items()][:4]
+        outcome = [f"{name} {value:.4g}" for name, value in measures] + [result.failure or ""]
+        words = [finished[:10], recipe.task, recipe.arm, f"seed {result.spec.seed}"]
+        words.append(", ".join(filter(None, outcome)))
+    return printable("  ".join(filter(None, (key[:SHOWN], *words, more)))).replace("\n", "\\n")
+
+
+def _changed(result: RunResult) -> str | None:
     """Why a run is not used any more; "" for one that is, None where that can't be said."""
     from embinit.runs.functions import changed
     from embinit.runs.instructions import instructions
     from embinit.runs.kinds import kind_of
 
-    if (result := entry.result) is None:
-        return None
-    pinned = kind_of(result.spec).pinned
-    now, before = instructions(pinned), result.provenance.get("machine", {}).get("instructions")
+    now = instructions(kind_of(result.spec).pinned)
+    before = result.provenance.get("machine", {}).get("instructions")
     if now and before != now:
         return f"it was made with the instruction set {before or 'of its machine'}, not {now}"
     return changed(result)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A line of the list: a run that is stored, whole or not."""
-
-    key: str
-    outcome: str
-    result: RunResult | None = None
-
-    def line(self, more: str = "") -> str:
-        """The entry in one line, which moves no terminal."""
-        words: tuple[str, ...] = ()
-        if self.result is not None:
-            task, arm, seed = self.order[:3]
-            finished = str(self.result.provenance.get("finished", ""))
-            words = finished[:10], task, arm, f"seed {seed}"
-        every = (self.key[:SHOWN], *words, self.outcome, more)
-        return printable("  ".join(filter(None, every))).replace("\n", "\\n")
-
-    @property
-    def order(self) -> tuple[str, str, int, str]:
-        """Its place: by task, by arm and by seed."""
-        if self.result is None:
-            return "", "", 0, self.key
-        spec = self.result.spec
-        return spec.recipe.task, spec.recipe.arm, spec.seed, self.key
-
-
-def _entries(store: Store, begins: str = "") -> list[_Entry]:
-    """The stored runs whose keys begin so."""
-    from embinit.runs.store import RecordError
-
-    entries = []
-    for key in filter(lambda key: key.startswith(begins), store):
-        try:
-            result = store.read(key)
-        except (FileNotFoundError, RecordError) as error:
-            entries.append(_Entry(key, str(error)))
-        else:
-            entries.append(_Entry(key, _outcome(result), result))
-    return entries
-
-
-def _outcome(result: RunResult) -> str:
-    measures = ", ".join(f"{name} {value:.4g}" for name, value in [*result.measures.items()][:4])
-    return ", ".join(filter(None, (measures, result.failure)))
-
-
-def _show(store: Store, begins: str) -> int:
-    """Prints the records of the runs whose keys begin so."""
-    entries = _entries(store, begins)
-    if not entries:
-        raise InputError(f"{store.root} has no run whose key begins with {begins!r}")
-    for entry in entries:
-        if entry.result is not None:
-            print(json.dumps(entry.result.as_record(), indent=1))
-        else:
-            print(entry.line())
-    return Status.OK

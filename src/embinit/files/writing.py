@@ -14,23 +14,18 @@ import io
 import math
 import os
 import socket
-import sys
 import tempfile
-import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import fsync
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_LINE_BYTES, reading, regular
 
 CHUNK = 1 << 20
-PROGRESS_SECONDS = 5.0
-
-T = TypeVar("T")
 
 
 def find(data_dir: Path | None, *candidates: str, what: str) -> Path:
@@ -91,17 +86,6 @@ def open_chunks(path: Path) -> Iterator[bytes]:
         while chunk := stream.read(CHUNK):
             offset += len(chunk)
             yield chunk
-
-
-def with_progress(path: Path, items: Iterable[T], noun: str) -> Iterator[T]:
-    """Passes ``items`` of a file on, and shows on a terminal how many ``noun`` were read."""
-    last = time.monotonic()
-    for number, item in enumerate(items, 1):
-        if number % 10_000 == 0 and time.monotonic() - last > PROGRESS_SECONDS:
-            last = time.monotonic()
-            if sys.stderr.isatty():
-                print(f"embinit: {path.name}: {number:,} {noun} read", file=sys.stderr)
-        yield item
 
 
 @contextlib.contextmanager

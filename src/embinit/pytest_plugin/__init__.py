@@ -8,19 +8,16 @@ configuration: ``embinit_short_options = ["tier", "seeds"]``, or ``["all"]``.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import sys
 import time
-import traceback
 from argparse import ArgumentError
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from embinit.options import OPTIONS, SETTINGS, SWITCHES
+from embinit.options import OPTIONS, SETTINGS, STRICT
 
 if TYPE_CHECKING:
     from embinit.pytest_plugin.session import ClaimSession
@@ -28,9 +25,8 @@ if TYPE_CHECKING:
 NAME = "embinit-claims"
 RESULT = "embinit_result"
 """The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
-CONTROL, SHORT_CONTROL = "embinit_control", "control"
-"""The marker of a test with ``seeds`` that is a control. A project may have its own ``control``."""
-MARKED = "embinit: what this test with seeds states must be found"
+CONTROL = "control"
+"""The marker of a test with ``seeds`` that is a control."""
 SHORT_OPTIONS = "embinit_short_options"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
@@ -50,10 +46,11 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         type="args",
         default=[],
     )
-    for name, text in SWITCHES.items():
-        parser.addini(name, text, type="bool", default=False)
     for name, text in SETTINGS.items():
-        parser.addini(name, text, type="string", default="")
+        if name == STRICT:
+            parser.addini(name, text, type="bool", default=False)
+        else:
+            parser.addini(name, text, type="string", default="")
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: test claims about training")
@@ -72,9 +69,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[BEGAN] = time.monotonic()
-    for name in CONTROL, SHORT_CONTROL:
-        if not any(re.match(rf"{name}\b", line) for line in config.getini("markers")):
-            config.addinivalue_line("markers", f"{name}: {MARKED}")
+    if not any(re.match(rf"{CONTROL}\b", line) for line in config.getini("markers")):
+        what = "embinit: what this test with seeds states must be found"
+        config.addinivalue_line("markers", f"{CONTROL}: {what}")
     if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
@@ -87,10 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
-    """Ends a session of claims with a status of its own where an exception would end it.
-
-    Python would end with 1, as though a claim was refuted.
-    """
+    """Ends a session of claims with a status of its own where an exception would end it."""
     try:
         result = yield
         if config.pluginmanager.has_plugin(NAME):
@@ -101,17 +95,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, Any, Any]:
     except Exception as error:
         if not config.pluginmanager.has_plugin(NAME) or hasattr(config, "workerinput"):
             raise  # a worker's controller learns of it
-        from embinit.errors import Status, is_unwritable
+        from embinit.errors import status_of
 
-        if not is_unwritable(error):
-            traceback.print_exc()
-            return Status.BROKEN
-        # What is still buffered would be written, and fail, once more.
-        with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        with contextlib.suppress(OSError):
-            print(f"embinit: the output can't be written: {error}", file=sys.stderr)
-        return Status.UNWRITABLE
+        return status_of(error)
 
 
 def _distributes(config: pytest.Config) -> bool:
@@ -125,13 +111,6 @@ def _is_asked_for(config: pytest.Config) -> bool:
         for name, settings in OPTIONS.items()
     )
     return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
-
-
-def is_control(item: pytest.Item | pytest.Collector) -> bool:
-    """Whether a test is marked as a control, under the short name where that is embinit's."""
-    ours = f"{SHORT_CONTROL}: {MARKED}" in item.config.getini("markers")
-    names = (CONTROL, SHORT_CONTROL) if ours else (CONTROL,)
-    return any(item.get_closest_marker(name) is not None for name in names)
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:
@@ -169,12 +148,6 @@ def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
     return not any(name.strip() == "seeds" for names in every for name in names)
 
 
-def _explain(report: pytest.CollectReport, module: pytest.Module) -> bool:
-    from embinit.pytest_plugin.items import explain  # it takes long to load
-
-    return explain(report, module)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
@@ -185,10 +158,13 @@ def pytest_make_collect_report(
     if report.failed and isinstance(collector, pytest.Module) and not option.collectonly:
         from embinit.pytest_plugin.claims_alone import text_of
 
-        if "embinit" in text_of(collector.path) and _explain(report, collector):
-            claim_session(collector.config)
-            option.continue_on_collection_errors = True
-            setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
+        if "embinit" in text_of(collector.path):
+            from embinit.pytest_plugin.items import explain  # it takes long to load
+
+            if explain(report, collector):
+                claim_session(collector.config)
+                option.continue_on_collection_errors = True
+                setattr(report, RESULT, "")  # a controller of pytest-xdist learns of claims by it
     if "embinit.claims.statements" in sys.modules and report.passed:
         collector.config.stash.setdefault(COLLECTED, {})[collector.nodeid] = tuple(report.result)
     return report

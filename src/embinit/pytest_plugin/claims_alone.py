@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,8 +32,8 @@ def take_over(config: pytest.Config) -> None:
 def asks_for_claims_alone(config: pytest.Config) -> bool:
     """Whether every path that is asked for is in a folder of claims, or ``embinit register`` asks.
 
-    That is a folder called ``claims`` with a test file that mentions embinit or ``seeds``, or one
-    with a ``claims.lock``, in itself or a folder of its, all of whose test files mention embinit.
+    That is a folder called ``claims``, some of whose test files mention embinit or ``seeds``, or
+    one with a ``claims.lock``, in itself or a folder of its, all of whose test files do.
     """
     if config.getini(REGISTER):
         return True
@@ -45,28 +44,18 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
     name = given.partition("::")[0]
     path = Path(os.path.abspath(config.invocation_params.dir / name))
     if config.option.pyargs and not path.exists():
-        spec = None
         with contextlib.suppress(ImportError, ValueError):
             spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            return False
-        folder = Path(spec.origin).parent
-    else:
-        folder = path if path.is_dir() else path.parent
-        root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
-        if FOLDER in (folder.name, *folder.relative_to(root).parts):
-            texts = _texts(config, folder if path.is_dir() else path)
-            return any("embinit" in text or "seeds" in text for text in texts)
-    if not ((folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))):
-        return False
-    return all("embinit" in text for text in _texts(config, folder))
-
-
-def _texts(config: pytest.Config, path: Path) -> Iterator[str]:
-    """The text of a test file, or those of a folder."""
-    patterns = config.getini("python_files")
-    found = (file for pattern in patterns for file in path.rglob(pattern))
-    return map(text_of, [path] if path.is_file() else found)
+            path = Path(spec.origin).parent if spec is not None and spec.origin else path
+    folder = path if path.is_dir() else path.parent
+    root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
+    files = (file for pattern in config.getini("python_files") for file in path.rglob(pattern))
+    texts = map(text_of, [path] if path.is_file() else files)
+    mention = ("embinit" in text or "seeds" in text for text in texts)  # read as they are asked
+    if FOLDER in (folder.name, *folder.relative_to(root).parts):
+        return any(mention)
+    locked = (folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))
+    return locked and path.exists() and all(mention)
 
 
 def text_of(file: Path) -> str:

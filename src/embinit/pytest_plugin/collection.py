@@ -21,7 +21,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import noise_floors, paper, with_tier
-from embinit.pytest_plugin import SHORT_CONTROL, is_control, power_summary
+from embinit.pytest_plugin import CONTROL
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
@@ -34,14 +34,15 @@ from embinit.pytest_plugin.items import (
     id_of,
     read_item,
 )
-from embinit.pytest_plugin.project_globals import all_globals
+from embinit.pytest_plugin.power_summary import summary
+from embinit.pytest_plugin.project_globals import ProjectGlobals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 
 CONTROL_WITHOUT_ARMS = (
-    f"it is marked {SHORT_CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
+    f"it is marked {CONTROL}, and a control trains arms: let it take the fixture {SEEDS}, "
     "and assert what must be found"
 )
 
@@ -98,18 +99,9 @@ class Collection:
         """Counts all claims before any is deselected; reads those that are left at the end."""
         with unusable_ends():
             with_tier(self._options.tier, or_own=True)
-        files = Files.of(items, self._count)
+        files = Files.of(items, self._without)
         yield
         self._read_all(items, files)
-
-    def _count(self, claim: Claim) -> int:
-        """How many experiments a claim has on the tier; one where that is unknown."""
-        try:
-            return len(self._experiments(claim))
-        except BaseException as error:
-            if ends_session(error):
-                raise
-            return 1
 
     def _read_all(self, items: list[pytest.Item], files: Files) -> None:
         """Reads every selected claim once, and plans the runs of all of them.
@@ -126,7 +118,7 @@ class Collection:
         on_seeds = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
         for item in tests:
             stated = Statement.of(item.function)
-            if stated is None and item.path in on_seeds and is_control(item):
+            if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
                 self._read(item, stated, files)
@@ -135,7 +127,7 @@ class Collection:
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
             plugins = self._options.config.pluginmanager.get_plugins()
-            self._training.globals = all_globals(plugins)
+            self._training.globals = ProjectGlobals(plugins)
             self._plan(cases)
 
     def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:
@@ -220,8 +212,7 @@ class Collection:
         verbosity = self._options.config.get_verbosity()
         if verbosity < 0 or self._training.registration:
             return []
-        lines = power_summary.session_lines(self._training.cases)
-        lines += power_summary.doubts(self._training.cases)
+        lines = [*summary(self._training.cases)]
         if line := self._training.progress_line():
             lines += [line, *self._training.analyses.longer_than_budget()]
         if self._absent:

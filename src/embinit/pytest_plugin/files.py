@@ -6,13 +6,12 @@ A claim's share of alpha must not depend on ``-k``, or on which of a file's test
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
 import pytest
 
 from embinit.claims.definitions import Claim, Family, Misstated
-from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError
 from embinit.pytest_plugin import COLLECTED
@@ -23,45 +22,35 @@ class Files:
     """The claims of the collected files.
 
     ``counts`` has the claims of a family by file, without controls, ``homes`` the file and line of
-    each id. ``unread`` counts those that can't be read or have another's id, by file.
+    each function of an id. ``unread`` counts by file those unreadable or of another's id.
     """
 
     counts: dict[str, Counter[str]]
-    homes: dict[str, list[str]]
+    homes: dict[str, dict[object, str]]
     unread: Counter[str]
     tests: tuple[pytest.Function, ...]
 
     @classmethod
-    def of(cls, items: Iterable[pytest.Item], count: Callable[[Claim], int]) -> Files:
-        """The files of all tests collected; ``count`` gives how many experiments a claim has."""
-        functions, met = tuple(_whole(items)), set()
-        unread: Counter[str] = Counter()
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        homes: dict[str, list[str]] = defaultdict(list)
-        for item in functions:
-            statement = Statement.of(item.function)
-            file = item.nodeid.partition("::")[0]
-            key = (file, item.cls, item.originalname or item.name)
-            if key in met and isinstance(statement, SeedsClaim) and statement.expects is None:
-                counts[statement.family.name][file] += 1  # it is parametrised
-            if statement is None or key in met:
+    def of(cls, items: Iterable[pytest.Item], without: Set[object]) -> Files:
+        """The files of all tests collected; functions ``without`` an experiment don't count."""
+        files = cls(defaultdict(Counter), defaultdict(dict), Counter(), tuple(_whole(items)))
+        for item in files.tests:
+            if (statement := Statement.of(item.function)) is None:
                 continue
-            met.add(key)
-            known = homes[statement.id]
-            known.append(f"{item.path.name}:{line_of(item.function, item.path)}")
+            file, homes = item.nodeid.partition("::")[0], files.homes[statement.id]
+            function = (file, item.cls, item.originalname or item.name)
+            homes.setdefault(function, f"{item.path.name}:{line_of(item.function, item.path)}")
             if isinstance(statement, Misstated):
-                unread[file] += 1
-            if not isinstance(statement, Claim) or statement.expects is not None:
-                continue
-            if len(known) > 1:
-                unread[file] += count(statement)
-            else:
-                counts[statement.family.name][file] += count(statement)
-        return cls(counts, homes, unread, functions)
+                files.unread[file] += 1
+            elif isinstance(statement, Claim) and statement.expects is None:
+                known = files.counts[statement.family.name]
+                is_first = function == next(iter(homes))
+                (known if is_first else files.unread)[file] += item.function not in without
+        return files
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size; InputError for an id or a size that can't be."""
-        homes = self.homes.get(claim.id, ())
+        homes = [*self.homes.get(claim.id, {}).values()]
         if len(homes) > 1:
             raise InputError(
                 f"the id {claim.id!r} is given to {len(homes)} claims ({', '.join(homes)}); give "

@@ -65,6 +65,7 @@ class SessionOptions:
         data = self.option("data-dir") or os.environ.get("EMBINIT_DATA")
         self.data_dir = Path(data).absolute() if data else None
         self.most_seeds: int | None = self.option("max-seeds") or self.option("seeds")
+        self.command = self._command()
         with unusable_ends():
             self._check()
 
@@ -119,20 +120,16 @@ class SessionOptions:
                 places.append(path.relative_to(root).as_posix())
         return places
 
-    @property
-    def command(self) -> str:
+    def _command(self) -> str:
         """The command line with embinit's options and paths alone: others may have secrets."""
-        given = [*map(str, self.config.invocation_params.args)]
-        ours = [f"--{prefix}{name}" for name in OPTIONS for prefix in ("embinit-", "")]
-        alone = ("--embinit-no-train", "--no-train")  # takes no value
-        kept = [
-            argument
-            for before, argument in zip(["", *given], given, strict=False)
-            if argument.partition("=")[0] in ours
-            or (before in ours and before not in alone and argument[:1] != "-")
-            or argument in self.config.args
-        ]
-        return shlex.join(["pytest", *kept])
+        words = [str(given) for given in self.config.invocation_params.args]
+        words = ["pytest", *filter(self.config.args.__contains__, words)]
+        for name, settings in OPTIONS.items():
+            given = self.option(name)
+            for value in given if isinstance(given, list) else [given]:
+                if value != settings["default"]:
+                    words.append(f"--embinit-{name}{'' if value is True else f'={value}'}")
+        return shlex.join(words)
 
     def definitions(self) -> list[Definition]:
         """What every process defines before it trains; InputError for an option of no use."""

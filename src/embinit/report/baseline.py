@@ -10,20 +10,22 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
 from embinit.report.document import Document
 from embinit.report.summary import DECIDED
-from embinit.report.verdicts import difference
+from embinit.report.verdicts import difference, ends
 from embinit.runs.instructions import TRIED
 from embinit.stats.statements import Verdict
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
 """What a comparison states, by its field, and what each is called."""
 
+Pairs = Sequence[tuple[ClaimRecord, ClaimRecord]]
+"""Claims, each in the baseline and now."""
 
 COMPUTING = ("torch", "numpy")
 """The packages whose versions decide the last digits of the lab's runs."""
@@ -85,39 +87,17 @@ LOST_ALONE = FailOn()
 
 @dataclass(frozen=True)
 class Since:
-    """The changes since a baseline that has ``claims`` claims; ``left_out`` were not asked for.
+    """The changes since a baseline; those of its claims that are ``left_out`` were not asked for.
 
     ``setting`` says with what else the runs were made, which moves numbers by itself; "" for
-    nothing. Of ``compared`` comparisons with the same seeds, ``renumbered`` have other numbers.
-    ``replication`` says how many verdicts hold on other data draws; "" in other sessions.
+    nothing. ``in_words`` says what did not change, what was not compared, and for a replication how
+    many verdicts hold.
     """
 
     changes: tuple[Change, ...]
     left_out: tuple[str, ...]
-    claims: int
-    setting: str = ""
-    compared: int = 0
-    renumbered: int = 0
-    replication: str = ""
-
-    @property
-    def in_words(self) -> str:
-        """That there are no changes, and how many claims were not compared."""
-        left = len(self.left_out)
-        if self.replication:
-            return self.replication
-        where = "in what was compared" if left else "since the baseline"
-        sentences = [] if self.changes else [f"No changes {where}."]
-        if self.renumbered:
-            sentences = [] if self.changes else [f"No verdict changed {where}."]
-            sentences.append(
-                f"The scores of {self.renumbered} of {counted(self.compared, 'comparison')} differ."
-            )
-        if left:
-            verb = "was" if left == 1 else "were"
-            of = counted(self.claims, "claim")
-            sentences.append(f"Of the baseline's {of}, {left} {verb} not asked for.")
-        return " ".join(sentences)
+    setting: str
+    in_words: str
 
 
 def require_same_tier(tier: str, baseline: Document) -> None:
@@ -136,76 +116,83 @@ def compare(document: Document, baseline: Document) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's."""
     require_same_tier(document.session.tier, baseline)
     now = {claim.id: claim for claim in document.claims}
-    changes: list[Change] = []
-    left_out: list[str] = []
-    known_vendor = _vendors(document) <= {*TRIED, *_vendors(baseline)}
-    alike: list[bool] = []
-    for old in baseline.claims:
-        if (new := now.get(old.id)) is not None:
-            found = _changes(old, new)
-            if not known_vendor and not _restated(old, new):
-                found = [replace(one, kind=ChangeKind.MOVED, margins=0.0) for one in found]
-            changes += found
-            alike += _same_numbers(old, new)
-        elif (change := _absent(old, document)) is not None:
-            changes.append(change)
-        else:
-            left_out.append(old.id)
+    pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
+    tried = not _untried(document, baseline)
+    changes = [change for old, new in pairs for change in _changes(old, new, tried)]
+    absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
+    changes += [change for change in absent.values() if change is not None]
     changes.sort(key=lambda change: [*ChangeKind].index(change.kind))
-    return Since(
-        tuple(changes),
-        tuple(left_out),
-        len(baseline.claims),
-        _setting(document, baseline),
-        len(alike),
-        alike.count(False),
-        _replication(baseline.claims, now),
-    )
+    left_out = tuple(name for name, change in absent.items() if change is None)
+    unchanged = _unchanged(pairs, bool(changes), len(left_out), len(baseline.claims))
+    in_words = _replication(pairs) or unchanged
+    return Since(tuple(changes), left_out, _setting(document, baseline), in_words)
 
 
-def _replication(before: Sequence[ClaimRecord], now: Mapping[str, ClaimRecord]) -> str:
-    """How many verdicts and means of a baseline hold on other data draws; "" if none was tried."""
-    pairs = [
-        (old, new)
-        for old in before
-        if (new := now.get(old.id)) is not None
-        and new.registration is not None
-        and new.registration.state is State.REPLICATION
-        and not old.control
-    ]
-    if not pairs:
-        return ""
-    decided = [(old, new) for old, new in pairs if old.verdict in DECIDED]
-    turned = [new for old, new in decided if new.verdict != old.verdict]
-    undecided = sum(new.verdict not in DECIDED for new in turned)
-    within = [
-        _contains(was, is_now.difference)
+def _compared(
+    old: ClaimRecord, new: ClaimRecord
+) -> list[tuple[ComparisonRecord, ComparisonRecord]]:
+    """The comparisons of a claim, each in the baseline and now."""
+    return [*zip(old.comparisons, new.comparisons, strict=False)]
+
+
+def _unchanged(pairs: Pairs, changed: bool, left_out: int, claims: int) -> str:
+    """That no verdict or no score changed, and how many claims were not compared."""
+    alike = [
+        (was.left_values, was.right_values) == (now.left_values, now.right_values)
         for old, new in pairs
-        for was, is_now in zip(old.comparisons, new.comparisons, strict=False)
-        if was.has_interval and is_now.difference is not None
+        for was, now in _compared(old, new)
+        if was.seeds == now.seeds
     ]
+    where = "in what was compared" if left_out else "since the baseline"
+    sentences = []
+    if not changed:
+        sentences.append(f"No {'changes' if all(alike) else 'verdict changed'} {where}.")
+    if not all(alike):
+        of = counted(len(alike), "comparison")
+        sentences.append(f"The scores of {alike.count(False)} of {of} differ.")
+    if left_out:
+        of, verb = counted(claims, "claim"), "was" if left_out == 1 else "were"
+        sentences.append(f"Of the baseline's {of}, {left_out} {verb} not asked for.")
+    return " ".join(sentences)
+
+
+def _replication(pairs: Pairs) -> str:
+    """How many verdicts and means of a baseline hold on other data draws; "" if none was tried."""
+    tried = [
+        (old, new)
+        for old, new in pairs
+        if new.registration is not None and new.registration.state is State.REPLICATION
+        if not old.control
+    ]
+    if not tried:
+        return ""
+    decided = [(old, new) for old, new in tried if old.verdict in DECIDED]
+    turned = [new.verdict for old, new in decided if new.verdict != old.verdict]
+    undecided = sum(verdict not in DECIDED for verdict in turned)
     differ = len(turned) - undecided
-    said = (
-        [f"{undecided} {'is' if undecided == 1 else 'are'} not decided here"] if undecided else []
-    )
-    said += [f"{differ} {'differs' if differ == 1 else 'differ'}"] if differ else []
-    hold = f"{len(decided) - len(turned)} of {counted(len(decided), 'decided verdict')} hold"
+    said = [f"{len(decided) - len(turned)} of {counted(len(decided), 'decided verdict')} hold"]
+    if undecided:
+        said.append(f"{undecided} {'is' if undecided == 1 else 'are'} not decided here")
+    if differ:
+        said.append(f"{differ} {'differs' if differ == 1 else 'differ'}")
+    within = [
+        _contains(was, now.difference)
+        for old, new in tried
+        for was, now in _compared(old, new)
+        if was.has_interval and now.difference is not None
+    ]
     return (
-        f"Replication: {', '.join([hold, *said])}; "
-        f"{within.count(True)} of {counted(len(within), 'mean difference')} lie in the baseline's "
-        "intervals."
+        f"Replication: {', '.join(said)}; {sum(within)} of "
+        f"{counted(len(within), 'mean difference')} lie in the baseline's intervals."
     )
 
 
-def _same_numbers(old: ClaimRecord, new: ClaimRecord) -> Iterator[bool]:
-    """Whether the scores are equal in every digit, for each comparison of the same seeds."""
-    for was, now in zip(old.comparisons, new.comparisons, strict=False):
-        if was.seeds == now.seeds:
-            yield (was.left_values, was.right_values) == (now.left_values, now.right_values)
-
-
-def _vendors(document: Document) -> set[str]:
-    return {machine.vendor for machine in document.session.machines}
+def _untried(document: Document, baseline: Document) -> set[str]:
+    """The vendors of processors of which neither embinit nor the baseline knows the rounding."""
+    here, before = (
+        {machine.vendor for machine in one.session.machines} for one in (document, baseline)
+    )
+    return here - before - {*TRIED}
 
 
 def _setting(document: Document, baseline: Document) -> str:
@@ -216,12 +203,10 @@ def _setting(document: Document, baseline: Document) -> str:
     differ = [f"{now} in place of {was}" for now, was in pairs if now and was and now != was]
     if not differ:
         return ""
-    untried = _vendors(document) - {*TRIED, *_vendors(baseline)}
-    ends = (
-        f". No processor of {' or '.join(sorted(untried))} was tried, so no change is a fault."
-        if untried
-        else "; this alone moves scores."
-    )
+    ends = "; this alone moves scores."
+    if untried := _untried(document, baseline):
+        vendors = " or ".join(sorted(untried))
+        ends = f". No processor of {vendors} was tried, so no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
 
 
@@ -249,28 +234,35 @@ def _absent(old: ClaimRecord, document: Document) -> Change | None:
     return Change(kind, f"was {old.verdict} and is gone", old, now)
 
 
-def _changes(old: ClaimRecord, new: ClaimRecord) -> list[Change]:
-    """The changes of a claim that has a verdict now."""
+def _changes(old: ClaimRecord, new: ClaimRecord, tried: bool) -> list[Change]:
+    """The changes of a claim that has a verdict now; none is a fault on processors not ``tried``.
+
+    A claim that states something else is lost on any.
+    """
     if restated := _restated(old, new):
         kind = ChangeKind.MOVED if old.control else ChangeKind.LOST
         return [Change(kind, f"states something else: {restated}", old, new)]
-    pairs = zip(old.comparisons, new.comparisons, strict=False)
-    moved = [(said, _margins(*pair)) for pair in pairs if (said := _moved(*pair))]
-    if new.verdict == old.verdict:
-        return [Change(ChangeKind.MOVED, said, old, new, size) for said, size in moved]
-    size = max((margins for _, margins in moved), default=0.0)
-    said = f"was {old.verdict} and is {new.verdict}"
-    return [Change(_kind(old, new), said, old, new, size)]
+    moved = [found for pair in _compared(old, new) if (found := _moved(*pair)) is not None]
+    if new.verdict != old.verdict:
+        size = max((margins for _, margins in moved), default=0.0)
+        moved = [(f"was {old.verdict} and is {new.verdict}", size)]
+    kind = _kind(old, new) if tried else ChangeKind.MOVED
+    return [Change(kind, said, old, new, size if tried else 0.0) for said, size in moved]
 
 
 def _kind(old: ClaimRecord, new: ClaimRecord) -> ChangeKind:
+    """The kind of a change of a claim's verdict or numbers."""
     if new.control:
-        return ChangeKind.LOST if new.verdict is Verdict.NOT_RUN else ChangeKind.MOVED
-    if old.verdict is not Verdict.SUPPORTED:
+        lost = new.verdict is Verdict.NOT_RUN and old.verdict is not Verdict.NOT_RUN
+        return ChangeKind.LOST if lost else ChangeKind.MOVED
+    if old.verdict is not Verdict.SUPPORTED or new.verdict is Verdict.SUPPORTED:
         return ChangeKind.MOVED
     if new.verdict is Verdict.UNDECIDED:
-        pairs = zip(old.comparisons, new.comparisons, strict=False)
-        gone = any(_contradicts(*pair) for pair in pairs)
+        # Not on fewer seeds, and the effect that it had is not possible any longer.
+        gone = any(
+            now.verdict is Verdict.UNDECIDED and now.n >= was.n and not _allows(now, was.difference)
+            for was, now in _compared(old, new)
+        )
         return ChangeKind.LOST if gone else ChangeKind.WEAKENED
     small = new.verdict is Verdict.NO_EFFECT and _same_within_the_margin(old, new)
     return ChangeKind.MOVED if small else ChangeKind.LOST
@@ -285,24 +277,12 @@ def _restated(old: ClaimRecord, new: ClaimRecord) -> str:
         return f"{len(after)} comparisons in place of {len(before)}"
     changes = [
         f"{word} {getattr(now, name)} in place of {getattr(was, name)}"
-        for was, now in zip(before, after, strict=False)
+        for was, now in _compared(old, new)
         for name, word in STATED.items()
         if getattr(was, name) != getattr(now, name)
         and not (name == "margin" and math.isclose(was.margin, now.margin))
     ]
     return "; ".join(changes)
-
-
-def _margins(before: ComparisonRecord, after: ComparisonRecord) -> float:
-    """By how many margins of the baseline a comparison's difference moved."""
-    distance = abs((after.difference or 0) - (before.difference or 0))
-    return distance / before.margin if before.margin else math.inf
-
-
-def _contradicts(before: ComparisonRecord, after: ComparisonRecord) -> bool:
-    """Whether a comparison is UNDECIDED on no fewer seeds, and its effect before isn't possible."""
-    undecided = after.verdict is Verdict.UNDECIDED and after.n >= before.n
-    return undecided and not _allows(after, before.difference)
 
 
 def _same_within_the_margin(old: ClaimRecord, new: ClaimRecord) -> bool:
@@ -312,23 +292,19 @@ def _same_within_the_margin(old: ClaimRecord, new: ClaimRecord) -> bool:
     depends on a machine's rounding. Both intervals lie within the margins, and each mean within the
     other's interval.
     """
-    return bool(old.comparisons) and all(
+    pairs = _compared(old, new)
+    return bool(pairs) and all(
         not _contains(was, 0)
-        and all(map(_is_within, (was, now)))
+        and all(-one.margin < end < one.margin for one in (was, now) for end in ends(one))
         and _allows(was, now.difference)
         and _allows(now, was.difference)
-        for was, now in zip(old.comparisons, new.comparisons, strict=False)
+        for was, now in pairs
     )
 
 
-def _is_within(comparison: ComparisonRecord) -> bool:
-    (low, high), margin = comparison.interval, comparison.margin
-    return low is not None and high is not None and -margin < low and high < margin
-
-
 def _contains(comparison: ComparisonRecord, value: float) -> bool:
-    low, high = comparison.interval
-    return (low is None or low <= value) and (high is None or value <= high)
+    low, high = ends(comparison)
+    return low <= value <= high
 
 
 def _allows(comparison: ComparisonRecord, difference: float | None) -> bool:
@@ -346,14 +322,15 @@ def _allows(comparison: ComparisonRecord, difference: float | None) -> bool:
     return math.isclose(own, difference, rel_tol=0.01, abs_tol=1e-6 * scale)
 
 
-def _moved(before: ComparisonRecord, after: ComparisonRecord) -> str:
-    """How a comparison's difference moved, in words; "" where it did not."""
+def _moved(before: ComparisonRecord, after: ComparisonRecord) -> tuple[str, float] | None:
+    """How a comparison's difference moved, in words and in margins; None where it did not."""
     if _allows(before, after.difference):
-        return ""
+        return None
+    distance = abs((after.difference or 0) - (before.difference or 0))
+    size = distance / before.margin if before.margin else math.inf
     where = ", outside the earlier interval" if before.has_interval else ""
-    size, arms = _margins(before, after), after.arms
     by = f", {size:.3g} margins from where it was" if math.isfinite(size) else ""
-    return f"differs from before{where}{by} ({arms.left} − {arms.right})"
+    return f"differs from before{where}{by} ({after.arms.left} − {after.arms.right})", size
 
 
 def _numbers(claim: ClaimRecord) -> str:

@@ -7,18 +7,19 @@ import datetime
 import json
 import os
 import subprocess
-from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from embinit.claims.records import Blessed, ClaimRecord
+from embinit.claims.records import Blessed
 from embinit.errors import InputError, OutputError, counted, printable
 from embinit.files.typed import as_json
 from embinit.files.writing import write_atomically
 from embinit.report.baseline import ChangeKind, compare
-from embinit.report.document import Document, SessionRecord
+from embinit.report.document import Document
 from embinit.report.faults import nothing_decided, wrong_controls
+from embinit.report.making import locks_of
 from embinit.report.reading import read
 from embinit.report.summary import summarised
 
@@ -40,7 +41,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
         raise InputError(f"not blessed: {'; '.join(wrong)}")
     if all(claim.control for claim in document.claims):
         raise InputError(f"not blessed: no claim but controls in {report} was run")
-    lines: list[str] = []
+    lines = []
     if os.path.exists(to / "verdicts.json"):
         with contextlib.suppress(InputError) if anyway else contextlib.nullcontext():
             old = read(to / "verdicts.json", ANYWAY)
@@ -54,9 +55,10 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
                     f"not blessed: {report} lacks {counted(len(gone), 'claim')} of {to}, such as "
                     f"{gone[0]}; run them all, keep them by --keep, or bless --anyway"
                 )
-            lost = ChangeKind.LOST
             lines = [str(one) for one in since.changes if one.kind is not ChangeKind.MOVED]
-            lines += [f"{lost}: {name} was not asked for, and goes" for name in since.left_out]
+            lines += [
+                f"{ChangeKind.LOST}: {name} was not asked for, and goes" for name in since.left_out
+            ]
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     try:
         to.mkdir(parents=True, exist_ok=True)
@@ -81,32 +83,23 @@ def _with_kept(document: Document, old: Document) -> Document:
         if claim.id not in have
     ]
     audits = [audit for audit in old.audits if audit.id not in have]
+    new, claims = document.session, sorted([*document.claims, *kept], key=attrgetter("paper"))
+    papers = {one.key: one for session in (old.session, new) for one in session.papers}
+    notes = [f"before: {note.removeprefix('before: ')}" for note in old.session.notes if kept]
     return summarised(
         replace(
             document,
-            session=_session_of_both(document.session, old.session, kept),
-            claims=tuple(sorted([*document.claims, *kept], key=lambda claim: claim.paper)),
-            audits=tuple(sorted([*document.audits, *audits], key=lambda audit: audit.paper)),
+            session=replace(
+                new,
+                locks=locks_of(claims),
+                papers=tuple(papers.values()),
+                notes=(*new.notes, *notes),
+            ),
+            claims=tuple(claims),
+            audits=tuple(sorted([*document.audits, *audits], key=attrgetter("paper"))),
             # A rule that did not decide those that were kept is left out.
             rule=document.rule if not kept or old.rule == document.rule else (),
         )
-    )
-
-
-def _session_of_both(
-    new: SessionRecord, old: SessionRecord, kept: Sequence[ClaimRecord]
-) -> SessionRecord:
-    """A session with the papers, locks and notes of the claims that were kept from another."""
-    in_use = {claim.registration.lock for claim in kept if claim.registration is not None}
-    locks = {one.lock: one for one in old.locks if one.lock in in_use}
-    locks |= {one.lock: one for one in new.locks}
-    papers = {one.key: one for session in (old, new) for one in session.papers}
-    notes = [f"before: {note.removeprefix('before: ')}" for note in old.notes if kept]
-    return replace(
-        new,
-        locks=tuple(locks[name] for name in sorted(locks)),
-        papers=tuple(papers.values()),
-        notes=(*new.notes, *notes),
     )
 
 

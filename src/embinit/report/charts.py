@@ -9,12 +9,15 @@ greatest. All coordinates are in SVG user units, and finite whatever the data ho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from embinit.claims.records import ComparisonRecord
+from embinit.claims.records import ClaimRecord, ComparisonRecord
 from embinit.report.numbers import MINUS, finite, number, plain
-from embinit.report.verdicts import in_margins
+from embinit.report.verdicts import difference, ends, in_margins
+from embinit.runs.measures import MEASURES
+from embinit.runs.results import RunResult
+from embinit.specs import RunSpec
 from embinit.stats.statements import Relation, Verdict
 
 WIDTH, SIDE = 400.0, 14.0
@@ -23,8 +26,8 @@ WIDTH, SIDE = 400.0, 14.0
 DOT_ROWS, DOT_STEP = 5, 9.5
 """The rows that dots are spread over, so that they don't hide each other, and their distance."""
 
-MOST_POINTS = 40
-"""The most points of a curve."""
+MOST_ARMS, MOST_POINTS = 6, 40
+"""The most arms that a plot of curves can show, for more look alike, and the points of a curve."""
 
 REACH, HALF, LINE = 40.0, 110.0, 11.0
 """The end of an axis in margins; half of its length, and the height of a line on it, in units."""
@@ -73,17 +76,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Forest:
-    """A forest plot: its axis is at ``floor``, and ``shade`` is where the claim holds."""
+    """A forest plot: ``row`` is the height of the mean, and ``shade`` is where the claim holds."""
 
-    height: float
-    floor: float
-    ticks: tuple[Tick, ...]
-    zero: float
+    axis: Axis
+    row: float
     shade: tuple[float, ...]
     margins: tuple[float, ...]
     dots: str
     mean: float | None
-    mean_row: float
     span: tuple[float, ...] | None
 
 
@@ -91,8 +91,8 @@ class Forest:
 class Line:
     """A comparison on an axis in margins; to the right is the direction that is claimed."""
 
+    text: str
     verdict: str
-    y: float
     mean: float
     low: float
     high: float
@@ -102,27 +102,23 @@ class Line:
 class Curves:
     """Curves of several arms over epochs: each has its label and the coordinates of its points."""
 
-    height: float
-    floor: float
-    left: float
     name: str
     horizontal: tuple[Tick, ...]
     vertical: tuple[Tick, ...]
     series: tuple[tuple[str, tuple[tuple[float, ...], ...]], ...]
 
 
-def line_of(place: int, comparison: ComparisonRecord, verdict: str) -> Line | None:
-    """Draw a comparison as line number ``place`` of a finding's plot; None without a margin."""
-    effect = in_margins(comparison, comparison.difference)
-    if effect is None:
+def line_of(claim: ClaimRecord) -> Line | None:
+    """Draw a claim as a line of a finding's plot; None for one without a margin."""
+    comparison = claim.deciding
+    effect = in_margins(comparison, comparison.difference) if comparison else None
+    if comparison is None or effect is None:
         return None
-    low = high = mean = _at_margins(effect)
-    if drawable(comparison.interval) and not comparison.exact:
-        below = comparison.relation in (Relation.BELOW, Relation.NOT_ABOVE)
-        ends = [in_margins(comparison, end) for end in comparison.interval[:: -1 if below else 1]]
-        low = _at_margins(-REACH if ends[0] is None else ends[0])
-        high = _at_margins(REACH if ends[1] is None else ends[1])
-    return Line(verdict, round((place + 0.5) * LINE, 1), mean, low, high)
+    low = high = effect
+    if comparison.has_interval:
+        low, high = sorted(in_margins(comparison, end) or 0.0 for end in ends(comparison))
+    text = f"{claim.id}: {difference(comparison)}, {claim.verdict}"
+    return Line(text, claim.verdict, *map(_at_margins, (effect, low, high)))
 
 
 def _at_margins(margins: float) -> float:
@@ -131,9 +127,8 @@ def _at_margins(margins: float) -> float:
     return round(HALF * (1 + math.asinh(value) / math.asinh(REACH)), 1)
 
 
-def margin_ticks() -> tuple[Tick, ...]:
-    """The ticks of an axis in margins."""
-    return tuple(Tick(_at_margins(float(tick)), plain(tick)) for tick in (-10, -1, 0, 1, 10))
+MARGIN_TICKS = tuple(Tick(_at_margins(tick), plain(tick)) for tick in (-10, -1, 0, 1, 10))
+"""The ticks of an axis in margins."""
 
 
 def drawable(values: Iterable[float | None]) -> list[float]:
@@ -163,7 +158,7 @@ def forest(comparison: ComparisonRecord) -> Forest | None:
     pairs = map(drawable, zip(comparison.left_values, comparison.right_values, strict=False))
     differences = [pair[0] - pair[1] for pair in pairs if len(pair) == 2]
     mean = next(iter(drawable([comparison.difference])), None)
-    seen = [*differences] if mean is None else [*differences, mean]
+    seen = [*differences, *drawable([mean])]
     if not seen:
         return None
     relation, margin = comparison.relation, comparison.margin
@@ -178,37 +173,47 @@ def forest(comparison: ComparisonRecord) -> Forest | None:
     axis = Axis(*padded([*seen, *reach]), SIDE, WIDTH - SIDE)
     places = enumerate(sorted(axis.at(value) for value in differences))
     dots = "".join(f"M{x:g} {11 + (at % DOT_ROWS) * DOT_STEP:g}h0" for at, x in places)
-    mean_row = 24 + DOT_STEP * min(DOT_ROWS, len(differences))
-    ends = zip(comparison.interval, (-math.inf, math.inf), strict=True)
-    span = tuple(axis.at(out if end is None else end) for end, out in ends)
+    span = tuple(map(axis.at, ends(comparison)))
     return Forest(
-        height=mean_row + 54,
-        floor=mean_row + 17,
-        ticks=axis.ticks(5),
-        zero=axis.at(0.0),
+        axis=axis,
+        row=24 + DOT_STEP * min(DOT_ROWS, len(differences)),
         shade=tuple(map(axis.at, relation.bounds(margin if shown else 0.0))),
         margins=tuple(map(axis.at, bounds)),
         dots=dots,
         mean=None if mean is None else axis.at(mean),
-        mean_row=mean_row,
         span=span if any(end is not None for end in comparison.interval) else None,
     )
 
 
-def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[float]]]]) -> Curves | None:
-    """Draws each arm's mean over its seeds' lists of values, and its band; None without a value."""
-    summaries = [(label, _over_seeds(seeds)) for label, seeds in arms]
+def learning_curves(claim: ClaimRecord, results: Mapping[str, RunResult]) -> Curves | None:
+    """Draw the curve that most arms of a claim have, a score before a loss; None without one.
+
+    For each arm its mean over seeds, and a band. ``results`` are the runs' by their keys in the
+    store; those that it lacks are passed over.
+    """
+    # A baseline names no runs.
+    named = [pair.runs for pair in claim.comparisons if isinstance(pair.runs, Mapping)]
+    arms: dict[tuple[str, RunSpec], list[Mapping[str, Sequence[float]]]] = {}
+    for key, label in {key: label for runs in named for key, label in runs.items()}.items():
+        if (run := results.get(key)) is not None:
+            arms.setdefault((label, run.spec.without_seed()), []).append(run.curves)
+    measures = sorted((MEASURES[name] for name in MEASURES), key=lambda one: one.better != "up")
+    names = [measure.curve for measure in measures if measure.curve is not None]
+
+    def having(name: str) -> int:
+        return sum(any(run.get(name) for run in of_arm) for of_arm in arms.values())
+
+    name = max(names, key=having)
+    summaries = [
+        (label, _over_seeds([run.get(name, ()) for run in of_arm]))
+        for (label, _), of_arm in arms.items()
+    ]
     points = [point for _, summary in summaries for point in summary]
-    if not points:
+    if not points or len(arms) > MOST_ARMS:
         return None
-    floor, left = 176.0, 50.0
-    vertical = Axis(*padded([value for point in points for value in point[1:]]), floor, 10.0)
-    last = max(point[0] for point in points)
-    horizontal = Axis(1.0, max(2.0, last), left + 6, WIDTH - SIDE)
+    vertical = Axis(*padded([value for point in points for value in point[1:]]), 176.0, 10.0)
+    horizontal = Axis(1.0, max(2.0, *(point[0] for point in points)), 56.0, WIDTH - SIDE)
     return Curves(
-        height=floor + 37,
-        floor=floor,
-        left=left,
         name=name.replace("_", " ").replace("bleu", "BLEU"),
         horizontal=horizontal.ticks(6, whole=True),
         vertical=vertical.ticks(4),
@@ -219,21 +224,20 @@ def curves(name: str, arms: Sequence[tuple[str, Sequence[Sequence[float]]]]) -> 
     )
 
 
+def _over_seeds(seeds: Sequence[Sequence[float]]) -> list[Point]:
+    """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
+    longest = max(map(len, seeds))
+    step = max(1, -(-longest // MOST_POINTS))
+    summary = []
+    # The last epoch is always among them: it is the one that gets read off.
+    for epoch in range((longest - 1) % step, longest, step):
+        known = drawable(values[epoch] for values in seeds if epoch < len(values))
+        if known:
+            summary.append((epoch + 1.0, math.fsum(known) / len(known), min(known), max(known)))
+    return summary
+
+
 def _tick_text(value: float, places: int) -> str:
     if abs(value) >= 1e7 or places > 4:
         return number(value)
     return f"{value:.{places}f}".replace("-", MINUS)
-
-
-def _over_seeds(seeds: Sequence[Sequence[float]]) -> list[Point]:
-    """Each epoch, counted from 1, with the mean, least and greatest value of its seeds."""
-    longest = max((len(values) for values in seeds), default=0)
-    step = max(1, -(-longest // MOST_POINTS))
-    # From the last epoch backwards: it is the one that gets read off.
-    summary = []
-    for epoch in reversed(range(longest - 1, -1, -step)):
-        known = drawable(values[epoch] for values in seeds if epoch < len(values))
-        if known:
-            mean = math.fsum(known) / len(known)
-            summary.append((epoch + 1.0, mean, min(known), max(known)))
-    return summary

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, Count, NodeId, Size
 from embinit.files.typed import Limits
+from embinit.papers import Finding
 from embinit.stats.statements import VERDICTS
 
 SCHEMA_VERSION: Final = 2
@@ -25,16 +26,6 @@ Counts = Mapping[str, Count]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingRecord:
-    """A finding of a paper."""
-
-    says: str
-    claims: Annotated[tuple[str, ...], "The ids of its claims, without experiments."]
-    published: Annotated[bool | None, "Whether published embeddings alone can show it."] = None
-    untestable: Annotated[tuple[str, ...], "Tiers that can't show it."] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class PaperRecord:
     """What is known of a paper that claims are of."""
 
@@ -42,7 +33,7 @@ class PaperRecord:
     citation: str
     short: Annotated[str, "Its authors and year."]
     made: Annotated[tuple[str, ...], "The tiers whose data are made by code."]
-    findings: Annotated[tuple[FindingRecord, ...], "Empty where each of its claims is a finding."]
+    findings: Annotated[tuple[Finding, ...], "Empty where each of its claims is a finding."]
     own_size: Annotated[tuple[str, ...], "The tiers whose data are as large as the paper's."] = ()
 
 

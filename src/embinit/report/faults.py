@@ -6,7 +6,7 @@ from embinit.claims.records import State
 from embinit.report.baseline import LOST_ALONE, FailOn, Since
 from embinit.report.document import Document
 from embinit.report.verdicts import is_too_weak
-from embinit.stats.statements import Verdict, verdict_of
+from embinit.stats.statements import Verdict
 
 
 def faults(
@@ -15,18 +15,7 @@ def faults(
     """A session's faults, and those of the changes since a baseline: a sentence each."""
     changes = () if since is None else since.changes
     lost = [str(change) for change in changes if fail_on.includes(change)]
-    return [*document.lacking, *edited(document), *faults_of_session(document), *lost]
-
-
-def edited(document: Document) -> list[str]:
-    """The claims whose verdicts don't follow from their comparisons, a sentence each."""
-    return [
-        f"{claim.id} is {claim.verdict}, which its comparisons don't show"
-        for claim in document.claims
-        if claim.verdict
-        not in (verdict_of([pair.verdict for pair in claim.comparisons]), Verdict.NOT_RUN)
-        or any(pair.verdict is not Verdict.NOT_RUN and not pair.n for pair in claim.comparisons)
-    ]
+    return [*document.lacking, *faults_of_session(document), *lost]
 
 
 def faults_of_session(document: Document) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from operator import attrgetter
 
@@ -13,7 +13,7 @@ from embinit.papers import Paper, papers_of
 from embinit.report.document import (
     SCHEMA_VERSION,
     Document,
-    FindingRecord,
+    LockRecord,
     Machine,
     PaperRecord,
     RunCounts,
@@ -21,7 +21,7 @@ from embinit.report.document import (
     Unjudged,
 )
 from embinit.report.summary import summarise
-from embinit.report.verdicts import locks_of, with_insensitive_noted
+from embinit.report.verdicts import NOT_SENSITIVE
 from embinit.runs.functions import other_versions, untraced
 from embinit.runs.results import RunResult
 from embinit.runs.store import Store
@@ -50,6 +50,7 @@ def make_document(
     fresh = len(results.keys() & made)
     every = list(results.values())
     notes = [*untraced(every), *repeated_otherwise(every, on_cpu=False), *other_versions(every)]
+    machines = (result.provenance.get("machine") for result in every)
     asked = (claim for claim in claims if claim.verdict is Verdict.SUPPORTED and claim.reason)
     notes += [f"{claim.id}: {claim.reason}" for claim in asked]
     session = replace(
@@ -59,7 +60,7 @@ def make_document(
         notes=tuple(notes),
         seeds=session.seeds or max((claim.looks[0].seeds for claim in claims), default=0),
         runs=RunCounts(wanted=len(keys), trained=fresh, stored=len(keys) - fresh),
-        machines=tuple(sorted(_machines(every), key=str)),
+        machines=tuple(sorted({from_json(Machine, one) for one in machines if one}, key=str)),
     )
     document = Document(
         schema_version=SCHEMA_VERSION,
@@ -74,10 +75,36 @@ def make_document(
     return document, results
 
 
-def _machines(results: Iterable[RunResult]) -> set[Machine]:
-    """The machines that results were made on, as far as their records say."""
-    known = (result.provenance.get("machine") for result in results)
-    return {from_json(Machine, one) for one in known if one}
+def with_insensitive_noted(claims: Sequence[ClaimRecord]) -> list[ClaimRecord]:
+    """The claims, those without a finding noted as not sensitive if their positive control failed.
+
+    It is a control of the same task.
+    """
+    lacking = {
+        _setting(claim): claim.id
+        for claim in claims
+        if claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED) and not claim.as_expected
+    }
+
+    def noted(claim: ClaimRecord) -> ClaimRecord:
+        finds_nothing = claim.verdict in (Verdict.UNDECIDED, Verdict.NO_EFFECT)
+        if not finds_nothing or claim.control or _setting(claim) not in lacking:
+            return claim
+        note = f"{NOT_SENSITIVE}: the control {lacking[_setting(claim)]} is not as expected"
+        return replace(claim, reason="; ".join(filter(None, (claim.reason, note))))
+
+    return [*map(noted, claims)]
+
+
+def _setting(claim: ClaimRecord) -> tuple[object, ...]:
+    return claim.paper, claim.tier, claim.task, claim.metric, claim.trained
+
+
+def locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
+    """The locks that claims were compared with: file and digest of each."""
+    known = (claim.registration for claim in claims if claim.registration is not None)
+    pairs = {(registration.lock, registration.digest) for registration in known}
+    return tuple(LockRecord(lock=lock, digest=digest) for lock, digest in sorted(pairs))
 
 
 def paper_record(paper: Paper) -> PaperRecord:
@@ -88,5 +115,5 @@ def paper_record(paper: Paper) -> PaperRecord:
         short=paper.short,
         made=tuple(tier.name for tier in paper.tiers.values() if tier.made),
         own_size=tuple(tier.name for tier in paper.tiers.values() if tier.own_size),
-        findings=tuple(FindingRecord(**vars(finding)) for finding in paper.findings),
+        findings=tuple(paper.findings),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
@@ -32,9 +32,6 @@ from embinit.stats.statements import Verdict
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
 OPEN_UP_TO = 20
 """Up to so many claims are shown in open tables; more are folded by family."""
-
-LARGEST = 900_000
-"""In bytes; a step's summary on GitHub takes up to 1 MiB."""
 
 
 def as_markdown(
@@ -67,37 +64,33 @@ def as_markdown(
         lines += ["", _plain(note)]
     for lock in session.locks:
         lines += ["", _plain(f"Registered in {lock.lock}, {lock.digest}.")]
-    text = "\n".join(lines) + "\n"
-    if len(text.encode()) > LARGEST:
-        return "\n".join([*lines[:2], "The claims are too many for this summary; see the report."])
-    return text
+    return "\n".join(lines) + "\n"
 
 
 def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> str:
     """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
-    claims = [{claim.id: claim for claim in one.claims} for one in documents]
     lines = []
     for table in tables(documents):
-        columns = " | ".join(_plain(column) for _, column in table.columns)
-        lines += [f"**{_plain(table.short if short else table.citation)}**", ""]
-        lines += [f"| finding | {columns} |"]
-        lines += [f"|{'---|' * (len(table.columns) + 1)}"]
-        for title, cells in table.rows:
-            outcomes = [
-                in_words(cell) if short or cell is None else _with_numbers(cell, claims[number])
-                for cell, (number, _) in zip(cells, table.columns, strict=True)
+        paper, columns = table.paper, table.columns.values()
+        lines += [f"**{_plain(paper.short if short else paper.citation)}**", ""]
+        lines += [f"| {' | '.join(['finding', *map(_plain, columns)])} |"]
+        lines += [f"|{'---|' * (len(columns) + 1)}"]
+        for title, cells in table.rows.items():
+            texts = [
+                _cell(cells.get(number), None if short else documents[number])
+                for number in table.columns
             ]
-            lines.append(f"| {' | '.join(map(_plain, [title, *outcomes]))} |")
+            lines.append(f"| {' | '.join(map(_plain, [title, *texts]))} |")
         lines.append("")
     return "\n".join(
         lines or ["No paper here names findings; name one verdicts.json to see its claims."]
     )
 
 
-def _with_numbers(finding: FindingSummary, claims: Mapping[str, ClaimRecord]) -> str:
-    """A finding's outcome with the means and the difference of its examples."""
+def _cell(finding: FindingSummary | None, document: Document | None) -> str:
+    """A finding's outcome, with the means and the differences of its examples in a document."""
     texts = [in_words(finding)]
-    for claim in examples(finding, claims):
+    for claim in examples(finding, document) if finding and document else ():
         if (shown := claim.deciding) is not None:
             where = claim.experiment or claim.task or claim.place
             texts.append(
@@ -125,8 +118,7 @@ def _tally(entries: Iterable[ClaimRecord]) -> str:
     return ", ".join(counts) or "controls alone"
 
 
-def _table(entries: Iterable[ClaimRecord]) -> list[str]:
-    entries = [*entries]
+def _table(entries: Sequence[ClaimRecord]) -> list[str]:
     level = f", {interval}" if (interval := interval_in_words(entries)) else ""
     head = [f"| verdict | claim | difference{level} | p | seeds |", "|---|---|---|---|---|"]
     return [*head, *map(_row, entries)]

@@ -6,9 +6,14 @@ What is missing or not finite is an en dash, and a minus is a minus sign.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from embinit.report.document import SessionRecord
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -62,6 +67,13 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
+def span(values: Iterable[float]) -> str:
+    """The least and the largest of some numbers or shares: ``3`` or ``0.003 to 0.05``."""
+    known = [*values]
+    ends = (str(end) if isinstance(end, int) else short(end) for end in (min(known), max(known)))
+    return " to ".join(dict.fromkeys(ends))
+
+
 def points(unit: str) -> str:
     """The unit of a difference of scores in ``unit``: two percentages differ by points."""
     return f"points{unit.removeprefix('%')}" if unit.startswith("%") else unit
@@ -101,11 +113,18 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def rerun(tier: str, *places: str) -> str:
-    """The command that runs claims, files, folders (with a slash) or modules again."""
+def rerun(session: SessionRecord, *places: str) -> str:
+    """The command that runs claims, files, folders (with a slash) or modules of a session again.
+
+    With the session's store, but for a file of kept runs: nothing can be trained into it.
+    """
     are_paths = places[0].partition("::")[0].endswith((".py", "/"))
     words = ["pytest", *([] if are_paths else ["--pyargs"]), *places]
-    return shlex.join([*words, *([] if tier == DEFAULT_TIER else ["--embinit-tier", tier])])
+    words += [] if session.tier == DEFAULT_TIER else ["--embinit-tier", session.tier]
+    store = re.search(r"--(?:embinit-)?store[ =]('.*?'|\S+)", session.command)
+    if store is not None and not store[1].strip("'").endswith(".xz"):
+        return f"{shlex.join(words)} --embinit-store {store[1]}"
+    return shlex.join(words)
 
 
 def _magnitude(value: float) -> int:

@@ -18,16 +18,14 @@ from typing import Any
 
 import jinja2
 
-from embinit.claims.records import ClaimRecord, Consistency
-from embinit.errors import OutputError, printable
+from embinit.claims.records import ClaimRecord, ComparisonRecord, Consistency
+from embinit.errors import OutputError, counted, printable
 from embinit.files.typed import as_json
 from embinit.files.writing import write_atomically
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
-from embinit.report.arms import learning_curves
 from embinit.report.baseline import Since
 from embinit.report.document import Document, FindingSummary
-from embinit.report.methods import methods
 from embinit.runs.results import RunResult
 
 OPEN_UP_TO = 12
@@ -36,20 +34,26 @@ OPEN_UP_TO = 12
 
 @dataclass(frozen=True)
 class Card:
-    """A claim with its anchor and its curves."""
+    """A claim with its anchor, on a page that may have it in several documents, and its curves."""
 
     claim: ClaimRecord
-    anchor: str
+    document: int
     curves: charts.Curves | None
+
+    @property
+    def anchor(self) -> str:
+        """The id of its place on the page."""
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.claim.id).strip("-")
+        return f"claim:{self.document}:{slug}" if self.document else f"claim-{slug}"
 
 
 @dataclass(frozen=True)
 class DocumentView:
-    """One document on the page, with its claims and controls by id."""
+    """One document on the page, its claims and controls by id, and how sacreBLEU was called."""
 
     document: Document
     cards: Mapping[str, Card]
-    methods: tuple[str, ...]
+    signatures: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -70,52 +74,36 @@ class DocumentView:
         return [paper.tiers[name] for paper in papers_of(self.papers) if name in paper.tiers]
 
     @property
-    def families(self) -> list[tuple[str, list[Card]]]:
-        """Each family's statement with its claims, without controls."""
-        claims = [card.claim for card in self.cards.values() if not card.claim.control]
-        return [
-            (statement, [self.cards[claim.id] for claim in of_family])
-            for statement, of_family in verdicts.by_family(claims).items()
-        ]
+    def tested(self) -> list[ComparisonRecord]:
+        """The comparisons that a test decides: all but exact ones."""
+        return [pair for one in self.document.claims for pair in one.comparisons if not pair.exact]
 
     @property
-    def controls(self) -> list[Card]:
+    def controls(self) -> list[ClaimRecord]:
         """Its controls, those that misbehaved first."""
-        controls = [card for card in self.cards.values() if card.claim.control]
-        return sorted(controls, key=lambda card: card.claim.as_expected is not False)
+        controls = [claim for claim in self.document.claims if claim.control]
+        return sorted(controls, key=lambda claim: claim.as_expected is not False)
 
-    def lines(self, finding: FindingSummary) -> list[tuple[str, charts.Line]]:
-        """The comparisons of a finding for its plot, each with its verdict and numbers."""
-        shown: list[tuple[str, charts.Line]] = []
-        for name in finding.claims:
-            claim = self.cards[name].claim
-            if (one := claim.deciding) is not None:
-                line = charts.line_of(len(shown), one, claim.verdict)
-                text = f"{name}: {verdicts.difference(one)}, {claim.verdict}"
-                shown += [] if line is None else [(text, line)]
-        return shown
-
-    def examples(self, finding: FindingSummary) -> list[Card]:
-        """The cards of the claims whose numbers a finding shows."""
-        claims = {name: card.claim for name, card in self.cards.items()}
-        return [self.cards[one.id] for one in summary.examples(finding, claims)]
+    def lines(self, finding: FindingSummary) -> list[charts.Line]:
+        """The comparisons of a finding for its plot."""
+        lines = (charts.line_of(self.cards[name].claim) for name in finding.claims)
+        return [line for line in lines if line is not None]
 
     @property
     def command(self) -> str:
         """The command that trains all claims again; "" without any."""
-        if not (files := [card.claim.file for card in self.cards.values()]):
+        if not (files := [claim.file for claim in self.document.claims]):
             return ""
-        if files[0].endswith(".py"):
-            place = os.path.commonpath(files)
-            place += "" if place.endswith(".py") else "/" if place else "./"
-        else:  # modules
-            place = os.path.commonpath([file.replace(".", "/") for file in files]).replace("/", ".")
-        return numbers.rerun(self.document.session.tier, place)
+        sign = "/" if files[0].endswith(".py") else "."  # of a module
+        place = os.path.commonpath([file.replace(sign, "/") for file in files]).replace("/", sign)
+        if sign == "/" and not place.endswith(".py"):
+            place = f"{place or '.'}/"
+        return numbers.rerun(self.document.session, place)
 
     def command_of(self, finding: FindingSummary) -> str:
         """The command that trains the files of a finding's claims again; "" without any."""
         files = dict.fromkeys(self.cards[name].claim.file for name in finding.claims)
-        return numbers.rerun(self.document.session.tier, *files) if files else ""
+        return numbers.rerun(self.document.session, *files) if files else ""
 
 
 def render(
@@ -161,28 +149,20 @@ def write_report(
 
 def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
     keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
-    signatures = {results[key].signature for key in keys & results.keys()} - {""}
-    sessions = [
-        DocumentView(
-            document,
-            {
-                claim.id: _card(claim, number, {} if number else results)
-                for claim in document.claims
-            },
-            tuple(methods(document, () if number else sorted(signatures))),
-        )
-        for number, document in enumerate(documents)
-    ]
-    tables = summary.tables(documents)
+    signatures = tuple(sorted({results[key].signature for key in keys & results.keys()} - {""}))
+    sessions = []
+    for number, document in enumerate(documents):
+        curves = {one.id: charts.learning_curves(one, results) for one in document.claims}
+        cards = {one.id: Card(one, number, curves[one.id]) for one in document.claims}
+        sessions.append(DocumentView(document, cards, () if number else signatures))
     audits = {audit.id: audit for document in documents for audit in document.audits}
     every = [card for one in sessions for card in one.cards.values()]
     return {
         "sessions": sessions,
         "several": len(sessions) > 1,
-        "tables": tables,
+        "tables": summary.tables(documents),
         "lists": summary.lists(documents),
         "embeds": any(card.claim.source for card in every),
-        "ticks": charts.margin_ticks(),
         "folded": len(every) > OPEN_UP_TO,
         "misbehaved": [card for card in every if card.claim.as_expected is False],
         "lacking": [lack for document in documents for lack in document.lacking],
@@ -191,12 +171,6 @@ def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) 
             audits.values(), key=lambda audit: audit.verdict is Consistency.CONSISTENT
         ),
     }
-
-
-def _card(claim: ClaimRecord, session: int, results: Mapping[str, RunResult]) -> Card:
-    slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim.id).strip("-")
-    anchor = f"claim:{session}:{slug}" if session else f"claim-{slug}"
-    return Card(claim, anchor, learning_curves(claim.comparisons, results))
 
 
 @cache
@@ -214,8 +188,10 @@ def _environment() -> jinja2.Environment:
             if name[0] != "_" and one.__module__ == module.__name__:
                 environment.filters[name] = one
     environment.globals |= {
+        "counted": counted,
         "half": charts.HALF,
         "line": charts.LINE,
+        "margin_ticks": charts.MARGIN_TICKS,
         "missing": numbers.MISSING,
     }
     return environment

@@ -20,6 +20,7 @@ from itertools import islice
 
 from embinit.claims.definitions import Origin, family_rank
 from embinit.claims.records import AuditRecord, ClaimRecord, Consistency, State
+from embinit.papers import Finding
 from embinit.report.document import (
     FAILS,
     HERE,
@@ -33,7 +34,6 @@ from embinit.report.document import (
     SYNTHETIC,
     ControlCounts,
     Document,
-    FindingRecord,
     FindingSummary,
     PaperRecord,
     SessionRecord,
@@ -115,8 +115,9 @@ def tally(finding: FindingSummary) -> str:
     return f"{verdicts[Verdict.SUPPORTED]} of {ran}{more}"
 
 
-def examples(finding: FindingSummary, claims: Mapping[str, ClaimRecord]) -> list[ClaimRecord]:
+def examples(finding: FindingSummary, document: Document) -> list[ClaimRecord]:
     """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
+    claims = {claim.id: claim for claim in document.claims}
     if finding.middle is None:
         return []
     middle = claims[finding.middle]
@@ -137,13 +138,6 @@ def in_words(finding: FindingSummary | None) -> str:
     tried = ", ".join(finding.sources)
     counts = " ".join(filter(None, [tally(finding), tried and f"({tried})"]))
     return ", ".join(filter(None, [finding.outcome, counts]))
-
-
-def left_out(finding: FindingSummary, papers: Iterable[PaperRecord]) -> list[str]:
-    """The claims of a finding that the session does not have: with them it may be another one."""
-    named = {one.says: one.claims for paper in papers for one in paper.findings}
-    there = {name.partition("[")[0] for name in finding.claims}
-    return [name for name in named.get(finding.says, ()) if there and name not in there]
 
 
 def totals(summary: Summary) -> list[str]:
@@ -215,33 +209,30 @@ def _findings(session: SessionRecord, claims: Sequence[ClaimRecord]) -> Iterator
     for key, _ in Counter(claim.paper for claim in claims).most_common():
         of_paper = [claim for claim in claims if claim.paper == key]
         paper = papers.get(key)
+        data = _data(session.tier, paper)
         named = () if paper is None else paper.findings
         for finding in named or _by_statement(of_paper):
-            counted = [claim for claim in of_paper if statement_of(claim) in finding.claims]
+            found = [claim for claim in of_paper if statement_of(claim) in finding.claims]
             untestable = session.tier in finding.untestable
-            if counted or untestable:
-                settings = _settings(counted)
-                middle = _middle(settings)
-                verdicts = _verdicts(settings)
-                data = _data(session.tier, paper)
-                word = outcome(verdicts, sum(map(allows_print, settings)))
-                if finding.published and data == SYNTHETIC:
-                    word = HERE.get(word, word)
-                if untestable:
-                    word = NOT_TESTABLE
-                ran = (claim for claim in counted if claim.verdict is not Verdict.NOT_RUN)
-                tried = dict.fromkeys(claim.source_label or "" for claim in ran)
-                yield FindingSummary(
-                    paper=key,
-                    says=finding.says,
-                    named=bool(named),
-                    data=data,
-                    outcome=word,
-                    sources=tuple(filter(None, tried)),
-                    verdicts=verdicts,
-                    claims=tuple(claim.id for claim in counted),
-                    middle=None if middle is None else middle.id,
-                )
+            if not (found or untestable):
+                continue
+            settings = _settings(found)
+            verdicts = _verdicts(settings)
+            word = outcome(verdicts, sum(map(allows_print, settings)))
+            if finding.published and data == SYNTHETIC:
+                word = HERE.get(word, word)
+            tried = (claim.source_label for claim in found if claim.verdict is not Verdict.NOT_RUN)
+            yield FindingSummary(
+                paper=key,
+                says=finding.says,
+                named=bool(named),
+                data=data,
+                outcome=NOT_TESTABLE if untestable else word,
+                sources=tuple(dict.fromkeys(filter(None, tried))),
+                verdicts=verdicts,
+                claims=tuple(claim.id for claim in found),
+                middle=_middle(settings),
+            )
 
 
 _AGAINST_FIRST = (
@@ -270,11 +261,11 @@ def statement_of(claim: ClaimRecord) -> str:
     return claim.id.partition("[")[0]
 
 
-def _by_statement(claims: Iterable[ClaimRecord]) -> list[FindingRecord]:
+def _by_statement(claims: Iterable[ClaimRecord]) -> list[Finding]:
     """Each claim as a finding, over all its settings, for a paper that names none."""
     ordered = sorted(claims, key=lambda claim: family_rank(claim.family))
     statements = {statement_of(claim): claim.statement for claim in ordered}
-    return [FindingRecord(says=text, claims=(name,)) for name, text in statements.items()]
+    return [Finding(says=text, claims=(name,)) for name, text in statements.items()]
 
 
 def _data(tier: str, paper: PaperRecord | None) -> str:
@@ -286,65 +277,60 @@ def _data(tier: str, paper: PaperRecord | None) -> str:
     return OWN_SIZE if tier in paper.own_size else REAL
 
 
-def _middle(claims: Iterable[ClaimRecord]) -> ClaimRecord | None:
-    """Of those that settings have their verdict from, the decided one of the median effect.
+def _middle(settings: Iterable[ClaimRecord]) -> str | None:
+    """The id of the claim of the median effect among those that settings have their verdict from.
 
-    An undecided one if there is no other.
-
-    One that states a difference goes before one that allows a margin.
+    One that is decided goes before one that is not, one that states a difference before one that
+    allows a margin.
     """
-    pairs = [(claim, one) for claim in claims if (one := claim.deciding) is not None]
-    decided = [pair for pair in pairs if pair[0].verdict is not Verdict.UNDECIDED] or pairs
-    stated = [pair for pair in decided if not pair[1].relation.uses_margin] or decided
-    if not stated:
-        return None
-    sizes = {claim.id: in_margins(one, one.difference) or 0.0 for claim, one in stated}
-    median = statistics.median_high(sizes.values())
-    return next(claim for claim, _ in stated if sizes[claim.id] == median)
+    pairs = [(claim, one) for claim in settings if (one := claim.deciding) is not None]
+    pairs = [pair for pair in pairs if pair[0].verdict is not Verdict.UNDECIDED] or pairs
+    pairs = [pair for pair in pairs if not pair[1].relation.uses_margin] or pairs
+    sizes = {claim.id: in_margins(one, one.difference) or 0.0 for claim, one in pairs}
+    median = statistics.median_high(sizes.values()) if sizes else None
+    return next((name for name, size in sizes.items() if size == median), None)
 
 
 @dataclass(frozen=True)
 class FindingsTable:
     """The findings that one paper names, in several documents.
 
-    A column has the number of its document and its kind of data, a row a finding's title and what
-    came of it in each column.
+    ``columns`` are the kinds of data by the numbers of the documents, ``rows`` what came of a
+    finding in each document that tested it, by the finding's title.
     """
 
-    citation: str
-    short: str
-    columns: tuple[tuple[int, str], ...]
-    rows: tuple[tuple[str, tuple[FindingSummary | None, ...]], ...]
+    paper: PaperRecord
+    columns: Mapping[int, str]
+    rows: Mapping[str, Mapping[int, FindingSummary]]
+
+    def lacking(self, finding: FindingSummary) -> list[str]:
+        """The finding's claims that its session lacks: with them it may come out differently."""
+        there = {name.partition("[")[0] for name in finding.claims}
+        named = {one.says: one.claims for one in self.paper.findings}
+        return [name for name in named.get(finding.says, ()) if there and name not in there]
 
 
 def tables(documents: Sequence[Document]) -> list[FindingsTable]:
     """The findings of all papers that name some, merged by titles."""
-    named = [[one for one in document.summary.findings if one.named] for document in documents]
-    kinds = [findings[0].data if findings else "" for findings in named]
-    tiers = [f"{document.session.tier} tier" for document in documents]
-    # The tier is named where the kind of data is unknown, or that of several documents.
-    names = [
-        kind if kind and kinds.count(kind) == 1 else ", ".join(filter(None, (kind, tier)))
-        for kind, tier in zip(kinds, tiers, strict=True)
-    ]
-    known = {one.key: one for document in reversed(documents) for one in document.session.papers}
-    found = []
-    for key in dict.fromkeys(one.paper for findings in named for one in findings):
-        cells = {
-            (one.says, number): one
-            for number, findings in enumerate(named)
-            for one in findings
-            if one.paper == key
-        }
-        columns = sorted({number for _, number in cells})
-        rows = (
-            (title, tuple(cells.get((title, number)) for number in columns))
-            for title in dict.fromkeys(title for title, _ in cells)
-        )
-        headed = tuple((number, names[number]) for number in columns)
-        citation, short = (known[key].citation, known[key].short) if key in known else (key, key)
-        found.append(FindingsTable(citation, short, headed, tuple(rows)))
-    return found
+    papers = {one.key: one for document in reversed(documents) for one in document.session.papers}
+    found: dict[str, dict[str, dict[int, FindingSummary]]] = {}
+    kinds = [""] * len(documents)
+    for number, document in enumerate(documents):
+        for one in document.summary.findings:
+            if one.named:
+                found.setdefault(one.paper, {}).setdefault(one.says, {})[number] = one
+                kinds[number] = one.data
+    names = {}
+    for number, kind in enumerate(kinds):
+        alone = kind and kinds.count(kind) == 1
+        tier = "" if alone else f"{documents[number].session.tier} tier"
+        names[number] = ", ".join(filter(None, (kind, tier)))
+    every = []
+    for key, rows in found.items():
+        there = {number for cells in rows.values() for number in cells}
+        columns = {number: name for number, name in names.items() if number in there}
+        every.append(FindingsTable(papers[key], columns, rows))
+    return every
 
 
 def lists(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
@@ -352,17 +338,18 @@ def lists(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
 
     *Mixed*, *not testable* and *in part* are said.
     """
-    every, papers = tables(documents), [p for one in documents for p in one.session.papers]
-    kinds = {column for table in every for _, column in table.columns}
+    every = tables(documents)
+    kinds = {column for table in every for column in table.columns.values()}
     ordered = sorted(kinds, key=lambda kind: (SYNTHETIC in kind, kind))
     groups = {kind: {name: list[str]() for name in LISTS} for kind in ordered}
     for table in every:
-        for title, cells in table.rows:
-            found = {column: cell for (_, column), cell in zip(table.columns, cells, strict=True)}
+        for title, cells in table.rows.items():
+            found = {table.columns[number]: cell for number, cell in cells.items()}
             for kind, titles in groups.items():
-                word = cell.outcome if (cell := found.get(kind)) else NOT_RUN
-                name = next(name for name in LISTS if word in LISTS[name])
+                cell = found.get(kind)
+                word = cell.outcome if cell else NOT_RUN
                 said = [word] if word in (MIXED, NOT_TESTABLE) else []
-                said += ["in part"] if cell and left_out(cell, papers) else []
+                said += ["in part"] if cell and table.lacking(cell) else []
+                name = next(name for name in LISTS if word in LISTS[name])
                 titles[name].append(f"{title} ({', '.join(said)})" if said else title)
     return groups

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Sequence
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
-from embinit.report.document import Document, FindingSummary
+from embinit.report.document import Document
 from embinit.report.numbers import MINUS
-from embinit.report.summary import in_words, left_out, tables, totals
+from embinit.report.summary import in_words, tables, totals
 from embinit.report.verdicts import (
     by_family,
     difference,
@@ -32,13 +32,11 @@ STYLES = {
 }  # fmt: skip
 """The ANSI codes of styles."""
 
-DIFFERENCE = "difference"
-HEADINGS = ("claim", "verdict", "means", DIFFERENCE, "p", "")
 TO_THE_RIGHT = (2, 4)
 """The columns of means and of p."""
 
 Row = tuple[tuple[str, ...], str]
-"""A row's cells, one a heading, and the style of its verdict and note."""
+"""A claim's id, verdict, means, difference, p and note, and the style of its verdict and note."""
 
 
 def verdict_lines(document: Document, width: int | None, coloured: bool) -> list[str]:
@@ -49,39 +47,34 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
         return text if known is None else f"\x1b[{known}m{text}\x1b[0m"
 
     groups, level = _groups(document), interval_in_words(document.claims)
-    headings = (*HEADINGS[:3], f"{DIFFERENCE} [{level}]" if level else DIFFERENCE, *HEADINGS[4:])
-    every = [(headings, ""), *(row for rows in groups.values() for row in rows)]
-    widths = [max(len(cells[at]) for cells, _ in every) for at in range(len(HEADINGS))]
-    fits = width is None or sum(widths) + 2 * (len(widths) - 1) <= width
-    rest = [max((len(cells[at]) for cells, _ in every[1:]), default=0) for at in range(5)]
-    below = [0, *rest[1:4], rest[4] + 2, 0]
+    difference = f"difference [{level}]" if level else "difference"
+    headings = ("claim", "verdict", "means", difference, "p", "")
+    every = [cells for rows in groups.values() for cells, _ in rows]
+    needed = sum(_widths([headings, *every])) + 2 * (len(headings) - 1)
+    fits = width is None or needed <= width
+    widths = [*_widths([headings, *every] if fits else [*map(_below, every)])[:-1], 0]
 
-    def line(cells: tuple[str, ...], style: str, places: Collection[int]) -> str:
+    def line(cells: tuple[str, ...], *styles: str) -> str:
         padded = (
             text.rjust(width) if at in TO_THE_RIGHT else text.ljust(width)
-            for at, (text, width) in enumerate(zip(cells, widths if fits else below, strict=True))
+            for at, (text, width) in enumerate(zip(cells, widths, strict=True))
         )
-        return "  ".join(
-            styled(text, style if at in places else "") for at, text in enumerate(padded)
-        )
+        return "  ".join(map(styled, padded, styles))
 
-    lines = [line(headings, "bold", range(6))] if fits else [headings[3]] if level else []
+    lines = [line(headings, *["bold"] * 6)] if fits else [difference] if level else []
     for title, rows in groups.items():
         lines += ["", styled(title, "bold")]
         for cells, style in rows:
-            if not fits:
-                lines.append(cells[0])
-                p = f"p {cells[4]}" if cells[4][-1:].isdigit() else cells[4]
-                cells = ("", *cells[1:4], p, cells[5])
-            lines.append(line(cells, style, (1, 5)))
+            lines += [] if fits else [cells[0]]
+            lines.append(line(cells if fits else _below(cells), "", style, "", "", "", style))
     lines += _reasons(document, styled)
     for table in tables([document]):
-        of = f"{table.short}, {table.columns[0][1]}, by the claims of this session"
+        of = f"{table.paper.short}, {table.columns[0]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
-        lines += [
-            clean(f"{title}: {_in_part(cells[0], document)}{in_words(cells[0])}")
-            for title, cells in table.rows
-        ]
+        for title, found in table.rows.items():
+            lacking = ", ".join(table.lacking(found[0]))
+            part = f"in part, without {lacking}: " if lacking else ""
+            lines.append(clean(f"{title}: {part}{in_words(found[0])}"))
     wrong = document.summary.controls.not_as_expected
     total = clean("; ".join(totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]
@@ -89,10 +82,14 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
     return [line.rstrip() for line in lines]
 
 
-def _in_part(finding: FindingSummary | None, document: Document) -> str:
-    """That a finding's outcome is that of some of its claims; "" where it is not."""
-    lacking = left_out(finding, document.session.papers) if finding else []
-    return f"in part, without {', '.join(lacking)}: " if lacking else ""
+def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _below(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """A row without its id, for the line below that; it has no heading to name its p."""
+    p = f"p {cells[4]}" if cells[4][-1:].isdigit() else cells[4]
+    return "", *cells[1:4], p, cells[5]
 
 
 def clean(text: object) -> str:
@@ -113,11 +110,8 @@ def _groups(document: Document) -> dict[str, list[Row]]:
 
 
 def _claim_row(claim: ClaimRecord) -> Row:
-    style = str(claim.verdict)
-    if claim.control:
-        # A control's REFUTED is the right verdict, and so not red.
-        style = "wrong" if claim.as_expected is False else "dim"
-    numbers, shown, remarks = ("", "", ""), claim.deciding, notes(claim)
+    shown, remarks = claim.deciding, notes(claim)
+    numbers = ("", "", "")
     if shown is not None:
         between = shown.relation if claim.verdict is Verdict.SUPPORTED else "vs"
         numbers = (
@@ -129,17 +123,23 @@ def _claim_row(claim: ClaimRecord) -> Row:
         remarks = [*([] if shown.exact else [counted(len(shown.seeds), "seed")]), *remarks]
         remarks += [f"the deciding one of {several}"] if several > 1 else []
         remarks.append(wanted(shown))
-    return (clean(claim.id), claim.verdict, *numbers, "; ".join(filter(None, remarks))), style
+    # A control's REFUTED is the right verdict, and so not red.
+    of_control = "wrong" if claim.as_expected is False else "dim"
+    note = "; ".join(filter(None, remarks))
+    cells = (clean(claim.id), claim.verdict, *numbers, note)
+    return cells, of_control if claim.control else claim.verdict
 
 
-def _reasons(document: Document, styled: Callable[[str, str], str]) -> Iterator[str]:
+def _reasons(document: Document, styled: Callable[[str, str], str]) -> list[str]:
     """Why claims were not run or can't be decided, each reason once."""
     reasons = Counter(
         (claim.verdict, clean(claim.reason))
         for claim in document.claims
-        if claim.verdict in (Verdict.NOT_RUN, Verdict.UNDECIDED) and not claim.as_expected
+        if claim.verdict in (Verdict.NOT_RUN, Verdict.UNDECIDED)
+        if claim.reason and not claim.as_expected
     )
-    yield from [""] if any(reason for _, reason in reasons) else []
-    for (verdict, reason), count in reasons.items():
-        if reason:
-            yield f"{styled(f'{verdict} ({count}):', verdict)} {reason}"
+    lines = [
+        f"{styled(f'{verdict} ({count}):', verdict)} {reason}"
+        for (verdict, reason), count in reasons.items()
+    ]
+    return ["", *lines] if lines else []

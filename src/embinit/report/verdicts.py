@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from embinit.claims.definitions import family_rank
 from embinit.claims.judging import UNDERPOWERED
@@ -12,7 +12,7 @@ from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.claims.registration_status import named
 from embinit.errors import counted
 from embinit.report import numbers
-from embinit.report.document import LockRecord, SessionRecord
+from embinit.report.document import SessionRecord
 from embinit.report.numbers import plain, points
 from embinit.stats.statements import Relation, Verdict, hanging
 
@@ -72,9 +72,8 @@ def failed_seeds(comparison: ComparisonRecord) -> list[str]:
 def means(comparison: ComparisonRecord) -> list[str]:
     """Both sides' means over seeds as text; a trend's has one side, and [] where nothing ran."""
     sides = [[one for one in values if one is not None] for _, values in comparison.values]
-    if not any(sides[1]):
-        del sides[1]  # a trend is compared with 0
-    averages = [sum(value / len(side) for value in side) for side in sides if side]
+    shown = sides if any(sides[1]) else sides[:1]  # a trend is compared with 0
+    averages = [sum(value / len(side) for value in side) for side in shown if side]
     if not averages:
         return []
     places = min(numbers.decimals(averages), 2 if max(map(abs, averages)) >= 1 else 6)
@@ -114,6 +113,12 @@ def wanted(comparison: ComparisonRecord) -> str:
     return f"{said}; {more}" if said else more
 
 
+def ends(comparison: ComparisonRecord) -> tuple[float, float]:
+    """Both ends of a comparison's interval; an open one is infinite."""
+    low, high = comparison.interval
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def in_margins(comparison: ComparisonRecord, difference: float | None) -> float | None:
     """A difference over a comparison's margin, above 0 in the claimed direction, or None."""
     if not comparison.margin or difference is None:
@@ -122,16 +127,19 @@ def in_margins(comparison: ComparisonRecord, difference: float | None) -> float 
     return (-difference if below else difference) / comparison.margin
 
 
+def _below_margin(comparison: ComparisonRecord) -> list[str]:
+    """The paper's tasks on which it prints a difference that is smaller than the margin."""
+    return [row.task for row in comparison.printed if abs(row.difference) < comparison.margin]
+
+
 def against_print(comparison: ComparisonRecord) -> str:
     """How a margin compares with the differences that the paper prints; "" where it prints none."""
-    margin, printed = comparison.margin, comparison.printed
-    if not margin or not printed:
+    if not comparison.margin or not comparison.printed:
         return ""
-    less = [row.task for row in printed if abs(row.difference) < margin]
-    if not less:
+    if not (less := _below_margin(comparison)):
         return "smaller than the printed difference"
     text = f"larger than the printed difference on {' and '.join(less)}"
-    allowed = not comparison.relation.uses_margin and len(less) == len(printed)
+    allowed = not comparison.relation.uses_margin and len(less) == len(comparison.printed)
     return text + (", so NO EFFECT does not contradict the paper" if allowed else "")
 
 
@@ -140,14 +148,21 @@ def allows_print(claim: ClaimRecord) -> bool:
     shown = claim.deciding
     if shown is None or claim.verdict is not Verdict.NO_EFFECT or not shown.printed:
         return False
-    return all(abs(row.difference) < shown.margin for row in shown.printed)
+    return len(_below_margin(shown)) == len(shown.printed)
 
 
 def qualified(claim: ClaimRecord) -> str:
     """The restriction that is printed with a SUPPORTED claim; "" without one."""
     if claim.verdict is not Verdict.SUPPORTED or claim.control:
         return ""
-    return next(filter(None, map(_qualified, claim.comparisons)), "")
+    for one in claim.comparisons:
+        low, high = ends(one)
+        worse = {Relation.NOT_BELOW: high < 0, Relation.NOT_ABOVE: low > 0}.get(one.relation)
+        if worse:
+            return "worse, by less than the margin"
+        if one.relation is Relation.ALIKE and (low > 0 or high < 0):
+            return "different, by less than the margin"
+    return ""
 
 
 def bound(claim: ClaimRecord) -> str:
@@ -170,65 +185,19 @@ def bound(claim: ClaimRecord) -> str:
 
 def notes(claim: ClaimRecord) -> list[str]:
     """What is printed next to a claim's verdict: a control's state, a margin, a lack of power."""
-    found = [bound(claim), NOT_SENSITIVE if NOT_SENSITIVE in claim.reason else ""]
+    words = ""
     if claim.control:
-        words = "too weak" if is_too_weak(claim) else "not run"
-        if claim.as_expected is not None:
-            words = (
-                "as expected" if claim.as_expected else f"not as expected, expects {claim.expects}"
-            )
-        found.insert(0, f"control, {words}")
-    return [*filter(None, found)]
-
-
-def _qualified(comparison: ComparisonRecord) -> str:
-    low, high = (end or 0.0 for end in comparison.interval)
-    above, below, relation = low > 0, high < 0, comparison.relation
-    if (relation is Relation.NOT_BELOW and below) or (relation is Relation.NOT_ABOVE and above):
-        return "worse, by less than the margin"
-    if relation is Relation.ALIKE and (above or below):
-        return "different, by less than the margin"
-    return ""
+        idle = "too weak" if is_too_weak(claim) else "not run"
+        known = "as expected" if claim.as_expected else f"not as expected, expects {claim.expects}"
+        words = f"control, {idle if claim.as_expected is None else known}"
+    insensitive = NOT_SENSITIVE if NOT_SENSITIVE in claim.reason else ""
+    return [*filter(None, (words, bound(claim), insensitive))]
 
 
 def is_too_weak(claim: ClaimRecord) -> bool:
     """Whether a claim is a control that its seeds so far are too few to decide."""
-    if not claim.control or claim.as_expected is not None:
-        return False
-    coarse = claim.reason.startswith((UNDERPOWERED, "too coarse"))
-    return coarse or claim.verdict is Verdict.UNDECIDED
-
-
-def with_insensitive_noted(claims: Sequence[ClaimRecord]) -> list[ClaimRecord]:
-    """The claims, those without a finding noted as not sensitive if their positive control failed.
-
-    It is a control of the same task.
-    """
-    lacking = {
-        _setting(claim): claim.id
-        for claim in claims
-        if claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED) and not claim.as_expected
-    }
-
-    def noted(claim: ClaimRecord) -> ClaimRecord:
-        finds_nothing = claim.verdict in (Verdict.UNDECIDED, Verdict.NO_EFFECT)
-        if not finds_nothing or claim.control or _setting(claim) not in lacking:
-            return claim
-        note = f"{NOT_SENSITIVE}: the control {lacking[_setting(claim)]} is not as expected"
-        return replace(claim, reason="; ".join(filter(None, (claim.reason, note))))
-
-    return [*map(noted, claims)]
-
-
-def _setting(claim: ClaimRecord) -> tuple[object, ...]:
-    return claim.paper, claim.tier, claim.task, claim.metric, claim.trained
-
-
-def locks_of(claims: Iterable[ClaimRecord]) -> tuple[LockRecord, ...]:
-    """The locks that claims were compared with: file and digest of each."""
-    known = (claim.registration for claim in claims if claim.registration is not None)
-    pairs = {(registration.lock, registration.digest) for registration in known}
-    return tuple(LockRecord(lock=lock, digest=digest) for lock, digest in sorted(pairs))
+    idle = claim.control and claim.as_expected is None
+    return idle and (claim.verdict is Verdict.UNDECIDED or claim.reason.startswith(UNDERPOWERED))
 
 
 def not_beforehand(claims: Iterable[ClaimRecord]) -> list[str]:

@@ -22,15 +22,14 @@ from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training.stacked import evaluation_batch
 from embinit.lab.transfer import TransferRecipe
 from embinit.lab.transfer.pretraining import Pretraining
-from embinit.lab.transfer.word_similarity import rated_pairs, require_ratings, similarity
 from embinit.randomness import stream
 from embinit.runs.kinds import Stack
 from embinit.specs import RunSpec
 
-GUESSES, SIMILARITY, MIX, NEIGHBOURS = "guesses", "word-similarity", "mixed-probes", "neighbours"
-FURTHER = (GUESSES, SIMILARITY, MIX, NEIGHBOURS)
-"""What ``TransferSpec.further`` may name: masked words predicted, similarity of words in both
-tables, probes on a mix of layers, and translations found as in Chung et al. (2021; A.9)."""
+GUESSES, MIX, NEIGHBOURS = "guesses", "mixed-probes", "neighbours"
+FURTHER = (GUESSES, MIX, NEIGHBOURS)
+"""What ``TransferSpec.further`` may name: masked words predicted, probes on a mix of layers, and
+translations found as in Chung et al. (2021; A.9)."""
 
 
 def require_measures(run: RunSpec[TransferRecipe]) -> None:
@@ -39,8 +38,6 @@ def require_measures(run: RunSpec[TransferRecipe]) -> None:
     for name in training.further:
         if name not in FURTHER:
             raise InputError(f"{name!r} is no further measure; there are {', '.join(FURTHER)}")
-    if SIMILARITY in training.further:
-        require_ratings(run.recipe.data.task)
     if MIX in training.further and not training.probes:
         raise InputError(f"{MIX!r} needs probes to mix layers for; name their data in probes")
 
@@ -49,18 +46,8 @@ def of_model(
     pretraining: Pretraining, first: RunSpec[TransferRecipe]
 ) -> dict[str, Float[Tensor, " R"]]:
     """Each run's measures of the whole model, by name, with all layers that were pre-trained."""
-    further = first.recipe.training.further
-    measures: dict[str, Tensor] = {}
-    if GUESSES in further:
-        measures["masked_accuracy"] = pretraining.accuracy()
-    if SIMILARITY in further:
-        words = pretraining.initial.data.vocabularies["encoder"].words
-        pairs, model = rated_pairs(first.recipe.data.task, words), pretraining.model
-        tables = map(model.tables, range(pretraining.runs))
-        rhos = torch.tensor([[similarity(table, pairs) for table in both] for both in tables])
-        measures |= {"similarity_input": rhos[:, 0], "similarity_output": rhos[:, 1]}
-        measures["similarity_gap"] = rhos[:, 0] - rhos[:, 1]
-    return measures
+    guesses = GUESSES in first.recipe.training.further
+    return {"masked_accuracy": pretraining.accuracy()} if guesses else {}
 
 
 def of_layers(

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM
-from embinit.files.writing import digest, open_lines, with_progress
+from embinit.files.writing import digest, open_lines
 from embinit.lab.data.sources.base import Vectors
 
 FIRST_LINES = 20
@@ -138,7 +138,7 @@ class TextVectors(WordVectors):
         """See the base class. A line that is too short or too wide is an InputError too."""
         dim, header, literal = self.dim, self._header, self._literal
         count = 0
-        for number, line in with_progress(self.path, self._lines(), "lines"):
+        for number, line in self._lines():
             fields = line.rsplit(b" ", dim)
             if len(fields) <= dim:
                 raise self._too_short(number, len(fields) - 1, dim)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import MOST_DIM
-from embinit.files.writing import open_chunks, with_progress
+from embinit.files.writing import open_chunks
 from embinit.lab.data.sources.text import WordVectors
 
 _HEADER = re.compile(rb"(\d{1,18}) (\d{1,18})[ \r]*\n")
@@ -33,7 +33,7 @@ class Word2VecBinary(WordVectors):
 
     def _read(self, wanted: Container[bytes]) -> Iterator[tuple[bytes, Float[Tensor, "D"] | None]]:
         """See the base class."""
-        for offset, word, raw in with_progress(self.path, self._records(), "words"):
+        for offset, word, raw in self._records():
             place = f", byte {offset}"
             self._text(word, place)
             row = np.frombuffer(raw, dtype="<f4")
