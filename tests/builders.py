@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,39 @@ def make_result(
         outputs=outputs,
         references=references,
     )
+
+
+class ReadySession:
+    """A session that trains nothing: runs are there once they are asked for, as ``record`` says."""
+
+    def __init__(self, record: Callable[[RunSpec], RunResult]) -> None:
+        self.record = record
+        self.asked: list[set[RunSpec]] = []
+
+    def problem(self, run: RunSpec) -> None:
+        """Nothing is wrong with any run."""
+
+    def nothing(self, of: object) -> list[Any]:
+        """No run fails, is made twice, or waits for what is made first."""
+        return []
+
+    failures = made_twice = lacks = nothing
+
+    def is_missing(self, run: RunSpec) -> bool:
+        """Whether nobody has asked for it."""
+        return not any(run in runs for runs in self.asked)
+
+    def ensure(self, runs: Iterable[RunSpec]) -> None:
+        """Notes what is asked for."""
+        self.asked.append({*runs})
+
+    def result(self, run: RunSpec) -> RunResult:
+        """What the run comes to."""
+        return self.record(run)
+
+    def key(self, run: RunSpec) -> str:
+        """The run's name."""
+        return run.digest()
 
 
 def make_table(**changes: Any) -> TableStatistics:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from builders import make_experiment, make_result
-from embinit.claims.analyses import decided_at
+from builders import ReadySession, make_experiment, make_result
 from embinit.claims.definitions import Family, claim
-from embinit.claims.judging import read
-from embinit.claims.pending_analyses import PendingAnalysis, cheapest_first, pending_analysis
+from embinit.claims.judging import Case, judge_case, judge_stored, read
+from embinit.claims.power import expected_runs
 from embinit.errors import InputError
 from embinit.runs.kinds import SECOND, Making
 from embinit.runs.session import Session
@@ -43,8 +41,6 @@ def test_analyses_double_up_to_the_most_and_share_one_alpha(first, more, alpha):
 def test_one_analysis_is_the_rule():
     """Without leave to train more there is one analysis with all of alpha; less is refused."""
     assert schedule(5) == (Analysis(5, 1.0),)
-    assert [planned.seeds for planned in schedule(5, 20)] == [5, 10, 20]
-    assert [planned.seeds for planned in schedule(3, 20)] == [3, 6, 12, 20]
     with pytest.raises(InputError, match="at most 3 seeds, but the first interim analysis takes 5"):
         schedule(5, 3)
 
@@ -81,30 +77,28 @@ def test_the_analyses_together_err_as_often_as_alpha_says(alpha):
     assert pocock_spending(1.0, alpha) == pytest.approx(alpha)
 
 
-class Made:
-    """Runs whose scores are known by init; what was asked for is noted."""
+FAMILY = Family("mine/looks", size=1, alpha=0.01)
+KNOWN = KnownSd(5.7, 10)
+
+
+class Made(ReadySession):
+    """Runs whose scores are known by init."""
 
     def __init__(self, effects, sd=4.0):
-        self.effects, self.sd, self.asked = effects, sd, []
+        super().__init__(self.scored)
+        self.effects, self.sd = effects, sd
 
-    def ask(self, runs):
-        self.asked.append({(run.recipe.table.init, run.seed) for run in runs})
-        return True
-
-    def record(self, run):
+    def scored(self, run):
         noise = np.random.default_rng((run.seed, len(run.recipe.table.init))).normal()
         score = 50 + self.effects.get(run.recipe.table.init, 0) + self.sd * noise
         return make_result(run, accuracy=score)
 
 
-def decided(made, comparisons, in_time=True):
-    comparisons = [replace(pair, known_sd=KnownSd(5.7, 10)) for pair in comparisons]
-    made.ask(run for pair in comparisons for run in pair.runs())
-
-    def may_go_on(runs):
-        return in_time and made.ask(runs)
-
-    return decided_at(comparisons, schedule(5, 20), 0.01, made.record, may_go_on)[0]
+def decided(made, comparisons, in_time=True, known=KNOWN, family=FAMILY, most=20):
+    comparisons = tuple(replace(pair, known_sd=known) for pair in comparisons)
+    stated = claim("mine/looks/a", says="a", family=family, on=ONE)
+    case = Case(stated, replace(ONE, most_seeds=most), comparisons, None)
+    return judge_case(case, made, may_go_on=in_time).decisions
 
 
 def test_seeds_follow_need():
@@ -112,20 +106,13 @@ def test_seeds_follow_need():
     made = Made({"pretrained": -40})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
-    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20)[0].share)
+    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[0].share)
     made = Made({})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert decision.verdict is Verdict.UNDECIDED
     assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
     assert (decision.outcome.n, len(decision.left)) == (20, 20)
-    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20)[2].share)
-
-
-def test_scores_that_are_equal_on_every_seed_show_no_equality():
-    """Though the registered deviation would show that their difference is within the margin."""
-    made = Made({}, sd=0.0)
-    [decision] = decided(made, [ONE["pretrained"].within(40).alike(ONE["xavier"])])
-    assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
+    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[2].share)
 
 
 def test_a_later_analysis_takes_only_what_is_open():
@@ -135,7 +122,8 @@ def test_a_later_analysis_takes_only_what_is_open():
     first, second = decided(made, [clear, close])
     assert (first.outcome.n, second.outcome.n) == (5, 20)
     assert verdict_of([first.verdict, second.verdict]) is Verdict.UNDECIDED
-    assert all("pretrained" not in {init for init, _ in runs} for runs in made.asked[1:])
+    later = {run.recipe.table.init for runs in made.asked[1:] for run in runs}
+    assert later == {"xavier", "xavier_pretrained"}
     fallen = ONE["pretrained"] > ONE["xavier"]
     made = Made({"pretrained": -40})
     assert verdict_of([one.verdict for one in decided(made, [fallen, close])]) is Verdict.REFUTED
@@ -168,16 +156,13 @@ def test_a_missing_number_ends_the_analyses():
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
     """Any of them can make the claim fall, so together they may err no more than one."""
     made, alpha = Made({"pretrained": -9.8}, sd=0.01), 0.03
-    known_sd = KnownSd(7.6, 1000)
 
     def verdicts(comparisons):
-        found, _ = decided_at(comparisons, schedule(5), alpha, made.record, made.ask)
+        family = replace(FAMILY, alpha=alpha)
+        found = decided(made, comparisons, known=KnownSd(7.6, 1000), family=family, most=5)
         return {one.verdict for one in found}, found[0].outcome.p_against
 
-    falls, holds = (
-        replace(comparison, known_sd=known_sd)
-        for comparison in (ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"])
-    )
+    falls, holds = ONE["pretrained"] > ONE["xavier"], ONE["pretrained"] < ONE["xavier"]
     alone, p = verdicts([falls])
     assert alpha / 3 < p < alpha
     assert alone == {Verdict.REFUTED}
@@ -231,8 +216,7 @@ def test_an_analysis_costs_what_its_missing_runs_take(tmp_path):
         result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
         took = {"seconds": 4.0 if ours else 1.0}
         session.store.put(session.key(run), replace(result, provenance=took))
-    following = pending_analysis(case, session)
-    assert following is not None
+    following = judge_stored(case, session)
     assert following.costs.keys() == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
 
@@ -240,19 +224,10 @@ def test_an_analysis_costs_what_its_missing_runs_take(tmp_path):
 def test_an_analysis_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
     """Each table once, however many of its runs read it: else one seems cheap that isn't."""
     case, session = stated_over("pretrained"), Session(Store(tmp_path), None, "cpu")
-    before = pending_analysis(case, session).seconds
+    before = judge_stored(case, session).seconds
     tables = {seed: Making(f"table of {seed}", print, 100 * SECOND) for seed in range(3)}
     monkeypatch.setattr(session, "lacks", lambda run: [tables[run.seed]])
-    assert pending_analysis(case, session).seconds == pytest.approx(before + 3 * 100)
-
-
-@given(st.lists(st.lists(st.floats(0, 9), min_size=1, max_size=3), min_size=1, max_size=8))
-def test_the_cheapest_analysis_is_first(costs):
-    """Whatever it decides: so the first verdicts are there early, and all wait together anyway."""
-    runs = [replace(ONE["xavier"].runs()[0], seed=seed) for seed in range(3)]
-    case = stated_over("pretrained")
-    pending = [PendingAnalysis(case, (), dict(zip(runs, of, strict=False))) for of in costs]
-    assert [one.seconds for one in cheapest_first(pending)] == sorted(map(math.fsum, costs))
+    assert judge_stored(case, session).seconds == pytest.approx(before + 3 * 100)
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
@@ -264,10 +239,9 @@ def test_a_claim_is_expected_to_end_with_the_seeds_that_it_needs(tmp_path, effec
         ours = run.recipe.table.init == "pretrained"
         score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
         session.store.put(session.key(run), make_result(run, accuracy=score))
-    following = pending_analysis(case, session)
-    assert following is not None
+    following = judge_stored(case, session)
     [comparison] = case.comparisons
-    assert set(following.expected) == set(comparison.with_seeds(seeds).runs())
+    assert set(expected_runs(following)) == set(comparison.with_seeds(seeds).runs())
     assert set(following.runs) == set(comparison.with_seeds(6).runs())
 
 
@@ -275,7 +249,7 @@ def test_a_first_analysis_is_owed_and_so_is_each_of_a_control(tmp_path):
     """Nothing is known of either before; a claim's later one is taken if a budget has time."""
     session = Session(Store(tmp_path), None, "cpu")
     claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
-    first = [pending_analysis(case, session) for case in (claimed, control)]
+    first = [judge_stored(case, session) for case in (claimed, control)]
     assert [pending.is_owed for pending in first] == [True, True]
     assert all(pending.costs.keys() == set(claimed.runs()) for pending in first)
     for run in claimed.runs():
@@ -284,5 +258,4 @@ def test_a_first_analysis_is_owed_and_so_is_each_of_a_control(tmp_path):
             "loss": float(run.recipe.table.init == "xavier"),
         }
         session.store.put(session.key(run), make_result(run, **measures))
-    assert not pending_analysis(claimed, session).is_owed
-    assert pending_analysis(control, session).is_owed
+    assert [judge_stored(case, session).is_owed for case in (claimed, control)] == [False, True]

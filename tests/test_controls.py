@@ -17,7 +17,7 @@ from embinit.report.markdown import as_markdown
 from embinit.report.verdict_table import verdict_lines
 from test_report import make_claim, make_control, make_document
 
-MINE = Family("mine/f")
+MINE = Family("mine/f", 1)
 
 
 @training(measures={"accuracy": "%", "loss": "nats"})
@@ -35,7 +35,7 @@ def stated(expects):
         assert arms["usual"] > arms["usual"].on_other_seeds()
 
     on = [arms("accuracy")]
-    return claim("mine/f/a", says="It", family=MINE.counted(1), on=on, expects=expects)(test)
+    return claim("mine/f/a", says="It", family=MINE, on=on, expects=expects)(test)
 
 
 def judgement(expects, verdict, *pairs):
@@ -47,9 +47,7 @@ def judgement(expects, verdict, *pairs):
 @pytest.mark.parametrize(("metric", "symbol"), [("accuracy", "<"), ("loss", ">")])
 def test_a_positive_control_is_worse_by_the_metrics_own_direction(metric, symbol):
     """A user names an arm, and no relation that could be turned round by mistake."""
-    case = read_claim(
-        positive_control(MINE.counted(1), on=[arms(metric)], worse="untrained"), arms(metric)
-    )
+    case = read_claim(positive_control(MINE, on=[arms(metric)], worse="untrained"), arms(metric))
     assert isinstance(case, Case)
     assert [str(comparison) for comparison in case.comparisons] == [f"untrained {symbol} usual"]
     assert (case.claim.id, case.claim.expects) == ("mine/f/control-positive", Verdict.SUPPORTED)

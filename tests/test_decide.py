@@ -113,13 +113,15 @@ def test_an_effect_that_does_not_matter_is_no_effect(pairs, margin, pairing):
     low, high = outcome.interval
     inside = max(-low, high) < margin
     assert (outcome.verdict is Verdict.NO_EFFECT) <= inside
-    if inside and outcome.hangs_on is None and not outcome.reason:
+    if inside and outcome.verdict is not Verdict.UNDECIDED:
         rests = [
             decide(Evidence(*rest, Relation.BELOW, 0.05, margin, pairing=pairing))
             for rest in _without_one(left, right, pairing)
         ]
         ends = [end for rest in rests for end in (-rest.interval[0], rest.interval[1])]
-        assert (outcome.verdict is Verdict.NO_EFFECT) == (max(ends) < margin)
+        no_effect = max(ends) < margin
+        assert (outcome.verdict is Verdict.NO_EFFECT) == no_effect
+        assert (outcome.hangs_on is None) == no_effect
 
 
 def _without_one(left, right, pairing):

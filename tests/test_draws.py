@@ -388,7 +388,7 @@ def test_several_ranges_of_draws_are_the_seeds_in_their_order():
             draws_named(text)
 
 
-def test_other_draws_alone_are_a_replication():
+def test_other_draws_alone_are_a_replication(tmp_path):
     """What is as registered but for its draws is no changed claim; any other change is one."""
     registered = on_draws(most_seeds=12)
     known = read_claim(a_claim, registered)
@@ -398,9 +398,9 @@ def test_other_draws_alone_are_a_replication():
         asked = replace(registered, **changes)
         other = replace(asked, data_draws=(9100, 9200, 9300), most_seeds=3, replicated=asked)
         case = read_claim(a_claim, other)
-        lock = Lock(Path("claims.lock"))
-        vars(lock).update(document={"claims": {case.key: line}}, digest="")
-        status = registration_record(replace(case, lock=lock), lock)
+        lock = Lock(tmp_path / "claims.lock")
+        lock.write({"claims": {case.key: line}})
+        status = registration_record(replace(case, lock=lock))
         return status.state, status.differs
 
     assert state() == ("replication", "on other data draws")

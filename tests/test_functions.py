@@ -252,7 +252,7 @@ def test_a_claim_waits_for_the_run_that_is_made_twice(session):
     """Though that is another claim's, planned behind its own."""
     fitted = arms_of(trained.fit)
     session.want([last := fitted.run("high", 9)])
-    assert last in judge_stored(read(above, fitted), session).missing
+    assert last in judge_stored(read(above, fitted), session).costs
     judge(above, fitted, session)
     assert session.is_stored(last)
 

@@ -17,7 +17,7 @@ from builders import make_experiment, set_apart
 from embinit import Family, InputError, claim, experiment, training
 from embinit.claims import Claim, read
 from embinit.claims.lock import NAME, Lock, nearest_lock
-from embinit.claims.registering import noise_floor_runs
+from embinit.claims.registering import noise_floor
 from embinit.claims.registration_status import difference, frozen, registration_record
 from embinit.claims.roles import Role
 from embinit.commands import register
@@ -25,7 +25,7 @@ from embinit.commands.main import main
 from embinit.lab.evaluation.analogies import evaluate
 from embinit.lab.quantities import rank_correlation
 from embinit.lab.specs import ModelSpec
-from embinit.papers import PAPERS, NoiseFloor
+from embinit.papers import PAPERS
 from embinit.report import load_schema
 from embinit.runs.trainings import TRAININGS
 from embinit.stats.power import rounded_up
@@ -282,7 +282,7 @@ def test_a_baseline_without_noise_has_no_noise_floor(embinit, project):
 def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, monkeypatch):
     """Of what the paper names, and once."""
     one = replace(probes("micro")[0].with_positions("sinusoidal"), baseline="pretrained")
-    mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [NoiseFloor(one)])
+    mine = replace(PAPERS["kim2024"], key="mine", noise=lambda tier: [(one, one.metric)])
     monkeypatch.setattr("embinit.papers.paper", {"mine": mine}.get)
     (project / "claims/test_fits.py").write_text(
         "from embinit import Family, claim\n"
@@ -296,7 +296,7 @@ def test_a_papers_noise_floors_are_measured_with_its_claims(embinit, project, mo
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout.count(f"baseline noise of {one.name} on micro") == 1
     floor = Lock(project / "claims" / NAME).noise_floor(one)
-    results = [evaluate(run, None) for run in noise_floor_runs(one, 3)]
+    results = [evaluate(run, None) for run in noise_floor(one, one.metric, 3).runs]
     assert floor["sd"] == pytest.approx(statistics.stdev(map(one.metric.of, results)), rel=1e-4)
     assert floor["margin"] == rounded_up(2 * floor["sd"])
     before = (project / "claims" / NAME).read_bytes()
@@ -414,7 +414,7 @@ def test_the_papers_claims_stand_as_they_are_registered(paper):
         tiers = () if claim is None else PAPERS[paper].tiers
         for setting in (one for tier in tiers for one in claim.experiments(tier)):
             case = read(test, setting, lock=lock)
-            now = registration_record(case, lock)
+            now = registration_record(case)
             message = f"{case.id}: {now.differs}; run embinit register claims --seeds 0"
             may_lack = ("absent",) if setting.tier != "micro" else ()
             assert now.state in ("afterwards", "beforehand", *may_lack), message

@@ -11,15 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import make_experiment, make_result, make_table, set_apart
-from embinit.claims.curves import (
-    at_epoch,
-    distance_from,
-    epochs_to,
-    over_epochs,
-    over_last,
-    peak,
-    peak_epoch,
-)
 from embinit.errors import InputError
 from embinit.lab.measures import table_statistic
 from embinit.runs.measures import MEASURES, Measure, measure
@@ -27,6 +18,11 @@ from embinit.stats.statements import Verdict
 
 ONE = make_experiment()
 RUN = ONE.run("xavier", 0)
+
+
+def on(measure):
+    """An arm of that measure, off whose curve more is read."""
+    return ONE["xavier"].measured_by(measure).with_margin(2.0)
 
 
 @given(st.floats(0, 700))
@@ -38,9 +34,9 @@ def test_perplexity_is_e_to_the_loss(loss):
 
 def test_what_lacks_its_material_has_no_such_measure():
     """Runs stored without curves."""
-    for known in (MEASURES["perplexity"], over_epochs(MEASURES["bleu"])):
+    for known in (MEASURES["perplexity"], on(MEASURES["bleu"]).over_epochs.measure):
         assert known.of(make_result(RUN)) is None
-    assert epochs_to(MEASURES["bleu"], 1.0).of(make_result(RUN)) is None
+    assert on(MEASURES["bleu"]).epochs_to(1.0).measure.of(make_result(RUN)) is None
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1), st.sampled_from(["up", "down"]))
@@ -49,10 +45,11 @@ def test_a_curve_peaks_where_it_is_best_first(points, better):
     known = replace(MEASURES["bleu"], better=better)
     result = make_result(RUN, curves={known.curve: tuple(map(float, points))})
     extremes = {"up": (np.max, np.argmax), "down": (np.min, np.argmin)}[better]
-    found = peak(known).of(result), peak_epoch(known).of(result)
+    arm = on(known)
+    found = arm.peak.measure.of(result), arm.peak_epoch.measure.of(result)
     assert found == (extremes[0](points), extremes[1](points) + 1)
     with pytest.raises(InputError, match="doesn't say which way it goes"):
-        peak(replace(known, better=None))
+        _ = on(replace(known, better=None)).peak
 
 
 @pytest.mark.parametrize("name", list(MEASURES))
@@ -66,50 +63,53 @@ def test_every_measure_is_registered_whole(name):
     assert measure(name) is measure(known) is known
     if known.curve is not None:
         result = make_result(RUN, curves={known.curve: (1.0, 4.0)})
-        assert [at_epoch(known, epoch).of(result) for epoch in (1, 2, 3)] == [1.0, 4.0, None]
-        assert over_epochs(known).of(result) == 2.5
-        assert over_last(known, 1).of(result) == 4.0
-        assert over_last(known, 9).of(result) is None
-        assert distance_from(known, [2.0, 2.0]).of(result) == 2.0
-        assert distance_from(known, [2.0]).of(result) is None
+        arm = on(known)
+
+        def read(*quantities):
+            return [quantity.measure.of(result) for quantity in quantities]
+
+        assert read(*map(arm.at_epoch, (1, 2, 3))) == [1.0, 4.0, None]
+        assert read(arm.over_epochs, arm.over_last(1), arm.over_last(9)) == [2.5, 4.0, None]
+        assert read(arm.distance_from([2.0, 2.0]), arm.distance_from([2.0])) == [2.0, None]
         if known.better is None:
             with pytest.raises(InputError, match="doesn't say which way it goes"):
-                epochs_to(known, 1.0)
+                arm.epochs_to(1.0)
             known = replace(known, better="up")
+            arm = on(known)
         wanted = {"down": [None, 1.0, 1.0, 1.0], "up": [1.0, 1.0, 2.0, None]}
-        reached = [epochs_to(known, value).of(result) for value in (0.5, 1.0, 2.0, 9.0)]
-        assert reached == wanted[known.better]
-        kept = [at_epoch(known, 1), over_epochs(known), over_last(known, 2)]
-        kept += [distance_from(known, [1.0]), distance_from(known, [2.0])]
-        assert len({known, at_epoch(known, 2), epochs_to(known, 1), *kept}) == len(kept) + 3
-        assert epochs_to(known, 1).unit == "epochs"
+        assert read(*map(arm.epochs_to, (0.5, 1.0, 2.0, 9.0))) == wanted[known.better]
+        kept = [arm.at_epoch(1), arm.over_epochs, arm.over_last(2)]
+        kept += [arm.distance_from([1.0]), arm.distance_from([2.0])]
+        others = [arm.at_epoch(2), arm.epochs_to(1)]
+        assert len({known, *(one.measure for one in (*kept, *others))}) == len(kept) + 3
+        assert (arm.epochs_to(1).unit, arm.epochs_to(1).margin) == ("epochs", 0)
         for derived in kept:
-            assert (derived.unit, derived.better) == (known.unit, known.better)
-            assert "_" not in derived.in_words
+            assert (derived.unit, derived.margin) == (arm.unit, arm.margin)
+            assert (derived.measure.unit, derived.measure.better) == (known.unit, known.better)
+            assert "_" not in derived.measure.in_words
     else:
         for derive in (
-            lambda one: at_epoch(one, 1),
-            over_epochs,
-            lambda one: over_last(one, 1),
-            lambda one: distance_from(one, [1.0]),
-            lambda one: epochs_to(replace(one, better="up"), 1.0),
+            lambda arm: arm.at_epoch(1),
+            lambda arm: arm.over_epochs,
+            lambda arm: arm.over_last(1),
+            lambda arm: arm.distance_from([1.0]),
         ):
             with pytest.raises(InputError, match=f"no curve shows {name} while a run trains"):
-                derive(known)
+                derive(on(known))
 
 
 @pytest.mark.parametrize(
     ("derive", "message"),
     [
-        (lambda one: at_epoch(one, 0), "there is no epoch 0"),
-        (lambda one: over_last(one, 0), "there are no last 0 epochs"),
-        (lambda one: distance_from(one, []), "a reference curve has finite numbers"),
-        (lambda one: distance_from(one, [1.0, float("nan")]), "a reference curve has finite"),
+        (lambda arm: arm.at_epoch(0), "there is no epoch 0"),
+        (lambda arm: arm.over_last(0), "there are no last 0 epochs"),
+        (lambda arm: arm.distance_from([]), "a reference curve has finite numbers"),
+        (lambda arm: arm.distance_from([1.0, float("nan")]), "a reference curve has finite"),
     ],
 )
 def test_a_reading_of_a_curve_that_cannot_be_is_refused(derive, message):
     with pytest.raises(InputError, match=message):
-        derive(MEASURES["bleu"])
+        derive(on(MEASURES["bleu"]))
 
 
 @pytest.mark.parametrize("name", ["minimum", "maximum", "mean", "sigma", "rows"])

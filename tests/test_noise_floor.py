@@ -16,13 +16,12 @@ GUESSING = {"translation": 0, "sentiment": 50, "inference": 100 / 3}
 def learnt(key):
     """What each registered baseline scores above guessing, with its experiment and measure."""
     lock = Lock(FOLDERS[key] / NAME)
-    for floor in PAPERS[key].noise("micro"):
-        for measure in floor.metrics:
-            task = measure.name.split("_")[0] if key == "chung2021" else floor.experiment.role
-            if task in GUESSING:
-                entry = lock.noise_floor(floor.experiment, measure)
-                assert entry["seeds"] == 10
-                yield floor.experiment, entry["mean"] - GUESSING[task]
+    for experiment, measure in PAPERS[key].noise("micro"):
+        task = measure.name.split("_")[0] if key == "chung2021" else experiment.role
+        if task in GUESSING:
+            entry = lock.noise_floor(experiment, measure)
+            assert entry["seeds"] == 10
+            yield experiment, entry["mean"] - GUESSING[task]
 
 
 def twentieth(points):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import embinit
-from builders import make_experiment, make_result, set_apart
+from builders import ReadySession, make_experiment, make_result, set_apart
 from embinit import papers
 from embinit.claims import Family, claim, judge
 from embinit.claims.entries import claim_record
@@ -177,39 +177,16 @@ def test_stated(experiment):
 test_stated.__test__ = False
 
 
-class Stored:
-    """A session whose runs are there once they were asked for."""
-
-    def __init__(self):
-        self.asked = []
-
-    def problem(self, run):
-        return None
-
-    def failures(self, runs):
-        return []
-
-    def made_twice(self, runs):
-        return []
-
-    def is_missing(self, run):
-        return run not in self.asked
-
-    def ensure(self, runs):
-        self.asked.extend(runs)
-
-    def result(self, run):
-        return make_result(run, accuracy=50.0 + run.seed + 20 * (run.recipe.table.init == "xavier"))
-
-    def key(self, run):
-        return run.digest()
+def scored(run):
+    """Results in which Xavier is far better."""
+    return make_result(run, accuracy=50.0 + run.seed + 20 * (run.recipe.table.init == "xavier"))
 
 
 def judged():
     """The claim's record in verdicts.json."""
-    session = Stored()
+    session = ReadySession(scored)
     judgement = judge(test_stated, make_experiment(), session)
-    assert len(session.asked) == 10
+    assert len(*session.asked) == 10
     return claim_record(judgement, "test.py::test_stated", session.key, printed_for)
 
 

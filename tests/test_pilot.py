@@ -19,12 +19,7 @@ from embinit.claims import Claim, trend
 from embinit.claims.definitions import Family
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock, difference_key, noise_floor_key
-from embinit.claims.registering import (
-    difference_runs,
-    measure_noise_floor,
-    measure_sd,
-    noise_floor_runs,
-)
+from embinit.claims.registering import noise_floor, sd_of_difference
 from embinit.claims.roles import SEEDS_OF_A_ROLE, Role
 from embinit.errors import InputError
 from embinit.lab.quantities import rank_correlation
@@ -68,19 +63,19 @@ def test_a_digest_names_the_difference_alone():
 def test_an_sd_is_numpys_over_seeds_that_no_claim_uses():
     """An arm's other seeds are others here too."""
     comparison = LEFT < RIGHT
-    runs = difference_runs(comparison, 6)
+    runs = sd_of_difference(comparison, ONE, 6).runs
     assert {run.seed for run in runs} == set(range(5000, 5006))
     assert set(runs).isdisjoint((LEFT < RIGHT).with_seeds(20).runs())
-    other = difference_runs(RIGHT.on_other_seeds() < RIGHT, 3)
+    other = sd_of_difference(RIGHT.on_other_seeds() < RIGHT, ONE, 3).runs
     assert len({run.seed for run in other}) == 6
     values = [
         score(ONE.run("pretrained", index, Role.REGISTRATION)).measures["accuracy"]
         - score(ONE.run("xavier", index, Role.REGISTRATION)).measures["accuracy"]
         for index in range(6)
     ]
-    known_sd = measure_sd(comparison, 6, score)
-    assert known_sd == KnownSd(pytest.approx(np.std(values, ddof=1), rel=1e-5), 6)
-    assert known_sd.degrees == 5
+    entry = sd_of_difference(comparison, ONE, 6).of(score)
+    assert entry["sd"] == pytest.approx(np.std(values, ddof=1), rel=1e-5)
+    assert KnownSd(entry["sd"], entry["seeds"]).degrees == 5
 
 
 @given(st.integers(0, SEEDS_OF_A_ROLE - 1), st.integers(0, SEEDS_OF_A_ROLE - 1))
@@ -97,11 +92,13 @@ def test_no_seed_has_two_roles(one, other):
 
 def test_what_no_seed_changes_or_no_run_has_is_not_registered():
     """A table's width as it was read, a run that failed, a measure that is missing."""
-    assert measure_sd(LEFT.sigma > 0.1, 3, lambda run: make_result(run, sigma=run.seed)) is None
-    assert measure_sd(LEFT < RIGHT, 3, lambda run: None) is None
-    assert measure_sd(LEFT < RIGHT, 3, make_result) is None
-    infinite = lambda run: make_result(run, accuracy=float("inf"))  # noqa: E731
-    assert measure_sd(LEFT > 0.0, 3, infinite) is None
+    for comparison, lookup in (
+        (LEFT.sigma > 0.1, lambda run: make_result(run, sigma=run.seed)),
+        (LEFT < RIGHT, lambda run: None),
+        (LEFT < RIGHT, make_result),
+        (LEFT > 0.0, lambda run: make_result(run, accuracy=math.inf)),
+    ):
+        assert sd_of_difference(comparison, ONE, 3).of(lookup) is None
 
 
 def test_a_claim_that_is_read_has_its_locks_sds(tmp_path: Path):
@@ -133,10 +130,10 @@ def scored(scores: list[float]):
 
 def test_a_noise_floor_is_the_sd_of_the_baseline():
     """Over seeds that no claim uses, with n - 1 below; its margin is twice that, rounded up."""
-    runs = noise_floor_runs(ONE, 3)
+    runs = noise_floor(ONE, ONE.metric, 3).runs
     assert {run.recipe.table.init for run in runs} == {"xavier"}
     assert [run.seed for run in runs] == [5000, 5001, 5002]
-    floor = measure_noise_floor(ONE, ONE.metric, 3, scored([70.0, 72.0, 77.0]))
+    floor = noise_floor(ONE, ONE.metric, 3).of(scored([70.0, 72.0, 77.0]))
     assert floor["mean"] == 73.0
     assert floor["sd"] == pytest.approx(np.std([70, 72, 77], ddof=1), rel=1e-5)
     assert (floor["margin"], floor["seeds"], floor["metric"]) == (7.3, 3, "accuracy")
@@ -147,7 +144,7 @@ def test_a_noise_floor_is_the_sd_of_the_baseline():
 def test_seeds_without_noise_or_number_have_no_noise_floor(scores):
     """A margin of zero would take any difference for one that matters."""
     with pytest.raises(InputError, match=r"\d of 3 seeds of 'xavier' gave accuracy"):
-        measure_noise_floor(ONE, ONE.metric, 3, scored(scores))
+        noise_floor(ONE, ONE.metric, 3).of(scored(scores))
 
 
 def test_a_noise_floor_is_found_by_its_baseline_and_metric(tmp_path: Path):
@@ -175,9 +172,9 @@ def test_the_floor_of_a_mean_is_that_of_one_of_its_values(of_seed, within, times
         row = values[run.seed - 5000]
         return make_result(run, mean=row.mean(), curves={"mean_by_time": tuple(row)})
 
-    once = measure_noise_floor(ONE, metric, 1000, lookup)["sd"]
+    once = noise_floor(ONE, metric, 1000).of(lookup)["sd"]
     assert once == pytest.approx(math.hypot(of_seed, within), rel=0.08)
-    alone = measure_noise_floor(ONE, replace(metric, repeated=None), 1000, lookup)
+    alone = noise_floor(ONE, replace(metric, repeated=None), 1000).of(lookup)
     assert alone["sd"] == pytest.approx(np.std(values.mean(axis=1), ddof=1), rel=1e-4)
 
 

@@ -313,16 +313,12 @@ def test_judge_decides_as_the_plugin_does(pytester, store, judged):
     assert {entry["id"]: entry for entry in document["claims"]} == json.loads(json.dumps(judged))
 
 
-def test_judge_says_what_it_lacks(store):
-    """A claim alone says neither where nor with what."""
+def test_judge_takes_claims_alone(store):
+    """A test without the decorator would be judged in no family, and at no level."""
 
     def no_claim(experiment):
         assert experiment["pretrained"] < experiment["xavier"]
 
     session = Session(Store(store), None, "cpu")
-    with pytest.raises(InputError, match="judge needs a session"):
-        judge(no_claim)
-    with pytest.raises(InputError, match="judge needs an experiment"):
-        judge(no_claim, session=session)
     with pytest.raises(InputError, match="no_claim is not a claim; decorate it: @claim"):
         judge(no_claim, experiments("micro")[0], session)

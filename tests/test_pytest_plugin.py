@@ -12,10 +12,10 @@ import pytest
 
 from builders import set_apart
 from documents import counted, latest
+from embinit.claims.judging import NextAnalysis
 from embinit.claims.lock import Lock
 from embinit.commands.main import main
 from embinit.lab.tables import initial_tables
-from embinit.pytest_plugin import analysis_order
 from embinit.report import load_schema
 from embinit.runs import engines, session
 from embinit.runs.results import RunResult
@@ -415,11 +415,7 @@ test_whole = stated("whole")
 
 def test_an_analysis_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
     """The others have their analyses, though it is first."""
-    monkeypatch.setattr(
-        analysis_order,
-        "cheapest_first",
-        lambda analyses: sorted(analyses, key=lambda analysis: analysis.case.id),
-    )
+    monkeypatch.setattr(NextAnalysis, "seconds", property(lambda analysis: analysis.case.id))
     claims = judged(FAILING)
     assert claims["broken"]["verdict"] == "NOT RUN"
     assert claims["whole"]["comparisons"][0]["n"] == 6

@@ -387,7 +387,9 @@ def test_what_holds_within_a_margin_alone_says_so():
 
 
 def test_an_undecided_comparison_says_what_it_wants():
-    """The seeds that it lacks, not those that it would have then."""
+    """The seeds that it lacks, not those that it would have then; a seed may be too much."""
+    one = comparison_of(make_comparison(verdict="SUPPORTED", hangs_on=3))
+    assert wanted(one) == "not NO EFFECT, since it changes without seed 3"
     for fields, shown in (
         ({"seeds_needed": 14}, "needs about 9 more seeds"),
         ({"seeds_needed": 4}, "needs about 1 more seed"),

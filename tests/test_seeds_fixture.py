@@ -177,84 +177,71 @@ def boom(seed, bad=False):
 def fails(seed, bad=False):
     raise ValueError("bad data")
 
+def test_holds(seeds):
+    assert seeds(train, tied=False) < seeds(train)
+
 @pytest.fixture
 def depth(request):
     return request.param * 1000
 
-def test_holds(seeds):
-    assert seeds(train, tied=False) < seeds(train)
-
-def test_fixture(seeds, tmp_path):
-    assert seeds(train) < 3
-
-def test_local(seeds):
-    def mine(seed):
-        return 1.0
-    assert seeds(mine) < 3
-
-def test_pair(seeds):
-    assert seeds(pair) < 3
-
-def test_boom(seeds):
-    assert seeds(boom, bad=True) < seeds(boom)
-
-def test_argument(seeds):
-    assert seeds(train, tide=3) < 3
-
-def test_nothing(seeds):
-    seeds(train)
-
-def test_same(seeds):
-    assert seeds(train) < seeds(train)
-
-def test_positional(seeds):
-    assert seeds(train, 3) < 3
-
-def test_fails(seeds):
-    assert seeds(fails, bad=True) > seeds(fails)
-
-def test_no_margin(seeds):
-    assert seeds(train, depth=2) >= seeds(train)
-
-def test_alike_without_a_margin(seeds):
-    assert seeds(train, depth=2).alike(seeds(train))
-
 @pytest.mark.parametrize("depth", [1, 2], indirect=True)
 def test_indirect(seeds, depth):
     assert seeds(train, depth=depth) > 0
-
-def test_exit(seeds):
-    raise SystemExit(0)
-
-def test_outcome(seeds):
-    pytest.xfail("known")
 """
 MISTAKES = {
-    "fixture": "test_fitted.py:31: a test with seeds is called before fixtures run, so it cannot",
-    "local": "test_fitted.py:37: 'mine' is a lambda, a method, or made inside of another function",
-    "pair": "pair returned a dict; return one number, or name several by @training",
-    "boom": "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs",
-    "argument": "test_fitted.py:46: test_fitted:train can't be called for the arm 'train(tide=3)'",
-    "nothing": "test_fitted.py:48: test_nothing asserts no comparison of arms",
-    "same": "test_fitted.py:51: train() and train() are the same run, so no number can differ",
-    "positional": "test_fitted.py:55: seeds takes one function, and its arguments by name, as in",
-    "fails": "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'bad=F",
+    "fixture": ("assert seeds(train) < 3", ":def: a test with seeds is called before fixtures"),
+    "local": ("assert seeds(lambda seed: 1.0) < 3", ":body: '<lambda>' is a lambda, a method, or"),
+    "pair": ("assert seeds(pair) < 3", "pair returned a dict; return one number, or name several"),
+    "boom": (
+        "assert seeds(boom, bad=True) < seeds(boom)",
+        "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs",
+    ),
+    "argument": (
+        "assert seeds(train, tide=3) < 3",
+        ":body: test_fitted:train can't be called for the arm 'train(tide=3)'",
+    ),
+    "nothing": ("seeds(train)", ":def: test_nothing asserts no comparison of arms"),
+    "same": (
+        "assert seeds(train) < seeds(train)",
+        ":def: train() and train() are the same run, so no number can differ",
+    ),
+    "positional": (
+        "assert seeds(train, 3) < 3",
+        ":body: seeds takes one function, and its arguments by name, as in",
+    ),
+    "fails": (
+        "assert seeds(fails, bad=True) > seeds(fails)",
+        "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'bad=F",
+    ),
     # A margin is chosen, and never guessed.
-    "no_margin": "test_fitted.py:60: train(depth=2) ≥ train() has no margin, the largest",
-    "alike_without_a_margin": "test_fitted.py:63: train(depth=2) ≈ train() has no margin, the",
-    "indirect": "test_fitted.py:66: a test with seeds is called before fixtures run: remove indir",
-    "exit": "test_fitted.py:71: the claim's body raised SystemExit: 0; it may skip, and else",
-    "outcome": "test_fitted.py:74: the claim's body raised XFailed: known; it may skip, and else",
+    "no_margin": (
+        "assert seeds(train, depth=2) >= seeds(train)",
+        ":def: train(depth=2) ≥ train() has no margin, the largest",
+    ),
+    "alike_without_a_margin": (
+        "assert seeds(train, depth=2).alike(seeds(train))",
+        ":def: train(depth=2) ≈ train() has no margin, the",
+    ),
+    "exit": ("raise SystemExit(0)", ":body: the claim's body raised SystemExit: 0; it may skip"),
+    "outcome": ("pytest.xfail('x')", ":body: the claim's body raised XFailed: x; it may skip"),
 }
 
 
 def test_each_mistake_is_its_tests_first_line_and_costs_no_other_test(claims_of):
     """Reading claims sets a module up once."""
-    status, output, known = claims_of(WRONG, "-s")
+    text, expected = WRONG, {}
+    for name, (body, said) in MISTAKES.items():  # its line, and the next one
+        line = text.count("\n") + 2
+        said = said.replace(":def:", f"test_fitted.py:{line}:")
+        expected[name] = said.replace(":body:", f"test_fitted.py:{line + 1}:")
+        asked = "seeds, tmp_path" if name == "fixture" else "seeds"
+        text += f"\ndef test_{name}({asked}):\n    {body}\n"
+    expected["indirect"] = "test_fitted.py:31: a test with seeds is called before fixtures run: rem"
+    status, output, known = claims_of(text, "-s")
     assert status == 3
     assert output.count("set up once") == 1
     first = dict(re.findall(r"^_+ test_(\w+)\[\S* _+\n(.*)$", output, re.M))
-    assert {name: line[: len(MISTAKES[name])] for name, line in first.items()} == MISTAKES
+    assert {name: line[: len(expected[name])] for name, line in first.items()} == expected
     assert known["holds[seeds]"]["verdict"] == "SUPPORTED"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from embinit.lab.experiments import ModelExperiment
-from embinit.papers import NoiseFloor, Paper
+from embinit.papers import Paper
+from embinit.runs.measures import Measure
 from embinit_papers.kim2024.experiments import TIERS, encoder_alone, experiments, probes
 from embinit_studies import FAMILIES
 from embinit_studies import TIERS as STUDIED
@@ -28,9 +29,9 @@ def all_experiments(tier: str) -> list[ModelExperiment]:
     return [experiment for query in QUERIES for experiment in query(tier)]
 
 
-def noise(tier: str) -> list[NoiseFloor]:
+def noise(tier: str) -> list[tuple[ModelExperiment, Measure]]:
     """What GloVe's table learns of sentiment with its negations, which no paper shares."""
-    return [NoiseFloor(one) for one in inputs("sentiment")(tier)]
+    return [(one, one.metric) for one in inputs("sentiment")(tier)]
 
 
 PAPER = Paper(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from embinit.papers import NoiseFloor, Paper, Tier
+from embinit.lab.experiments import ModelExperiment
+from embinit.papers import Paper, Tier
+from embinit.runs.measures import Measure
 from embinit_papers.chung2021 import (
     FAMILIES,
     FINDINGS,
@@ -13,11 +15,11 @@ from embinit_papers.chung2021 import (
 from embinit_papers.chung2021.setting import SETTINGS, experiments, shown
 
 
-def noise(tier: str) -> list[NoiseFloor]:
+def noise(tier: str) -> list[tuple[ModelExperiment, Measure]]:
     """What the usual arm learns, and how evenly: one experiment, whose runs have all scores."""
-    first, *others = experiments(tier)
+    every = experiments(tier)
     known = [one for control, of in MEASURES.items() if shown(control, tier) for one in of]
-    return [NoiseFloor(first, (*(one.metric for one in others), *known))]
+    return [(every[0], measure) for measure in (*(one.metric for one in every), *known)]
 
 
 PAPER = Paper(

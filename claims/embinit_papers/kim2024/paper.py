@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from embinit.lab.experiments import ModelExperiment
-from embinit.papers import NoiseFloor, Paper
+from embinit.papers import Paper
+from embinit.runs.measures import Measure
 from embinit_papers.kim2024 import FAMILIES, FINDINGS
 from embinit_papers.kim2024.experiments import (
     OTHER_SOURCES,
@@ -23,9 +24,9 @@ def every_experiment(tier: str) -> list[ModelExperiment]:
     return [*every, *without_vectors(tier), *probes(tier)]
 
 
-def noise(tier: str) -> list[NoiseFloor]:
+def noise(tier: str) -> list[tuple[ModelExperiment, Measure]]:
     """What Xavier learns of each task, and how evenly, in GloVe's experiments."""
-    return [NoiseFloor(experiment) for experiment in experiments(tier, sources=("glove",))]
+    return [(one, one.metric) for one in experiments(tier, sources=("glove",))]
 
 
 PAPER = Paper(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import math
 import numbers
 import statistics
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from embinit.claims import curves
+from embinit.claims.curves import OnCurve
 from embinit.claims.roles import Role
 from embinit.claims.run_checks import same_results
 from embinit.errors import InputError, counted
@@ -29,7 +30,7 @@ from embinit.specs import RunSpec
 from embinit.stats.pooling import unless_odd
 from embinit.stats.power import rounded_up
 from embinit.stats.rule import decide
-from embinit.stats.statements import Evidence, KnownSd, Outcome, Relation, Verdict
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Relation, Verdict, hanging
 
 if TYPE_CHECKING:
     from embinit.claims.experiments import Experiment
@@ -69,13 +70,14 @@ def _refuses(what: str, mend: str) -> Callable[..., NoReturn]:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class Quantity(OnCurve):
     """A weighted sum of scores of arms, with one value per seed.
 
     ``<``, ``>``, ``<=``, ``>=`` and ``alike`` compare two quantities. ``-`` makes their difference,
     a quantity that is compared like any other. ``margin`` is that of ``<=``, ``>=`` and ``alike``,
     in ``unit``. ``shift`` is added to the terms' sum, the same in every seed: a quantity without
-    terms is a constant, such as a number that a paper prints.
+    terms is a constant, such as a number that a paper prints. ``parts`` are arms in groups, where
+    the value is no sum of terms.
     """
 
     terms: tuple[Term, ...]
@@ -86,11 +88,7 @@ class Quantity:
     seeds: int
     shift: float = 0.0
     margin_given: bool = False
-
-    @property
-    def parts(self) -> Sequence[Sequence[Quantity]]:
-        """The arms in groups, if the value is not a sum of terms."""
-        return ()
+    parts: tuple[tuple[Quantity, ...], ...] = ()
 
     def __sub__(self, other: Quantity) -> Quantity:
         """The difference of two quantities of one measure, seed by seed; else InputError."""
@@ -217,40 +215,9 @@ class Quantity:
         changed = replace(self, terms=terms, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
-    def at_epoch(self, epoch: int) -> Quantity:
-        """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""
-        return self.measured_by(curves.at_epoch(self.measure, epoch), keep_margin=True)
-
-    @property
-    def over_epochs(self) -> Quantity:
-        """The mean of the metric's curve over all epochs, with the same unit and margin."""
-        return self.measured_by(curves.over_epochs(self.measure), keep_margin=True)
-
-    @property
-    def peak(self) -> Quantity:
-        """The best value of the metric's curve, with the same unit and margin."""
-        return self.measured_by(curves.peak(self.measure), keep_margin=True)
-
-    @property
-    def peak_epoch(self) -> Quantity:
-        """The first epoch with the best value of the metric's curve, without a margin."""
-        return self.measured_by(curves.peak_epoch(self.measure))
-
-    def over_last(self, epochs: int) -> Quantity:
-        """The mean of the metric's curve over its last epochs, with the same unit and margin."""
-        return self.measured_by(curves.over_last(self.measure, epochs), keep_margin=True)
-
-    def distance_from(self, reference: Sequence[float]) -> Quantity:
-        """The largest distance between the metric's curve and a curve of the same length."""
-        return self.measured_by(curves.distance_from(self.measure, reference), keep_margin=True)
-
-    def epochs_to(self, value: float) -> Quantity:
-        """The first epoch at which the metric's curve reaches a value, without a margin."""
-        return self.measured_by(curves.epochs_to(self.measure, value))
-
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity with another number of seeds."""
-        return replace(self, seeds=seeds)
+        return self._on_each_part(lambda part: part.with_seeds(seeds), seeds=seeds)
 
     def on_other_seeds(self) -> Quantity:
         """The same arms with other seeds, for a comparison of an arm with itself."""
@@ -259,7 +226,11 @@ class Quantity:
     def in_role(self, role: Role) -> Quantity:
         """The same arms with the seeds of another role."""
         terms = tuple(replace(term, role=term.role | role) for term in self.terms)
-        return replace(self, terms=terms)
+        return self._on_each_part(lambda part: part.in_role(role), terms=terms)
+
+    def _on_each_part(self, change: Callable[[Quantity], Quantity], **changes: Any) -> Quantity:
+        parts = tuple(tuple(map(change, group)) for group in self.parts)
+        return replace(self, parts=parts, **changes)
 
     @property
     def random(self) -> bool:
@@ -274,19 +245,24 @@ class Quantity:
             return any(kind_of(run).random_tables for run in runs)
         return any(kind_of(run).random_scores for run in runs)
 
+    @property
+    def every_term(self) -> list[Term]:
+        """Its terms, and those of its parts."""
+        parts = itertools.chain.from_iterable(self.parts)
+        return [*(term for part in parts for term in part.every_term), *self.terms]
+
     def runs(self) -> list[RunSpec]:
         """All runs from which the quantity is computed."""
         return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
 
     def labels(self) -> dict[RunSpec, str]:
         """All runs from which the quantity is computed, with the names of their arms."""
-        labels = {term.run(seed): term.label for seed in range(self.seeds) for term in self.terms}
-        parts = [part for group in self.parts for part in group]
-        return {run: label for part in parts for run, label in part.labels().items()} | labels
+        seeds = range(self.seeds)
+        return {term.run(seed): term.label for term in self.every_term for seed in seeds}
 
     def runs_of(self, seed: int) -> list[RunSpec]:
         """The runs from which the value of one seed is computed."""
-        return [term.run(seed) for term in self.terms]
+        return [term.run(seed) for term in self.every_term]
 
     def values(self, lookup: Lookup) -> list[float | None]:
         """One value per seed; None if a run lacks the measure."""
@@ -396,23 +372,19 @@ class Comparison:
     def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
 
-        A reader that only notes comparisons answers True. One that decides answers whether the
-        comparison is SUPPORTED. Outside of a claim it is an InputError.
+        Outside of a claim it is an InputError.
         """
-        reader = _reader.get(_OutsideClaim())
-        explained = str(sys._getframe(1).f_globals.get("__name__")).startswith("_pytest.")
-        return reader.met_before(self) if explained else reader.meet(self)
+        if (reader := _reader.get(None)) is None:
+            raise InputError(
+                f"the comparison {self} has no runs to decide it here; it belongs in a claim"
+            )
+        return reader.ask(self)
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _refuses(
         "({}) with &, |, ^ or ~", "comparisons are joined by 'and' alone"
     )
 
     within = _refuses("({}).within", "a margin goes on an arm, as in a.within(0.5) >= b")
-
-    def with_margin(self, margin: float) -> Comparison:
-        """The same comparison with a measured margin; 0 means none."""
-        sides = self.left.with_margin(margin), self.right.with_margin(margin)
-        return replace(self, left=sides[0], right=sides[1])
 
     def runs(self) -> list[RunSpec]:
         """All runs of the comparison."""
@@ -450,13 +422,13 @@ class Comparison:
         if lacking:
             reason = "; ".join(gap.reason for gap in lacking)
             failed = any(gap.failed for gap in lacking)
-            return Decision(self, None, (), (), reason, alpha, failed)
+            return Decision(self, alpha, reason=reason, failed=failed)
         said = "" if self.left.measure.of_start else same_results(self, lookup)
         if said and self.relation is not Relation.ALIKE:
-            return Decision(self, None, (), (), said, alpha, failed=True)
+            return Decision(self, alpha, reason=said, failed=True)
         first, second = (tuple(v for v in side if v is not None) for side in (left, right))
         outcome = decide(self.evidence(first, second, alpha, of))
-        return Decision(self, outcome, first, second, said or outcome.reason or replaced, alpha)
+        return Decision(self, alpha, outcome, first, second, said or outcome.reason or replaced)
 
     def _with_worst(self, lookup: Lookup) -> tuple[Lookup, str]:
         """A lookup that gives failed runs the worst score of both sides' runs, and how many.
@@ -496,6 +468,11 @@ class Comparison:
             names=(self.left.label, self.right.label),
         )
 
+    @property
+    def statement(self) -> tuple[Any, ...]:
+        """What it states, in words, and of which arms and numbers."""
+        return str(self), self.arms(), self.left.shift, self.right.shift
+
     def __str__(self) -> str:
         """The comparison in one line, such as ``GloVe < Xavier``."""
         return f"{self.left.label} {self.relation.symbol} {self.right.label}"
@@ -506,11 +483,11 @@ class Decision:
     """The verdict on a comparison, or why there is none (``failed``: a run has no score)."""
 
     comparison: Comparison
-    outcome: Outcome | None
-    left: tuple[float, ...]
-    right: tuple[float, ...]
-    reason: str
     alpha: float
+    outcome: Outcome | None = None
+    left: tuple[float, ...] = ()
+    right: tuple[float, ...] = ()
+    reason: str = ""
     failed: bool = False
 
     @property
@@ -554,8 +531,8 @@ class Decision:
             text += f", within the margin {outcome.margin:g} (p = {outcome.p_no_effect:.2g})"
         if outcome.known_sd is not None and outcome.known_sd.origin:
             text += f", noise: {outcome.known_sd.origin}"
-        if self.hangs_on is not None:
-            text += f", not robust: changes without seed {self.hangs_on}"
+        if said := hanging(outcome.verdict, self.hangs_on):
+            text += f", {said}"
         if self.reason:
             text += f": {self.reason}"
         elif outcome.verdict is Verdict.UNDECIDED and not outcome.exact:
@@ -568,48 +545,24 @@ class Decision:
 
 @dataclass
 class Reader:
-    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``)."""
+    """Notes a claim's comparisons: those made, with their lines, and those asserted (``met``).
 
-    met: list[Comparison] = field(default_factory=list)
+    Each is true, but for the one at the place ``false_at``, if any.
+    """
+
+    false_at: int | None = None
     made: list[tuple[Comparison, int]] = field(default_factory=list)
+    met: list[Comparison] = field(default_factory=list)
 
-    def raise_problem(self) -> None:
-        """Raises what the claim never asserts."""
-        met = set(map(id, self.met))
-        for comparison, line in self.made:
-            if id(comparison) not in met:
-                raise InputError(f"line {line}: {comparison} is compared and never asserted")
-
-    def meet(self, comparison: Comparison) -> bool:
-        """Notes the comparison, and answers True so that the claim goes on."""
-        self.met.append(comparison)
-        return True
-
-    def met_before(self, comparison: Comparison) -> bool:
-        """The answer once more, where pytest explains an assertion that is false already."""
-        return True
-
-
-@dataclass
-class Prober(Reader):
-    """Answers False to the comparison at one ``place``: a plain conjunction then fails at once."""
-
-    place: int = 0
-    went_on: bool = False
-
-    def meet(self, comparison: Comparison) -> bool:
-        """Whether it is another than the false one; notes one that is new after that.
-
-        A conjunction that pytest has rewritten asks once more of what it met.
-        """
-        if all(known is not comparison for known in self.met):
-            self.went_on |= len(self.met) > self.place
+    def ask(self, comparison: Comparison) -> bool:
+        """Notes a comparison that is asserted, once however often it is asked, and answers."""
+        if not self.has_met(comparison):
             self.met.append(comparison)
-        return self.met_before(comparison)
+        return self.false_at is None or comparison not in self.met[self.false_at :][:1]
 
-    def met_before(self, comparison: Comparison) -> bool:
-        """Whether it is another than the false one."""
-        return all(known is not comparison for known in self.met[self.place :][:1])
+    def has_met(self, comparison: Comparison) -> bool:
+        """Whether a comparison was asserted."""
+        return comparison in self.met
 
 
 def _line_outside() -> int:
@@ -618,42 +571,6 @@ def _line_outside() -> int:
     while frame is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
     return 0 if frame is None else frame.f_lineno
-
-
-@dataclass
-class Decider(Reader):
-    """Answers each comparison by its verdict, so that the claim's assert fails where it should."""
-
-    decisions: Sequence[Decision] = ()
-
-    def meet(self, comparison: Comparison) -> bool:
-        """Whether the comparison is SUPPORTED; it must be the next in the order of the reading."""
-        decision = next(iter(self.decisions[len(self.met) :]), None)
-        self.met.append(comparison)
-        if decision is None or not _state_the_same(comparison, decision.comparison):
-            was = "nothing more" if decision is None else decision.comparison
-            raise InputError(
-                f"it asserts {comparison} now, and {was} when it was read: a claim may not depend "
-                "on values that tests change"
-            )
-        return decision.verdict is Verdict.SUPPORTED
-
-    def raise_problem(self) -> None:
-        """Raises what the claim no longer asserts."""
-        for decision in self.decisions[len(self.met) :]:
-            raise InputError(f"it asserted {decision.comparison} when read, and doesn't now")
-
-
-def _state_the_same(one: Comparison, other: Comparison) -> bool:
-    shifts = [(comparison.left.shift, comparison.right.shift) for comparison in (one, other)]
-    return str(one) == str(other) and one.arms() == other.arms() and shifts[0] == shifts[1]
-
-
-class _OutsideClaim(Reader):
-    def meet(self, comparison: Comparison) -> bool:
-        raise InputError(
-            f"the comparison {comparison} has no runs to decide it here; it belongs in a claim"
-        )
 
 
 _reader: contextvars.ContextVar[Reader] = contextvars.ContextVar("reader")

@@ -8,12 +8,11 @@ seeds. It expects NO EFFECT, and uniformly distributed p-values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from embinit.claims.comparisons import Decision
-from embinit.claims.definitions import Family, claim
+from embinit.claims.definitions import Family, Tested, claim
 from embinit.claims.experiments import Experiment
 from embinit.stats.rule import constant
 from embinit.stats.statements import Verdict
@@ -25,7 +24,7 @@ UNIFORM_LEVEL = 0.01
 def positive_control(
     family: Family,
     *,
-    on: Callable[[str], Sequence[Experiment]] | Sequence[Any],
+    on: Tested | Experiment | Sequence[Tested | Experiment],
     worse: str,
     name: str = "control-positive",
 ) -> Callable[..., None]:

@@ -7,113 +7,124 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.runs.results import RunResult
 
-
-def at_epoch(curve: Measure, epoch: int) -> Measure:
-    """The value of a measure's curve after ``epoch`` epochs, counted from 1."""
-    if epoch < 1:
-        raise InputError(f"there is no epoch {epoch}; they count from 1")
-    return _of_curve(
-        curve,
-        f"at {epoch}",
-        f"{{}} at epoch {epoch}",
-        lambda values: values[epoch - 1] if epoch <= len(values) else None,
-    )
+if TYPE_CHECKING:
+    from embinit.claims.comparisons import Quantity
 
 
-def over_epochs(curve: Measure) -> Measure:
-    """The mean of a measure's curve over all epochs: the area under it over its length."""
-    return _of_curve(curve, "mean", "mean {} over the epochs", statistics.fmean)
+class OnCurve:
+    """The quantities that are read off the curve of one with a measure."""
 
+    measure: Measure
 
-def over_last(curve: Measure, epochs: int) -> Measure:
-    """The mean of a measure's curve over its last epochs."""
-    if epochs < 1:
-        raise InputError(f"there are no last {epochs} epochs; give 1 or more")
-    return _of_curve(
-        curve,
-        f"last {epochs}",
-        f"mean {{}} over the last {epochs} epochs",
-        lambda values: statistics.fmean(values[-epochs:]) if len(values) >= epochs else None,
-    )
+    def measured_by(self, measure: Measure, keep_margin: bool = False) -> Quantity:
+        """The same arms, compared by another measure."""
+        raise NotImplementedError
 
-
-def peak(curve: Measure) -> Measure:
-    """The best value of a measure's curve, the way that is better."""
-    best = _best(curve)
-    return _of_curve(curve, "peak", "peak of {}", lambda values: values[best(values)])
-
-
-def peak_epoch(curve: Measure) -> Measure:
-    """The first epoch, from 1, at which a measure's curve is at its best value."""
-    best = _best(curve)
-    curve = replace(curve, unit="epochs", better=None)
-    says = "epoch of the peak of {}"
-    return _of_curve(curve, "peak epoch", says, lambda values: 1.0 + best(values))
-
-
-def _best(curve: Measure) -> Callable[[Sequence[float]], int]:
-    """The place of a curve's best value, the first of equals."""
-    sign = -1 if _direction(curve) == "down" else 1
-    return lambda values: max(range(len(values)), key=lambda place: sign * values[place])
-
-
-def distance_from(curve: Measure, reference: Sequence[float]) -> Measure:
-    """The largest distance of a curve from a reference of its length, such as a stored one."""
-    points = [float(point) for point in reference]
-    if not points or not all(map(math.isfinite, points)):
-        raise InputError("a reference curve has finite numbers, one a point, and at least one")
-
-    def read(values: Sequence[float]) -> float | None:
-        if len(values) != len(points):
-            return None
-        return max(abs(value - other) for value, other in zip(values, points, strict=True))
-
-    return _of_curve(
-        curve,
-        f"from {hashlib.sha256(repr(points).encode()).hexdigest()[:8]}",
-        "largest distance of {} from the reference",
-        read,
-    )
-
-
-def epochs_to(curve: Measure, value: float) -> Measure:
-    """The first epoch, from 1, at which a curve reaches a value the way that is better, if any."""
-    below = _direction(curve) == "down"
-
-    def read(values: Sequence[float]) -> float | None:
-        reached = (point <= value if below else point >= value for point in values)
-        return next((1.0 + place for place, there in enumerate(reached) if there), None)
-
-    curve = replace(curve, unit="epochs", better="down")
-    return _of_curve(curve, f"to {value:g}", f"epochs until {{}} reaches {value:g}", read)
-
-
-def _direction(curve: Measure) -> Literal["up", "down"]:
-    if curve.better is None:
-        raise InputError(
-            f"{curve.name} doesn't say which way it goes: give it as a Measure with better='up' or "
-            "'down'"
+    def at_epoch(self, epoch: int) -> Quantity:
+        """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""
+        if epoch < 1:
+            raise InputError(f"there is no epoch {epoch}; they count from 1")
+        return self._read(
+            f"at {epoch}",
+            f"{{}} at epoch {epoch}",
+            lambda values: values[epoch - 1] if epoch <= len(values) else None,
         )
-    return curve.better
 
+    @property
+    def over_epochs(self) -> Quantity:
+        """The mean of the metric's curve over all epochs, with the same unit and margin."""
+        return self._read("mean", "mean {} over the epochs", statistics.fmean)
 
-def _of_curve(
-    measure: Measure, name: str, words: str, read: Callable[[Sequence[float]], float | None]
-) -> Measure:
-    """A measure that is read off another one's curve (``{}`` in ``words``); else InputError."""
-    if measure.curve is None:
-        raise InputError(f"no curve shows {measure.name} while a run trains; name another measure")
-    curve = measure.curve
+    def over_last(self, epochs: int) -> Quantity:
+        """The mean of the metric's curve over its last epochs, with the same unit and margin."""
+        if epochs < 1:
+            raise InputError(f"there are no last {epochs} epochs; give 1 or more")
+        return self._read(
+            f"last {epochs}",
+            f"mean {{}} over the last {epochs} epochs",
+            lambda values: statistics.fmean(values[-epochs:]) if len(values) >= epochs else None,
+        )
 
-    def of(result: RunResult) -> float | None:
-        values = result.curves.get(curve) or ()
-        return read(values) if values else None
+    @property
+    def peak(self) -> Quantity:
+        """The best value of the metric's curve, with the same unit and margin."""
+        best = self._best()
+        return self._read("peak", "peak of {}", lambda values: values[best(values)])
 
-    says = words.format(curve.replace("_", " ").replace("bleu", "BLEU"))
-    return replace(measure, name=f"{curve} {name}", says=says, read=of)
+    @property
+    def peak_epoch(self) -> Quantity:
+        """The first epoch with the best value of the metric's curve, without a margin."""
+        best, says = self._best(), "epoch of the peak of {}"
+        return self._read(
+            "peak epoch", says, lambda values: 1.0 + best(values), unit="epochs", better=None
+        )
+
+    def distance_from(self, reference: Sequence[float]) -> Quantity:
+        """The largest distance between the metric's curve and a curve of the same length."""
+        points = [float(point) for point in reference]
+        if not points or not all(map(math.isfinite, points)):
+            raise InputError("a reference curve has finite numbers, one a point, and at least one")
+
+        def read(values: Sequence[float]) -> float | None:
+            if len(values) != len(points):
+                return None
+            return max(abs(value - other) for value, other in zip(values, points, strict=True))
+
+        name = f"from {hashlib.sha256(repr(points).encode()).hexdigest()[:8]}"
+        return self._read(name, "largest distance of {} from the reference", read)
+
+    def epochs_to(self, value: float) -> Quantity:
+        """The first epoch at which the metric's curve reaches a value, without a margin."""
+        sign = self._sign()
+
+        def read(values: Sequence[float]) -> float | None:
+            reached = (sign * point >= sign * value for point in values)
+            return next((1.0 + place for place, there in enumerate(reached) if there), None)
+
+        says = f"epochs until {{}} reaches {value:g}"
+        return self._read(f"to {value:g}", says, read, unit="epochs", better="down")
+
+    def _sign(self) -> int:
+        """1 where a higher curve is better, -1 where a lower one is; InputError if unknown."""
+        if self.measure.better is None:
+            raise InputError(
+                f"{self.measure.name} doesn't say which way it goes: give it as a Measure with "
+                "better='up' or 'down'"
+            )
+        return 1 if self.measure.better == "up" else -1
+
+    def _best(self) -> Callable[[Sequence[float]], int]:
+        """The place of a curve's best value, the first of equals."""
+        sign = self._sign()
+        return lambda values: max(range(len(values)), key=lambda place: sign * values[place])
+
+    def _read(
+        self,
+        name: str,
+        words: str,
+        read: Callable[[Sequence[float]], float | None],
+        **changes: Any,
+    ) -> Quantity:
+        """What is read off the curve (``{}`` in ``words``), with its margin if nothing ``changes``.
+
+        InputError for a measure without a curve.
+        """
+        measure = self.measure
+        if (curve := measure.curve) is None:
+            raise InputError(
+                f"no curve shows {measure.name} while a run trains; name another measure"
+            )
+
+        def of(result: RunResult) -> float | None:
+            values = result.curves.get(curve) or ()
+            return read(values) if values else None
+
+        says = words.format(curve.replace("_", " ").replace("bleu", "BLEU"))
+        found = replace(measure, name=f"{curve} {name}", says=says, read=of, **changes)
+        return self.measured_by(found, keep_margin=not changes)

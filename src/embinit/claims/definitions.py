@@ -8,12 +8,13 @@ are in the store it runs again, and the comparisons decide.
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from embinit.claims.comparisons import Comparison, Prober, Reader, read_by
+from embinit.claims.comparisons import Comparison, Reader, read_by
 from embinit.claims.experiments import Experiment
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
@@ -86,31 +87,6 @@ class Family:
             )
         return self.size[tier]
 
-    def counted(self, size: int) -> Family:
-        """The same family with a counted size."""
-        return replace(self, size=size)
-
-
-def _missing(tier: str) -> Sequence[Experiment]:
-    return ()
-
-
-def _experiments(on: Any) -> Callable[[str], Sequence[Experiment]]:
-    if callable(on):
-        return on  # type: ignore[no-any-return]
-    several = [on] if isinstance(on, Experiment) else on
-    if not isinstance(several, list | tuple) or not several:
-        raise InputError(f"a claim is tested on experiments, not on {on!r}; see embinit.experiment")
-
-    def every(tier: str) -> Sequence[Experiment]:
-        return [
-            experiment
-            for entry in several
-            for experiment in ([entry] if isinstance(entry, Experiment) else entry(tier))
-        ]
-
-    return every
-
 
 def family_rank(family: str) -> tuple[int, str]:
     """A sort key for families: findings first, then tables, figures, and what goes beyond them."""
@@ -120,23 +96,23 @@ def family_rank(family: str) -> tuple[int, str]:
     return rank, family
 
 
-@dataclass(frozen=True)
+Tested = Callable[[str], Sequence[Experiment]]
+"""The experiments of a tier."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim(Statement):
     """A statement about arms, with the experiments that test it.
 
-    ``experiments`` gives those of a tier; ``on`` is the same in short: what ``experiment`` made, or
-    several. ``expects`` is for controls alone, the verdict that shows the machinery right.
-    ``equal`` is the phase at which all arms must have equally many parameters, or the claim is NOT
-    RUN.
+    ``experiments`` gives those of a tier. ``expects`` is for controls alone, the verdict that shows
+    the machinery right. ``equal`` is the phase at which all arms must have equally many parameters,
+    or the claim is NOT RUN.
     """
 
-    family: Family = field(default=None, kw_only=True)  # type: ignore[assignment]
-    experiments: Callable[[str], Sequence[Experiment]] = field(default=_missing, kw_only=True)
-    on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = field(
-        default=None, kw_only=True
-    )
-    expects: Verdict | None = field(default=None, kw_only=True)
-    equal: str | None = field(default=None, kw_only=True)
+    family: Family
+    experiments: Tested
+    expects: Verdict | None = None
+    equal: str | None = None
 
     @property
     def origin(self) -> Origin:
@@ -144,7 +120,7 @@ class Claim(Statement):
         return Origin(self.family.origin or Origin.OURS)
 
     def __post_init__(self) -> None:
-        """Checks what was given (else InputError), and takes ``on`` for ``experiments``."""
+        """Checks what was given, else InputError; experiments may be named in a list, too."""
         super().__post_init__()
         if not isinstance(self.family, Family):
             raise InputError(
@@ -157,17 +133,28 @@ class Claim(Statement):
                 f"{self.id} is from {self.where!r}, and its family {self.family.name!r} doesn't "
                 f"say whose statements it has: give it an origin, {', '.join(Origin)}"
             )
-        if self.on is not None:
-            object.__setattr__(self, "experiments", _experiments(self.on))
-        if not callable(self.experiments):
-            raise InputError(
-                f"experiments of {self.id} must be a function of the tier; name experiments "
-                "themselves by on: claim(…, on=[…])"
-            )
-        if self.experiments is _missing:
+        given: object = self.experiments
+        if given is None:
             raise InputError(
                 f"{self.id} has no experiments to be tested in; name one: claim(…, on=…)"
             )
+        if not callable(given):
+            object.__setattr__(self, "experiments", _on_each(given))
+
+
+def _on_each(given: object) -> Tested:
+    """The experiments of a tier where one is named, or several, each on all tiers or by tier."""
+    several = [given] if isinstance(given, Experiment) else given
+    if not isinstance(several, list | tuple) or not several:
+        raise InputError(
+            f"a claim is tested on experiments, not on {given!r}; see embinit.experiment"
+        )
+
+    def every(tier: str) -> Sequence[Experiment]:
+        made = (one(tier) if callable(one) else [one] for one in several)
+        return [*itertools.chain.from_iterable(made)]
+
+    return every
 
 
 @dataclass(frozen=True)
@@ -189,14 +176,15 @@ def claim(
     where: str = "",
     *,
     family: Family | None = None,
-    experiments: Callable[[str], Sequence[Experiment]] = _missing,
-    on: Callable[[str], Sequence[Experiment]] | Sequence[Any] | None = None,
+    experiments: Tested | None = None,
+    on: Tested | Experiment | Sequence[Tested | Experiment] | None = None,
     expects: Verdict | None = None,
     equal: str | None = None,
 ) -> Statement:
     """A decorator that makes a test function a claim; its arguments describe the claim.
 
-    What can't be used, such as an id of another form, fails this claim alone when it is read.
+    ``on`` names ``experiments`` in short: what ``experiment`` made, or several. What can't be used,
+    such as an id of another form, fails this claim alone when it is read.
     """
     try:
         if says is None:
@@ -206,8 +194,7 @@ def claim(
             says,
             where,
             family=family,  # type: ignore[arg-type]
-            experiments=experiments,
-            on=on,
+            experiments=experiments if on is None else on,  # type: ignore[arg-type]
             expects=expects,
             equal=equal,
         )
@@ -254,23 +241,23 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
                 "it asserts something that is false before any run: a claim asserts comparisons of "
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
+    for comparison, line in reader.made:
+        if not reader.has_met(comparison):
+            raise InputError(f"line {line}: {comparison} is compared and never asserted")
     if not reader.met:
-        reader.raise_problem()
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
     lines = {id(comparison): line for comparison, line in reader.made}
-    for place, comparison in enumerate({id(one): one for one in reader.met}.values()):
-        prober = Prober(place=place)
-        with read_by(prober):
+    for place, comparison in enumerate(reader.met):
+        with read_by(Reader(false_at=place)) as prober:
             try:
                 test(**arguments)
                 fails = False
             except AssertionError:
-                fails = not prober.went_on
+                fails = len(prober.met) == place + 1
         if not fails:
             raise InputError(
                 f"line {lines[id(comparison)]}: if {comparison} is false, the claim does not fail "
                 "there: a claim asserts comparisons joined by 'and' alone, without 'or', 'if', "
                 "'try' or a function around one"
             )
-    reader.raise_problem()
     return reader.met

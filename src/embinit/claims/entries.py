@@ -40,7 +40,7 @@ def claim_record(
     case = judgement.case
     claim, experiment = case.claim, case.experiment
     return ClaimRecord(
-        id=f"{claim.id}[{experiment.name}]",
+        id=case.id,
         nodeid=nodeid,
         verdict=judgement.verdict,
         control=claim.expects is not None,
@@ -62,9 +62,7 @@ def claim_record(
         alpha=case.alpha,
         looks=tuple(AnalysisRecord(**vars(analysis)) for analysis in case.analyses()),
         reason=judgement.reason,
-        registration=None
-        if case.lock is None or not case.lock.exists
-        else registration_record(case, case.lock),
+        registration=registration_record(case),
         comparisons=tuple(
             _comparison(decision, decision.outcome, case, key, printed)
             for decision in judgement.decisions

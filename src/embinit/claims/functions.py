@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from embinit.claims.comparisons import Quantity
@@ -31,12 +31,20 @@ NOISE_FLOOR = "noise-floor"
 class FunctionExperiment(Experiment):
     """An experiment whose runs are calls of a training function.
 
-    Its margin is NaN until the noise floor is measured, where it comes from that.
+    ``sizes`` are further arguments by tier. Its margin is NaN until the noise floor is measured,
+    where it comes from that.
     """
 
     function: Training
     arms: Mapping[str, Mapping[str, Any]] = field(hash=False)
+    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     wants_noise_floor: bool = False
+
+    def __call__(self, tier: str) -> list[Experiment]:
+        """The experiment on a tier."""
+        given = self.sizes.get(tier)
+        arms = self.with_arguments(" ", **given) if given else self
+        return [arms.changed(tier=tier)]
 
     @property
     def task(self) -> str:
@@ -85,7 +93,7 @@ def experiment(
     seeds: int = SEEDS,
     most_seeds: int | None = MOST_SEEDS,
     sizes: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Experiments:
+) -> FunctionExperiment:
     """An experiment with a training function; InputError for unusable arguments.
 
     Args:
@@ -127,7 +135,7 @@ def experiment(
         arms=known,
         wants_noise_floor=margin == NOISE_FLOOR,
     )
-    return Experiments(made, _sizes(made, {} if sizes is None else sizes))
+    return replace(made, sizes=_sizes(made, {} if sizes is None else sizes))
 
 
 def _sizes(made: FunctionExperiment, given: object) -> dict[str, dict[str, Any]]:
@@ -159,24 +167,6 @@ def _margin(given: object) -> float:
         f"a margin of {given!r} can't be used; give 0 or more, in the metric's unit, or "
         f"{NOISE_FLOOR!r}"
     )
-
-
-@dataclass(frozen=True)
-class Experiments:
-    """An experiment on a training function, on any tier."""
-
-    experiment: FunctionExperiment
-    sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def __call__(self, tier: str) -> list[Experiment]:
-        """The experiment on a tier."""
-        given = self.sizes.get(tier)
-        arms = self.experiment.with_arguments(" ", **given) if given else self.experiment
-        return [arms.changed(tier=tier)]
-
-    def __getitem__(self, arm: str) -> Quantity:
-        """An arm of the experiment, outside of a claim."""
-        return self.experiment[arm]
 
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:

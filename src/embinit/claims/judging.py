@@ -7,12 +7,14 @@ store lacks first.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from embinit.claims.analyses import decided_at
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
@@ -20,6 +22,7 @@ from embinit.claims.experiments import Experiment
 from embinit.claims.lock import Lock, command, lock_of, with_margin
 from embinit.claims.run_checks import seed_faults, unequal
 from embinit.errors import InputError, counted
+from embinit.runs.kinds import SECOND, kind_of
 from embinit.runs.results import failure_reason
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
@@ -100,9 +103,9 @@ def read(
     """Read a claim without training, by default with the claims.lock of its file; or InputError."""
     claim = claim_of(test)
     if family is not None:
-        claim = replace(claim, family=family, on=None)
+        claim = replace(claim, family=family)
     _ = claim.family.share(experiment.tier)
-    lock = lock or lock_of(test, experiment)
+    lock = lock or lock_of(test)
     experiment = with_margin(experiment, lock)
     stated = comparisons_of(test, experiment)
     for comparison in stated:
@@ -114,8 +117,12 @@ def read(
         _require_margin(comparison)
     unmeasured = any(pair.relation.uses_margin and math.isnan(pair.left.margin) for pair in stated)
     comparisons = tuple(
-        comparison if lock is None else replace(comparison, known_sd=lock.registered_sd(comparison))
-        for comparison in map(_with_a_margin, stated)
+        replace(
+            pair,
+            left=pair.left.with_margin(0.0) if math.isnan(pair.left.margin) else pair.left,
+            known_sd=None if lock is None else lock.registered_sd(pair),
+        )
+        for pair in stated
     )
     return Case(
         claim,
@@ -144,31 +151,25 @@ def _require_margin(comparison: Comparison) -> None:
         )
 
 
-def _with_a_margin(comparison: Comparison) -> Comparison:
-    """The comparison without a margin, where its noise floor is not measured."""
-    if not math.isnan(comparison.left.margin):
-        return comparison
-    return comparison.with_margin(0.0)
-
-
 def _underpowered(case: Case, comparison: Comparison) -> str | None:
     """Why the last analysis of a comparison can't decide what it must, by the registered sd.
 
     A margin must be larger than what the last one leaves unknown. A negative control has nothing
     to find.
     """
-    known_sd, expects = comparison.known_sd, case.claim.expects
-    if known_sd is None or known_sd.origin or expects is Verdict.NO_EFFECT:
+    known_sd, left = comparison.known_sd, comparison.left
+    to_find = case.claim.expects is not Verdict.NO_EFFECT and comparison.relation.uses_margin
+    if known_sd is None or known_sd.origin or not to_find:
         return None
-    last, margin, unit = case.analyses()[-1], comparison.left.margin, comparison.left.unit
-    level = case.alpha * last.share
-    if not comparison.relation.uses_margin:
-        return None
-    if (left := unknown_after(level, last.seeds, known_sd)) < margin:
-        return None
+    last = case.analyses()[-1]
+    unknown = unknown_after(case.alpha * last.share, last.seeds, known_sd)
     return (
-        f"{UNDERPOWERED}: its margin is {margin:.3g} {unit}, and the smallest that "
-        f"{last.seeds} seeds resolve is {rounded_up(left):g}"
+        None
+        if unknown < left.margin
+        else (
+            f"{UNDERPOWERED}: its margin is {left.margin:.3g} {left.unit}, and the smallest that "
+            f"{last.seeds} seeds resolve is {rounded_up(unknown):g}"
+        )
     )
 
 
@@ -231,77 +232,140 @@ class Judgement:
 
 @dataclass(frozen=True)
 class NextAnalysis:
-    """The interim analysis that a claim needs next: its runs, and those that are not stored.
+    """The interim analysis that a claim needs next, with its runs.
 
-    ``decisions`` are those of the analysis before, which left something undecided; () before any.
+    ``costs`` has those that are not stored, with seconds of one core each, and their shares of what
+    is made before them. ``decisions`` are those of the analysis before, which left something
+    undecided; () before any.
     """
 
-    runs: tuple[RunSpec, ...]
-    missing: tuple[RunSpec, ...]
-    decisions: tuple[Decision, ...] = ()
+    case: Case
+    runs: Sequence[RunSpec]
+    costs: Mapping[RunSpec, float]
+    decisions: Sequence[Decision] = ()
+
+    @property
+    def seconds(self) -> float:
+        """How long the runs that are not stored take on one core."""
+        return math.fsum(self.costs.values())
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether it is taken in any case, as a first analysis or a control's."""
+        return not self.decisions or self.case.claim.expects is not None
 
 
-def judge(
-    test: ClaimTest | Case,
-    experiment: Experiment | None = None,
-    session: Session | None = None,
-    *,
-    may_go_on: bool = True,
-) -> Judgement:
+def judge(test: ClaimTest, experiment: Experiment, session: Session) -> Judgement:
     """Train the missing runs of a claim in one experiment, and return its verdict.
 
-    A claim that was read already (a ``Case``) needs no experiment. Unless it ``may_go_on``, only
-    the first analysis is trained for. A claim that can't be read is an InputError.
+    A claim that can't be read is an InputError.
     """
-    if session is None:
-        raise InputError("judge needs a session, which has the store of runs")
-    if isinstance(test, Case):
-        case = test
-    elif experiment is not None:
-        case = read(test, experiment)
-    else:
-        raise InputError("judge needs an experiment in which the claim is tested")
+    return judge_case(read(test, experiment), session)
+
+
+def judge_case(case: Case, session: Session, may_go_on: bool = True) -> Judgement:
+    """Train the missing runs of a claim that was read, and return its verdict.
+
+    Unless it ``may_go_on``, only the first analysis is trained for.
+    """
     while isinstance(found := judge_stored(case, session, may_go_on), NextAnalysis):
         session.ensure(found.runs)
     return found
 
 
 def judge_stored(case: Case, session: Session, may_go_on: bool = True) -> Judgement | NextAnalysis:
-    """The verdict by the runs that are stored, or what they lack; see ``judge``. Nothing trains."""
+    """The verdict by the runs that are stored, or what they lack. Nothing trains."""
     first = case.runs()
     found = {problem for run in first if (problem := session.problem(run)) is not None}
     problems = [case.obstacle] if case.obstacle else sorted(found)
-    twice = [run for run in session.made_twice(first) if session.problem(run) is None]
-
-    def missing(runs: Sequence[RunSpec]) -> tuple[RunSpec, ...]:
-        return tuple(filter(session.is_missing, dict.fromkeys(runs)))
-
-    def faults(runs: Sequence[RunSpec]) -> list[str]:
-        made = (session.result(run) for run in dict.fromkeys([*twice, *runs]))
-        return seed_faults(outcome for outcome in made if outcome is not None)
-
-    decisions: Sequence[Decision] = _undecided(case, problems)
+    decisions = _undecided(case, problems)
     if not problems:
-        if lacking := missing([*first, *twice]):
-            return NextAnalysis((*first, *twice), lacking)
-        decisions, following = decided_at(
-            case.comparisons,
-            case.analyses(),
-            case.alpha,
-            session.result,
-            lambda runs: not missing(runs),
-        )
-        lacking = missing(following) if may_go_on else ()
-        if lacking and not any(map(session.problem, lacking)) and not faults(first):
-            return NextAnalysis(tuple(following), lacking, tuple(decisions))
+        at_analyses = _decided(case, first, session, may_go_on)
+        if isinstance(at_analyses, NextAnalysis):
+            return at_analyses
+        decisions = at_analyses
     wanted = [run for decision in decisions for run in decision.comparison.runs()]
     failures = session.failures(wanted)
-    if not (failures or problems or any(decision.failed for decision in decisions)):
-        failures = faults(wanted)
+    failed = dict.fromkeys(decision.reason for decision in decisions if decision.failed)
+    if not (failures or failed or problems):
+        failures = _seed_faults(wanted, session)
     if failures:
         decisions = _undecided(case, failures)
-    failures += dict.fromkeys(decision.reason for decision in decisions if decision.failed)
-    return Judgement(case, tuple(decisions), tuple(failures))
+    return Judgement(case, tuple(decisions), tuple(failures or failed))
+
+
+def _decided(
+    case: Case, first: Sequence[RunSpec], session: Session, may_go_on: bool
+) -> list[Decision] | NextAnalysis:
+    """A claim's comparisons, decided at one interim analysis after the other, or the next one.
+
+    A later analysis takes only the comparisons that are still undecided. It ends once the claim as
+    a whole is decided, or before an analysis that can't be made, which is then their reason.
+    """
+
+    def missing(runs: Sequence[RunSpec]) -> list[RunSpec]:
+        return [*filter(session.is_missing, dict.fromkeys(runs))]
+
+    def decide(comparison: Comparison, analysis: Analysis) -> Decision:
+        level = case.alpha * analysis.share
+        return comparison.decide(session.result, level, len(case.comparisons))
+
+    runs = [*first, *_made_twice(first, session)]
+    if lacking := missing(runs):
+        return NextAnalysis(case, runs, _costs(lacking, first, session))
+    earliest, *later = case.analyses()
+    decisions = [decide(comparison, earliest) for comparison in case.comparisons]
+    for analysis in later:
+        tested = {
+            place: case.comparisons[place].with_seeds(analysis.seeds)
+            for place, decision in enumerate(decisions)
+            if decision.open
+        }
+        if not tested or verdict_of([one.verdict for one in decisions]) is not Verdict.UNDECIDED:
+            break
+        runs = [run for comparison in tested.values() for run in comparison.runs()]
+        if lacking := missing(runs):
+            stuck = any(map(session.problem, lacking)) or _seed_faults(first, session)
+            if may_go_on and not stuck:
+                return NextAnalysis(case, runs, _costs(lacking, first, session), decisions)
+            missed = f"the interim analysis at {analysis.seeds} seeds was not reached"
+            for place in tested:
+                reason = decisions[place].reason or missed
+                decisions[place] = replace(decisions[place], reason=reason)
+            break
+        for place, comparison in tested.items():
+            decisions[place] = decide(comparison, analysis)
+    return decisions
+
+
+def _costs(
+    new: Iterable[RunSpec], others: Iterable[RunSpec], session: Session
+) -> dict[RunSpec, float]:
+    """The seconds of each new run: as many as the stored ones of its arm took, else by its cost.
+
+    Those of what is made first are shared by the runs that wait for it.
+    """
+    lacks = {run: session.lacks(run) for run in new}
+    waiting = Counter(itertools.chain(*lacks.values()))
+    took: dict[RunSpec, list[float]] = {}
+    for run in others:
+        if (result := session.result(run)) is not None and result.seconds:
+            took.setdefault(run.without_seed(), []).append(result.seconds)
+    return {
+        run: statistics.fmean(took.get(run.without_seed()) or [kind_of(run).cost(run) / SECOND])
+        + math.fsum(making.cost / SECOND / waiting[making] for making in before)
+        for run, before in lacks.items()
+    }
+
+
+def _made_twice(runs: Sequence[RunSpec], session: Session) -> list[RunSpec]:
+    """The runs that are made twice to check the arms of the given ones."""
+    return [run for run in session.made_twice(runs) if session.problem(run) is None]
+
+
+def _seed_faults(runs: Sequence[RunSpec], session: Session) -> list[str]:
+    made = map(session.result, dict.fromkeys([*_made_twice(runs, session), *runs]))
+    return seed_faults(result for result in made if result is not None)
 
 
 def broken(case: Case, error: Exception) -> Judgement:
@@ -312,4 +376,4 @@ def broken(case: Case, error: Exception) -> Judgement:
 
 def _undecided(case: Case, reasons: Sequence[str]) -> list[Decision]:
     reason = "; ".join(reasons)
-    return [Decision(open_, None, (), (), reason, case.alpha) for open_ in case.comparisons]
+    return [Decision(undecided, case.alpha, reason=reason) for undecided in case.comparisons]

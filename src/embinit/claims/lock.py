@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import inspect
 import json
 import os
 from collections import defaultdict
@@ -23,6 +22,7 @@ from typing import Any
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
+from embinit.claims.statements import stated_at
 from embinit.digests import digest_of
 from embinit.errors import InputError, OutputError
 from embinit.files.reading import read_json, reading
@@ -119,12 +119,18 @@ class Lock:
         )
         return entry
 
+    def with_entries(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Lock:
+        """The lock with more entries, in place of those of the same keys; nothing is written."""
+        added = Lock(self.path)
+        known = self.document.items()
+        document = {name: {**entries, **sections.get(name, {})} for name, entries in known}
+        vars(added)["document"] = document
+        return added
+
     def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
         """Adds entries to the file, in place of those of the same keys; else OutputError."""
-        known = self.document
         texts = [f'"schema_version": {SCHEMA_VERSION}']
-        for section in SECTIONS:
-            entries = {**known[section], **sections.get(section, {})}
+        for section, entries in self.with_entries(sections).document.items():
             lines = ",\n".join(
                 f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(entry, ensure_ascii=False)}"
                 for key, entry in sorted(entries.items())
@@ -156,20 +162,10 @@ def _lock(path: Path, changed: int) -> Lock:
     return Lock(path)
 
 
-def lock_of(test: Callable[..., Any], experiment: Experiment) -> Lock | None:
-    """The lock of a claim without pytest; None where it has no file."""
-    homes = [inspect.unwrap(test)]
-    if isinstance(experiment, FunctionExperiment):
-        homes.append(inspect.unwrap(experiment.function.function))
-    shipped = Path(__file__).parents[1]
-    for home in homes:
-        try:
-            path = Path(inspect.getfile(home))
-        except TypeError:
-            continue
-        if path.is_file() and not path.is_relative_to(shipped):
-            return nearest_lock(path)
-    return None
+def lock_of(test: Callable[..., Any]) -> Lock | None:
+    """The lock of a claim without pytest; None where no file states it."""
+    path = stated_at(test)[0]
+    return nearest_lock(path) if path.is_file() else None
 
 
 def with_margin(experiment: Experiment, lock: Lock | None) -> Experiment:

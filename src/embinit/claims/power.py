@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from embinit.claims.comparisons import Comparison
-from embinit.claims.judging import Case
+from embinit.claims.judging import Case, NextAnalysis
 from embinit.specs import RunSpec
 from embinit.stats.power import smallest_effect
 
@@ -26,22 +27,27 @@ def expected_seeds(comparison: Comparison, case: Case) -> int | None:
 
 
 def random_comparisons(case: Case) -> list[Comparison]:
-    """A claim's comparisons that seeds can change; none where it can't be tested."""
-    if case.obstacle:
-        return []
+    """A claim's comparisons that seeds can change."""
     return [pair for pair in case.comparisons if pair.left.random or pair.right.random]
 
 
-def expected_runs(case: Case) -> list[RunSpec]:
-    """The runs that a claim takes until it is decided, were each difference as large as its margin.
+def expected_runs(following: NextAnalysis) -> list[RunSpec]:
+    """The runs that a claim takes until it is decided, if nothing changes.
 
-    A control, and a claim of which nothing is foreseen, are taken to end with their first analysis.
+    Each difference is taken to be as large as its margin, or as the analysis before measured it. A
+    control, and a claim of which nothing is foreseen, are to end with their first analysis.
     """
+    case = following.case
+    counts = case.seeds_of_analyses()
+    if following.decisions:
+        undecided = [one for one in following.decisions if one.open]
+        needed = [one.outcome.seeds_needed or math.inf for one in undecided if one.outcome]
+        seeds = next((count for count in counts if count >= max(needed)), counts[-1])
+        return [run for one in undecided for run in one.comparison.with_seeds(seeds).runs()]
     runs, every = case.runs(), random_comparisons(case)
     known = [pair for pair in every if pair.known_sd is not None and pair.left.margin]
     if case.claim.expects is None and known:
-        last = case.seeds_of_analyses()[-1]
-        seeds = max(expected_seeds(pair, case) or last for pair in known)
+        seeds = max(expected_seeds(pair, case) or counts[-1] for pair in known)
         runs += [run for pair in every for run in pair.with_seeds(seeds).runs()]
     return runs
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from embinit.claims.comparisons import Comparison, Lookup, Quantity
+from embinit.claims.comparisons import Comparison, Lookup
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
@@ -31,13 +32,24 @@ from embinit.runs.results import RunResult
 from embinit.runs.session import Session
 from embinit.specs import RunSpec
 from embinit.stats.power import rounded_up
-from embinit.stats.statements import KnownSd
 
 LOCK_WORDS = {"noise_floors": "baseline", "differences": "standard deviation", "claims": "claim"}
 """What an entry of a lock's sections is called for people."""
 
 NoiseFloors = Sequence[tuple[Experiment, Measure]]
 """Experiments whose baselines are measured, and by what."""
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """An entry of a lock's section that runs are made for; None where they leave none."""
+
+    section: str
+    key: str
+    runs: Sequence[RunSpec]
+    of: Callable[[Lookup], Entry | None]
 
 
 class Registration:
@@ -47,23 +59,13 @@ class Registration:
     """
 
     def __init__(self, seeds: int) -> None:
-        self.locks: dict[str, dict[str, dict[str, Any]]] = {}
+        self.locks: dict[str, dict[str, dict[str, Entry]]] = {}
         self._seeds = seeds
 
     def runs(self, case: Case, papers: NoiseFloors) -> list[RunSpec]:
         """The runs that are measured for a claim, with the noise floors that its paper asks for."""
-        if not self._seeds:
-            return []
-        floors = (
-            noise_floor_runs(experiment, self._seeds)
-            for experiment, _ in self._noise_floors(case, papers)
-        )
-        differences = (
-            difference_runs(comparison, self._seeds)
-            for comparison in case.comparisons
-            if self._stays(case, comparison) is None
-        )
-        return list(dict.fromkeys(itertools.chain(*floors, *differences)))
+        runs = (measurement.runs for measurement in self._lacking(case, papers))
+        return list(dict.fromkeys(itertools.chain(*runs)))
 
     def register(
         self, test: Callable[..., None], case: Case, papers: NoiseFloors, session: Session
@@ -72,67 +74,36 @@ class Registration:
 
         InputError where a noise floor has no noise.
         """
-        if self._seeds:
-            case = self._measure_noise_floors(test, case, papers, session)
-            case = self._measure_sds(case, session)
-        experiment = case.experiment
-        if isinstance(experiment, FunctionExperiment) and math.isnan(experiment.margin):
-            return case.unmeasured or f"the baseline noise of {experiment.name} isn't measured"
-        seen = not case.obstacle and any(
-            _is_seen(comparison, session) for comparison in case.comparisons
-        )
-        entry = registered(case, seen)
-        self._note(case, "claims", case.key, dict(entry))
+        lock = _lock(case)
+        entries: dict[str, dict[str, Entry]] = defaultdict(dict)
+        for one in self._lacking(case, papers):
+            if (entry := one.of(session.result)) is not None:
+                entries[one.section][one.key] = entry
+        now = read(test, case.experiment, case.claim.family, lock.with_entries(entries))
+        if math.isnan(now.experiment.margin):
+            name = now.experiment.name
+            return now.unmeasured or f"the baseline noise of {name} isn't measured"
+        seen = not now.obstacle and any(_is_seen(pair, session) for pair in now.comparisons)
+        entries["claims"][case.key] = registered(case, now, seen)
+        sections = self.locks.setdefault(str(lock.path), defaultdict(dict))
+        for section, measured in entries.items():
+            sections[section] |= measured
         return None
 
-    def _stays(self, case: Case, comparison: Comparison) -> Any:
-        """The registered sd that stays: it is measured anew on more seeds alone; or None."""
-        known = _lock(case).registered_sd(comparison)
-        return known if known is not None and known.seeds >= self._seeds else None
-
-    def _noise_floors(self, case: Case, papers: NoiseFloors) -> NoiseFloors:
-        """The noise floors of a claim's experiment that its lock lacks."""
+    def _lacking(self, case: Case, papers: NoiseFloors) -> Iterator[Measurement]:
+        """What a claim's lock lacks. An sd that is there is measured anew on more seeds alone."""
         experiment, lock = case.experiment, _lock(case)
         floors = [(one, metric) for one, metric in papers if one.name == experiment.name]
         if isinstance(experiment, FunctionExperiment):
             floors = [(experiment, experiment.metric)] if experiment.wants_noise_floor else []
-        return [
-            (one, metric)
-            for one, metric in floors
-            if (entry := lock.noise_floor(one, metric)) is None
-            or entry.get("code") != code_of(experiment)
-        ]
-
-    def _measure_noise_floors(
-        self, test: Callable[..., None], case: Case, papers: NoiseFloors, session: Session
-    ) -> Case:
-        experiment = case.experiment
-        for one, metric in self._noise_floors(case, papers):
-            entry = measure_noise_floor(one, metric, self._seeds, session.result)
-            self._note(case, "noise_floors", noise_floor_key(one, metric), entry)
-            if isinstance(experiment, FunctionExperiment):
-                settled = replace(experiment, margin=entry["margin"], wants_noise_floor=False)
-                case = read(test, settled, case.claim.family, case.lock)
-        return case
-
-    def _measure_sds(self, case: Case, session: Session) -> Case:
-        comparisons = []
-        for comparison in case.comparisons:
-            sd = self._stays(case, comparison)
-            if sd is None:
-                sd = measure_sd(comparison, self._seeds, session.result)
-                if sd is not None:
-                    entry = {
-                        "tier": case.experiment.tier,
-                        "experiment": case.experiment.name,
-                        "difference": f"{comparison.left.label} − {comparison.right.label}",
-                        "measure": comparison.left.measure.name,
-                        "sd": sd.sd,
-                        "seeds": sd.seeds,
-                    }
-                    self._note(case, "differences", difference_key(comparison), entry)
-            comparisons.append(replace(comparison, known_sd=sd))
-        return replace(case, comparisons=tuple(comparisons))
+        for one, metric in floors if self._seeds else ():
+            known_floor = lock.noise_floor(one, metric)
+            if known_floor is None or known_floor.get("code") != code_of(experiment):
+                yield noise_floor(one, metric, self._seeds)
+        for comparison in case.comparisons if self._seeds else ():
+            known_sd = lock.registered_sd(comparison)
+            if known_sd is None or known_sd.seeds < self._seeds:
+                yield sd_of_difference(comparison, experiment, self._seeds)
 
     def write(self) -> Iterator[str]:
         """Writes the entries to their locks, and gives lines on what is written there."""
@@ -157,11 +128,6 @@ class Registration:
             )
             yield f"{file} {lock.digest}: {counts}"
 
-    def _note(self, case: Case, section: str, key: str, entry: dict[str, Any]) -> None:
-        """Has an entry written to a claim's lock."""
-        sections = self.locks.setdefault(str(_lock(case).path), {})
-        sections.setdefault(section, {})[key] = entry
-
 
 def _is_seen(comparison: Comparison, session: Session) -> bool:
     """Whether its outcome could be known: each side has a stored run.
@@ -181,66 +147,62 @@ def _lock(case: Case) -> Lock:
     return case.lock
 
 
-def difference_runs(comparison: Comparison, seeds: int) -> list[RunSpec]:
-    """The runs that the sd of a comparison's difference is measured on."""
-    return (
-        _registering(comparison.left, seeds).runs() + _registering(comparison.right, seeds).runs()
-    )
-
-
-def measure_sd(comparison: Comparison, seeds: int, lookup: Lookup) -> KnownSd | None:
-    """Measures a difference's sd on seeds that no claim uses; None where none varies."""
-    if not (comparison.left.random or comparison.right.random):
-        return None
+def sd_of_difference(comparison: Comparison, experiment: Experiment, seeds: int) -> Measurement:
+    """A difference's sd, on seeds that no claim uses; there is none where nothing varies."""
     left, right = (
-        _registering(side, seeds).values(lookup) for side in (comparison.left, comparison.right)
+        side.in_role(Role.REGISTRATION).with_seeds(seeds)
+        for side in (comparison.left, comparison.right)
     )
-    pairs = zip(left, right, strict=True)
-    differences = [one - other for one, other in pairs if one is not None and other is not None]
-    if len(differences) < seeds or not np.isfinite(differences).all():
-        return None
-    return KnownSd(float(f"{np.std(differences, ddof=1):.6g}"), seeds)
+
+    def measure(lookup: Lookup) -> Entry | None:
+        pairs = zip(left.values(lookup), right.values(lookup), strict=True)
+        differences = [one - other for one, other in pairs if one is not None and other is not None]
+        is_random = comparison.left.random or comparison.right.random
+        if not is_random or len(differences) < seeds or not np.isfinite(differences).all():
+            return None
+        return {
+            "tier": experiment.tier,
+            "experiment": experiment.name,
+            "difference": f"{comparison.left.label} − {comparison.right.label}",
+            "measure": comparison.left.measure.name,
+            "sd": float(f"{np.std(differences, ddof=1):.6g}"),
+            "seeds": seeds,
+        }
+
+    runs = [*left.runs(), *right.runs()]
+    return Measurement("differences", difference_key(comparison), runs, measure)
 
 
-def _registering(quantity: Quantity, seeds: int) -> Quantity:
-    return quantity.in_role(Role.REGISTRATION).with_seeds(seeds)
+def noise_floor(experiment: Experiment, metric: Measure, seeds: int) -> Measurement:
+    """An experiment's noise floor, with the margin of its sd, on seeds that no claim uses."""
+    arm = experiment.baseline
+    runs = [experiment.run(arm, index, Role.REGISTRATION) for index in range(seeds)]
 
+    def measure(lookup: Lookup) -> Entry:
+        results = [result for result in map(lookup, runs) if result is not None]
+        found = [value for result in results if (value := metric.of(result)) is not None]
+        values = [value for value in found if math.isfinite(value)]
+        if len(values) < seeds or len(set(values)) < 2:
+            raise InputError(
+                f"{experiment.name}: {len(values)} of {seeds} seeds of {arm!r} gave {metric.name}, "
+                f"{len(set(values))} of them different; there is no noise to measure, so give the "
+                "margin as a number"
+            )
+        sd = float(f"{_deviation_of_one(values, metric, results):.6g}")
+        code = code_of(experiment)
+        return {
+            "metric": metric.name,
+            "unit": metric.unit,
+            "baseline": arm,
+            "mean": float(f"{np.mean(values):.6g}"),
+            "sd": sd,
+            "seeds": seeds,
+            "margin": rounded_up(2 * sd),
+            **({} if code is None else {"code": code}),
+            "measured": time.strftime("%Y-%m-%d"),
+        }
 
-def noise_floor_runs(experiment: Experiment, seeds: int) -> list[RunSpec]:
-    """The runs of the baseline that its noise floor is measured on; no claim uses their seeds."""
-    return [experiment.run(experiment.baseline, index, Role.REGISTRATION) for index in range(seeds)]
-
-
-def measure_noise_floor(
-    experiment: Experiment, metric: Measure, seeds: int, lookup: Lookup
-) -> dict[str, Any]:
-    """Measures an experiment's noise floor, with the margin of its sd."""
-    found = [lookup(run) for run in noise_floor_runs(experiment, seeds)]
-    results = [result for result in found if result is not None]
-    values = [
-        value
-        for result in results
-        if (value := metric.of(result)) is not None and math.isfinite(value)
-    ]
-    if len(values) < seeds or len(set(values)) < 2:
-        raise InputError(
-            f"{experiment.name}: {len(values)} of {seeds} seeds of {experiment.baseline!r} gave "
-            f"{metric.name}, {len(set(values))} of them different; there is no noise to measure, "
-            "so give the margin as a number"
-        )
-    sd = float(f"{_deviation_of_one(values, metric, results):.6g}")
-    code = code_of(experiment)
-    return {
-        "metric": metric.name,
-        "unit": metric.unit,
-        "baseline": experiment.baseline,
-        "mean": float(f"{np.mean(values):.6g}"),
-        "sd": sd,
-        "seeds": seeds,
-        "margin": rounded_up(2 * sd),
-        **({} if code is None else {"code": code}),
-        "measured": time.strftime("%Y-%m-%d"),
-    }
+    return Measurement("noise_floors", noise_floor_key(experiment, metric), runs, measure)
 
 
 def code_of(experiment: Experiment) -> str | None:

@@ -8,13 +8,15 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.lock import Lock, digest_of_content, without_code
+from embinit.claims.lock import digest_of_content, without_code
 from embinit.claims.records import RegistrationRecord, State
 from embinit.stats.statements import KnownSd
 
 
-def registration_record(case: Case, lock: Lock) -> RegistrationRecord:
-    """How a claim compares with its line in a lock."""
+def registration_record(case: Case) -> RegistrationRecord | None:
+    """How a claim compares with its line in its lock; None where there is no lock."""
+    if (lock := case.lock) is None or not lock.exists:
+        return None
     entry = case.line
     state, differs = (State.ABSENT, "") if entry is None else _state(case, entry)
     return RegistrationRecord(
@@ -39,13 +41,13 @@ def _state(case: Case, entry: Mapping[str, Any]) -> tuple[State, str]:
     return State.AFTERWARDS if afterwards else State.BEFOREHAND, afterwards
 
 
-def registered(case: Case, seen: bool) -> Mapping[str, Any]:
-    """A claim's line as it is to be written; one that still fits stays as it is.
+def registered(before: Case, case: Case, seen: bool) -> Mapping[str, Any]:
+    """A claim's line as it is to be written; one that still fits stays as it was ``before``.
 
     Where its runs are stored (``seen``), it says so, and why it was registered so late before.
     """
-    entry, now = case.line, frozen(case)
-    differences = () if entry is None else (difference(entry, now), *_moved(case))
+    entry, now = before.line, frozen(case)
+    differences = () if entry is None else (difference(entry, now), *_moved(before, case))
     differs = "; ".join(filter(None, differences))
     if entry is not None and not differs:
         return dict(entry)
@@ -132,14 +134,14 @@ def _stated(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _moved(case: Case) -> list[str]:
-    """The sds of a claim that are others than its lock has so far, in words."""
-    assert case.lock is not None
-    pairs = [(pair, pair.known_sd, case.lock.registered_sd(pair)) for pair in case.comparisons]
+def _moved(before: Case, case: Case) -> list[str]:
+    """The sds of a claim that are others than before, in words."""
+    pairs = zip(before.comparisons, case.comparisons, strict=True)
     return [
-        f"{pair}: standard deviation {_in_words(now)}, registered was {_in_words(known)}"
-        for pair, now, known in pairs
-        if now not in (None, known)
+        f"{now}: standard deviation {_in_words(now.known_sd)}, registered was "
+        f"{_in_words(known.known_sd)}"
+        for known, now in pairs
+        if now.known_sd != known.known_sd
     ]
 
 

@@ -46,21 +46,16 @@ def numbers_of(claims: Iterable[ClaimRecord], root: Path) -> list[Reported]:
 
     ``root`` is the folder that the paths of its tests begin in.
     """
-    found: list[Reported] = []
-    for claim in claims:
-        pairs = _comparisons(claim, root) if claim.comparisons else []
-        for pair, stated in zip(claim.comparisons, pairs, strict=True):
-            for side, values in (
-                (stated.left, pair.left_values),
-                (stated.right, pair.right_values),
-            ):
-                if side.random and not side.parts:
-                    found += [
-                        Reported(claim.id, side, index, value)
-                        for index, value in enumerate(values)
-                        if value is not None
-                    ]
-    return found
+    return [
+        Reported(claim.id, side, index, value)
+        for claim in claims
+        if claim.comparisons
+        for pair, stated in zip(claim.comparisons, _comparisons(claim, root), strict=True)
+        for side, values in ((stated.left, pair.left_values), (stated.right, pair.right_values))
+        if side.random and not side.parts
+        for index, value in enumerate(values)
+        if value is not None
+    ]
 
 
 def chosen(numbers: Sequence[Reported], count: int, seed: int) -> list[RunSpec]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from embinit.errors import InputError
@@ -20,7 +20,7 @@ from embinit.runs.trainings import training_named
 from embinit.specs import FunctionRecipe, RunSpec
 
 if TYPE_CHECKING:
-    from embinit.claims.comparisons import Comparison, Lookup, Quantity, Term
+    from embinit.claims.comparisons import Comparison, Lookup
 
 TOLERANCE = 0.01
 """Largest allowed relative difference of parameter counts. Integer widths cannot match exactly."""
@@ -32,7 +32,7 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str:
     arms = {
         term.run(0).without_seed(): term
         for side in (comparison.left, comparison.right)
-        for term in _terms(side)
+        for term in side.every_term
         if kind_of(term.run(0)).random_scores
     }
     for one, other in itertools.combinations(arms.values(), 2):
@@ -44,12 +44,6 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str:
                 "return a finer score, such as the loss"
             )
     return ""
-
-
-def _terms(quantity: Quantity) -> Iterator[Term]:
-    for part in itertools.chain.from_iterable(quantity.parts):
-        yield from part.terms
-    yield from quantity.terms
 
 
 def _same(one: RunResult | None, other: RunResult | None) -> bool:

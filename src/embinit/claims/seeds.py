@@ -15,7 +15,7 @@ from typing import Any
 from embinit.claims.comparisons import Quantity
 from embinit.claims.definitions import Claim, Family
 from embinit.claims.experiments import Experiment
-from embinit.claims.functions import MOST_SEEDS, SEEDS, FunctionExperiment
+from embinit.claims.functions import MOST_SEEDS, SEEDS, experiment
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
 from embinit.runs.trainings import Training, plain_training
@@ -50,18 +50,8 @@ class SeedsExperiment(Experiment):
         known = given[0] if isinstance(given[0], Training) else plain_training(given[0])
         listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         label = f"{known.name.rpartition(':')[2]}({listed})"
-        return FunctionExperiment(
-            name=self.name,
-            tier=self.tier,
-            role=self.role,
-            metric=next(iter(known.measures.values())),
-            seeds=self.seeds,
-            margin=self.margin,
-            baseline=label,
-            most_seeds=self.most_seeds,
-            function=known,
-            arms={label: known.arguments(label, arguments)},
-        )[label]
+        made = experiment(self.name, training=known, arms={label: arguments}, seeds=self.seeds)
+        return made.changed(tier=self.tier)[label]
 
 
 class SeedsClaim(Claim):

@@ -58,8 +58,13 @@ def _statement_that_runs() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
+def stated_at(test: Callable[..., Any]) -> tuple[Path, int]:
+    """The file and line at which a test is stated: its decorator's or call's."""
+    file, line = test.__dict__.get(_STATED, ("", 0))
+    return Path(file), line
+
+
 def line_of(test: Callable[..., Any], path: Path) -> int:
-    """The line at which a test is stated: its decorator's or call's, if the file has that."""
-    stated: tuple[str, int] = test.__dict__.get(_STATED, ("", 0))
-    file, line = stated
-    return line if Path(file) == path else inspect.unwrap(test).__code__.co_firstlineno
+    """The line at which a test is stated, if the file has that, else the test's own."""
+    file, line = stated_at(test)
+    return line if file == path else inspect.unwrap(test).__code__.co_firstlineno

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from embinit.claims.comparisons import Lookup, Quantity
-from embinit.claims.roles import Role
 from embinit.errors import InputError
 from embinit.runs.measures import Measure
-from embinit.specs import RunSpec
 
 
 class InitQuantity(Quantity):
@@ -38,8 +36,6 @@ RHO = "Spearman's ρ"
 class RankCorrelation(Quantity):
     """Spearman's rho, one a seed (see ``rank_correlation``)."""
 
-    parts: tuple[tuple[Quantity, Quantity], ...] = ()
-
     @property
     def trained(self) -> bool:
         """Whether training decides the value. It does: it is computed from trained scores."""
@@ -52,20 +48,6 @@ class RankCorrelation(Quantity):
     def measured_by(self, measure: str | Measure, keep_margin: bool = False) -> Quantity:
         """Refuses: the measures of a correlation are those of its pairs."""
         raise InputError("a rank correlation has no other measure; correlate other quantities")
-
-    def with_seeds(self, seeds: int) -> Quantity:
-        """The same pairs over another number of replicates."""
-        parts = tuple((arm.with_seeds(seeds), base.with_seeds(seeds)) for arm, base in self.parts)
-        return replace(self, seeds=seeds, parts=parts)
-
-    def in_role(self, role: Role) -> Quantity:
-        """The same pairs on replicates of a further role."""
-        parts = tuple((arm.in_role(role), base.in_role(role)) for arm, base in self.parts)
-        return replace(self, parts=parts)
-
-    def runs_of(self, index: int) -> list[RunSpec]:
-        """The runs of every pair in one replicate."""
-        return [run for pair in self.parts for arm in pair for run in arm.runs_of(index)]
 
     def value(self, index: int, lookup: Lookup) -> float | None:
         """Spearman's rho of one replicate; None where a run has no such measure."""

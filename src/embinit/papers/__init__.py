@@ -48,22 +48,6 @@ class Finding:
     untestable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class NoiseFloor:
-    """The noise floor of an experiment, whose baseline is trained on extra seeds.
-
-    ``further`` measures are taken of the same runs.
-    """
-
-    experiment: Experiment
-    further: tuple[Measure, ...] = ()
-
-    @property
-    def metrics(self) -> tuple[Measure, ...]:
-        """The measures of the runs."""
-        return (self.experiment.metric, *self.further)
-
-
 def _nothing(*_: object) -> tuple[()]:
     return ()
 
@@ -73,7 +57,8 @@ class Paper:
     """A paper with its tiers, experiments, findings and printed numbers.
 
     ``key`` is the first part of its claims' ids. Given a tier, ``experiments`` has all of them, and
-    ``noise`` what its baselines learn and how evenly. ``printed`` has its numbers for a comparison.
+    ``noise`` those whose baselines are trained on extra seeds, each with a measure of these runs.
+    ``printed`` has its numbers for a comparison.
     """
 
     key: str
@@ -84,7 +69,7 @@ class Paper:
     families: tuple[Family, ...] = ()
     findings: tuple[Finding, ...] = ()
     printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    noise: Callable[[str], Sequence[NoiseFloor]] = _nothing
+    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = _nothing
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -92,9 +77,7 @@ PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
 
 def paper(key: str) -> Paper | None:
     """The paper that is registered under ``key``; None where none is."""
-    if key not in PAPERS:
-        return None
-    return PAPERS[key]
+    return next(iter(papers_of([key])), None)
 
 
 def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
@@ -105,36 +88,27 @@ def printed_for(key: str, comparison: Comparison) -> Sequence[Printed]:
 
 def papers_of(keys: Iterable[str]) -> list[Paper]:
     """The registered papers among ``keys``, in their order."""
-    return [found_paper for key in dict.fromkeys(keys) if (found_paper := paper(key)) is not None]
+    return [PAPERS[key] for key in dict.fromkeys(keys) if key in PAPERS]
 
 
-def every_paper() -> list[Paper]:
-    """All registered papers, which are loaded for it."""
-    return [PAPERS[key] for key in PAPERS]
+def with_tier(tier: str, or_own: bool = False) -> list[Paper]:
+    """The registered papers that have a tier; InputError where none has it.
+
+    With ``or_own`` it may be one that an experiment alone has a size for.
+    """
+    names: dict[str, None] = {}
+    having = []
+    for known in papers_of(PAPERS):
+        names.update(dict.fromkeys(known.tiers))
+        having += [known] if tier in known.tiers else []
+    if having or (or_own and tier in OWN_TIERS):
+        return having
+    every = [*(names | OWN_TIERS)]
+    near = nearest(tier, every)
+    raise InputError(f"unknown tier {tier!r}: {near}known are {', '.join(every)}")
 
 
-def with_tier(tier: str) -> list[Paper]:
-    """The registered papers that have a tier; InputError where none has it."""
-    having = [known for known in every_paper() if tier in known.tiers]
-    if not having:
-        raise unknown_tier(tier)
-    return having
-
-
-def is_tier(tier: str) -> bool:
-    """Whether a registered paper has a tier, or an experiment that was made has a size for it."""
-    return tier in OWN_TIERS or any(tier in known.tiers for known in every_paper())
-
-
-def unknown_tier(tier: str) -> InputError:
-    """The error for a tier that nothing has."""
-    names = dict.fromkeys(name for known in every_paper() for name in known.tiers)
-    known = [*names, *(name for name in OWN_TIERS if name not in names)]
-    return InputError(f"unknown tier {tier!r}: {nearest(tier, known)}known are {', '.join(known)}")
-
-
-def noise_floors(key: str, tier: str) -> list[tuple[Experiment, Measure]]:
-    """The experiments of a paper whose noise floors margins come from, with the measures."""
+def noise_floors(key: str, tier: str) -> Sequence[tuple[Experiment, Measure]]:
+    """The experiments of a paper whose baselines are measured, with the measures."""
     known = paper(key)
-    floors = known.noise(tier) if known is not None and tier in known.tiers else ()
-    return [(floor.experiment, metric) for floor in floors for metric in floor.metrics]
+    return known.noise(tier) if known is not None and tier in known.tiers else ()

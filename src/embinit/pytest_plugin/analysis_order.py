@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from embinit.claims.judging import Case
-from embinit.claims.pending_analyses import PendingAnalysis, cheapest_first, pending_analysis
+from embinit.claims.judging import Case, NextAnalysis, judge_stored
+from embinit.claims.power import expected_runs
 from embinit.errors import counted
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.specs import RunSpec
@@ -30,7 +30,8 @@ class AnalysisOrder:
 
     def __init__(self, options: SessionOptions, training: TrainingPlugin) -> None:
         self._options, self._training = options, training
-        self._pending: dict[str, PendingAnalysis] = {}
+        self._pending: dict[str, NextAnalysis] = {}
+        self._expected: dict[str, list[RunSpec]] = {}
         self._claims_of: dict[RunSpec, list[str]] = {}
         self._begun: set[str] = set()
         self._seen = 0
@@ -41,8 +42,8 @@ class AnalysisOrder:
         for case in cases:
             self._begun.add(case.id)
             self._find_next(case)
-        order = cheapest_first(self._pending.values())
-        self._training.session.want(run for one in order for run in one.runs)
+        runs = [run for one in self._cheapest_first() for run in one.runs]
+        self._training.session.want(runs)
 
     def wait(self, case: Case) -> None:
         """Returns once nothing more is to be trained for a claim."""
@@ -76,25 +77,29 @@ class AnalysisOrder:
 
     def _find_next(self, case: Case) -> None:
         """Keeps the next analysis of a claim, where it has one that lacks runs."""
-        found = None
         with contextlib.suppress(Exception):  # it breaks its own claim, in its turn
-            found = pending_analysis(case, self._training.session)
-        if found is not None:
-            self._pending[case.id] = found
-            for run in found.costs:
-                self._claims_of.setdefault(run, []).append(case.id)
+            found = judge_stored(case, self._training.session)
+            if isinstance(found, NextAnalysis):
+                self._expected[case.id] = expected_runs(found)
+                self._pending[case.id] = found
+                for run in found.costs:
+                    self._claims_of.setdefault(run, []).append(case.id)
+
+    def _cheapest_first(self) -> list[NextAnalysis]:
+        """What is pending, in order of the seconds that it lacks: first verdicts come early."""
+        return sorted(self._pending.values(), key=lambda one: one.seconds)
 
     def _hand_out(self) -> None:
         """Puts the runs of all pending analyses in order; the later ones make stacks larger."""
         self._changed = 0
-        order = cheapest_first(self._pending.values())
-        if not self._options.in_time(self._owed_seconds(order)):
+        order = self._cheapest_first()
+        if not self._options.in_time(self._owed_seconds()):
             order = [one for one in order if one.is_owed]
         self._training.session.want((run for one in order for run in one.costs), first=True)
 
     def longer_than_budget(self) -> list[str]:
         """A line where what is owed takes longer than the budget."""
-        seconds, budget = self._owed_seconds(self._pending.values()), self._options.option("budget")
+        seconds, budget = self._owed_seconds(), self._options.option("budget")
         if budget is None or self._options.in_time(seconds):
             return []
         return [
@@ -102,16 +107,16 @@ class AnalysisOrder:
             f"than the budget of {budget:g}: they are trained, and no further ones begin"
         ]
 
-    def _owed_seconds(self, order: Iterable[PendingAnalysis]) -> float:
+    def _owed_seconds(self) -> float:
         """How long the analyses that are owed take here, about."""
         owed: dict[RunSpec, float] = {}
-        for one in order:
+        for one in self._pending.values():
             owed |= one.costs if one.is_owed else {}
         return math.fsum(owed.values()) / self._training.session.slots
 
     def expected(self) -> list[RunSpec]:
         """The runs that the analyses which are pending are expected to take until they decide."""
-        return [run for one in [*self._pending.values()] for run in one.expected or one.costs]
+        return [run for name in [*self._pending] for run in self._expected[name]]
 
     @property
     def judged(self) -> str:

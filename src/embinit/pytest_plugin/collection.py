@@ -20,7 +20,7 @@ from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
-from embinit.papers import is_tier, noise_floors, paper, unknown_tier
+from embinit.papers import noise_floors, paper, with_tier
 from embinit.pytest_plugin import CONTROL
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
@@ -97,8 +97,8 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
         """Counts all claims before any is deselected; reads those that are left at the end."""
-        if not is_tier(self._options.tier):  # experiments may name tiers of their own
-            raise pytest.UsageError(str(unknown_tier(self._options.tier)))
+        with unusable_ends():
+            with_tier(self._options.tier, or_own=True)
         files = Files.of(items, self._without)
         yield
         self._read_all(items, files)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -65,7 +65,8 @@ class Files:
             )
         if size is None:
             # A claim that can't be read may be of this family, and takes a share of its alpha.
-            return family.counted(max(counted + sum(self.unread[file] for file in files), 1))
+            size = max(counted + sum(self.unread[file] for file in files), 1)
+            return replace(family, size=size)
         if counted > size:
             raise InputError(
                 f"family {family.name!r} has {counted} claims on tier {tier}, and its size there "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Generator
 
 import pytest
 
 from embinit.claims.audit import Audit
-from embinit.claims.comparisons import Decider, read_by
+from embinit.claims.comparisons import Reader, read_by
 from embinit.claims.entries import audit_record, claim_record, properties
-from embinit.claims.judging import Judgement, broken, judge
+from embinit.claims.judging import Judgement, broken, judge_case
 from embinit.claims.records import Consistency
 from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
@@ -69,7 +70,7 @@ class Judging:
         try:
             session = self._training.session
             self._training.analyses.wait(case)
-            judgement = judge(case, session=session, may_go_on=False)
+            judgement = judge_case(case, session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
             item.stash[ITEM_RESULT].unwritten = session.is_unwritten
             kept = [run for run in runs if session.is_stored(run)]
@@ -99,7 +100,7 @@ def register(item: pytest.Function, registration: Registration, session: Session
     if failures := session.failures(runs):
         pytest.fail(f"a run failed: {'; '.join(failures)}", pytrace=False)
     try:
-        lacking = registration.register(item.obj, case, floors, session)
+        lacking = registration.register(bound(item), case, floors, session)
     except InputError as error:
         pytest.fail(str(error), pytrace=False)
     if lacking is not None:
@@ -147,6 +148,13 @@ def settle(item: pytest.Function, judgement: Judgement, strict: bool) -> None:
 
 def read_again(item: pytest.Function, judgement: Judgement) -> None:
     """Runs a supported claim's test; InputError for other assertions than those judged."""
-    with read_by(Decider(decisions=judgement.decisions)) as decider:
+    with read_by(Reader()) as reader:
         bound(item)(judgement.case.experiment)
-    decider.raise_problem()
+    stated = [comparison.statement for comparison in reader.met]
+    judged = [decision.comparison.statement for decision in judgement.decisions]
+    for now, was in itertools.zip_longest(stated, judged, fillvalue=("nothing more",)):
+        if now != was:
+            raise InputError(
+                f"it asserts {now[0]} now, and {was[0]} when it was read: a claim may not depend "
+                "on values that tests change"
+            )

@@ -17,7 +17,7 @@ import pytest
 from embinit.claims.roles import SEEDS_OF_A_ROLE
 from embinit.errors import InputError, require_models
 from embinit.options import INSTRUCTIONS, OPTIONS, REGISTER, STRICT
-from embinit.papers import every_paper
+from embinit.papers import PAPERS, papers_of
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.report.baseline import require_claims, require_same_tier
@@ -152,7 +152,7 @@ class SessionOptions:
         return time.monotonic() - self.config.stash[BEGAN]
 
     def _check(self) -> None:
-        every_paper()  # one that can't be loaded is told before claims are collected
+        papers_of(PAPERS)  # one that can't be loaded is told before claims are collected
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")

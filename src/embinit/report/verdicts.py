@@ -14,7 +14,7 @@ from embinit.errors import counted
 from embinit.report import numbers
 from embinit.report.document import SessionRecord
 from embinit.report.numbers import plain, points
-from embinit.stats.statements import Relation, Verdict
+from embinit.stats.statements import Relation, Verdict, hanging
 
 NOT_SENSITIVE = "not sensitive"
 """How the reason of a claim begins if its task's positive control is not as expected."""
@@ -97,20 +97,20 @@ def difference(comparison: ComparisonRecord) -> str:
 
 
 def wanted(comparison: ComparisonRecord) -> str:
-    """What an undecided comparison needs to be decided, in a few words.
+    """What an undecided comparison needs to be decided, or keeps NO EFFECT back, in a few words.
 
-    "" for a decided one, and for one that no number of seeds would decide: its claim says why.
+    "" for others, and for one that no number of seeds would decide: its claim says why.
     """
+    said, needed = hanging(comparison.verdict, comparison.hangs_on), comparison.seeds_needed
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.has_interval:
-        return ""
-    needed, hangs_on = comparison.seeds_needed, comparison.hangs_on
+        return said
     more = "needs over 1000 more seeds"
     if needed is not None:
         # It may lack only luck: then the seeds that it has should have been enough.
         more = f"needs about {counted(max(1, needed - comparison.n), 'more seed')}"
     elif comparison.difference == 0:
         more = "no difference yet"
-    return more if hangs_on is None else f"not robust: changes without seed {hangs_on}; {more}"
+    return f"{said}; {more}" if said else more
 
 
 def ends(comparison: ComparisonRecord) -> tuple[float, float]:

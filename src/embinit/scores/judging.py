@@ -301,8 +301,8 @@ def _with_reason(judged: Judged, plan: Plan, evidence: Evidence, summed: bool) -
     if found.reason:
         return replace(judged, more=following, reason=found.reason)
     if found.verdict is not Verdict.UNDECIDED:
-        alone = replace(evidence, leave_one_out=True)
-        rests = plan.most and sd is None and not summed and decide(alone).hangs_on is not None
+        by_itself, alone = plan.most and sd is None, replace(evidence, leave_one_out=True)
+        rests = by_itself and not summed and decide(alone).verdict is Verdict.UNDECIDED
         reason = "it rests on one run, without which it would be undecided" if rests else ""
         return replace(judged, reason=reason)
     reason = "" if found.hangs_on is None else "it changes without one of its runs"

@@ -7,14 +7,14 @@ of one run is known; statistics of tables are compared as numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from embinit.errors import InputError
 from embinit.stats.power import power, seeds_for
-from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict, sides
+from embinit.stats.statements import Evidence, KnownSd, Outcome, Pairing, Relation, Verdict
 
 ALIKE = 1e-12
 """The standard deviation, over the largest score, up to which values differ by rounding alone."""
@@ -45,7 +45,7 @@ def decide(evidence: Evidence) -> Outcome:
         rests = _without_each(left, right, known_sd, pairing) if evidence.leave_one_out else ()
         odd = next((place for place, rest in rests if found not in rest.shown(evidence)), None)
         if odd is None:
-            verdict, hangs_on = found, None
+            verdict = found
             break
         hangs_on = odd if hangs_on is None else hangs_on
     needed = None
@@ -181,12 +181,14 @@ class _Estimate(NamedTuple):
 
     def ps(self, relation: Relation, margin: float) -> tuple[float, float, float | None]:
         """One-sided p of the statement, of its opposite, and of a difference within the margin."""
-        supporting, opposing = sides(relation, margin)
-        within = None
-        if margin > 0 and not relation.uses_margin:
-            within = max(self.p(*side) for side in sides(Relation.ALIKE, margin)[0])
-        statement = max(self.p(*side) for side in supporting)
-        return statement, min(self.p(*side) for side in opposing), within
+
+        def inside_of(low: float, high: float) -> float:
+            return max(self.p(low, "greater"), self.p(high, "less"))
+
+        low, high = relation.bounds(margin)
+        opposite = min(self.p(low, "less"), self.p(high, "greater"))
+        tested = margin > 0 and not relation.uses_margin
+        return inside_of(low, high), opposite, inside_of(-margin, margin) if tested else None
 
     def shown(self, evidence: Evidence) -> list[Verdict]:
         """The verdicts that it shows, the first of which counts; none where nothing varies."""
@@ -272,13 +274,13 @@ def _without_each(
 
 def depth(mean: float, relation: Relation, margin: float) -> float:
     """How far the mean lies inside of what it would decide, in the metric's unit."""
-    supporting, opposing = (inside(mean, side) for side in sides(relation, margin))
-    return max(min(supporting), max(opposing), margin - abs(mean))
+    return max(abs(inside(mean, relation, margin)), margin - abs(mean))
 
 
-def inside(mean: float, bounds: Sequence[tuple[float, str]]) -> list[float]:
-    """How far the mean lies to the side of each bound."""
-    return [mean - bound if side == "greater" else bound - mean for bound, side in bounds]
+def inside(mean: float, relation: Relation, margin: float) -> float:
+    """How far the mean lies inside of the range that is stated; below 0 outside of it."""
+    low, high = relation.bounds(margin)
+    return min(mean - low, high - mean)
 
 
 def chance_to_support(
@@ -290,7 +292,6 @@ def chance_to_support(
     """
     if outcome.sd <= 0:
         return 0.0
-    supporting, _ = sides(relation, outcome.margin)
-    inner = min(inside(outcome.difference, supporting))
+    inner = inside(outcome.difference, relation, outcome.margin)
     registered = 0 if outcome.known_sd is None else outcome.known_sd.degrees
     return power(inner / outcome.sd, n, alpha, registered, samples)

@@ -48,6 +48,14 @@ class Verdict(StrEnum):
     NOT_RUN = "NOT RUN"
 
 
+def hanging(verdict: Verdict, seed: int | None) -> str:
+    """What a verdict isn't that would change without a seed, in words; "" without such a seed."""
+    if seed is None:
+        return ""
+    lacks = "robust:" if verdict is Verdict.UNDECIDED else f"{Verdict.NO_EFFECT}, since it"
+    return f"not {lacks} changes without seed {seed}"
+
+
 VERDICTS = tuple(map(str, Verdict))
 """All verdicts, in the order in which their counts are reported."""
 
@@ -84,15 +92,6 @@ class Relation(StrEnum):
         edge = margin if self.uses_margin else 0.0
         low = -math.inf if self in (Relation.BELOW, Relation.NOT_ABOVE) else 0.0 - edge
         return low, math.inf if self in (Relation.ABOVE, Relation.NOT_BELOW) else edge
-
-
-Side = tuple[float, str]
-
-
-def sides(relation: Relation, margin: float) -> tuple[list[Side], list[Side]]:
-    """Bounds on the mean difference and the side of each: for the statement, for its opposite."""
-    low, high = relation.bounds(margin)
-    return [(low, "greater"), (high, "less")], [(low, "less"), (high, "greater")]
 
 
 class Pairing(StrEnum):
@@ -161,7 +160,8 @@ class Outcome:
 
     ``sd`` is that of the differences, pooled with the ``known_sd`` if there is one; 0 where they do
     not vary. ``hangs_on`` is the index of the value (left's, then right's without pairs) without
-    which the decision would change: that leaves it UNDECIDED. ``exact``: nothing was random.
+    which the decision would change: that leaves it UNDECIDED, or keeps NO EFFECT back where a
+    larger difference is shown too. ``exact``: nothing was random.
     ``reason`` says why the values can't decide, whatever they are, and is else empty.
     """
 
