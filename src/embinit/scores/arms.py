@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.asking import Ask
-from embinit.scores.rows import NUMBER, listed
+from embinit.scores.rows import NUMBER, Ask, listed
 from embinit.stats.power import MOST_SEEDS
 
 CRASHED = re.compile(

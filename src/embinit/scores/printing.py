@@ -168,7 +168,7 @@ def remarks(
     if not named and base != NOISE and base not in baselines([base]):
         notes.append(f"compared with {base}, the first arm; --baseline names another")
     seeded = any(run.seed for runs in arms.scores.values() for run in runs)
-    if seeded and not any("paired" in arm.rule for arm in judged):
+    if seeded and not any(arm.paired or "paired" in arm.rule for arm in judged):
         notes.append("seeds pair nothing: few are common to both arms, or --noise is given")
     return notes
 
