@@ -134,7 +134,7 @@ CASES = [
     ("chart of wandb", "chart.csv", "Step,base - loss,base - loss__MIN\n0,3,3\n", [], REFUSED,
      "is a chart of W&B, without what the runs are; export the table of runs"),
     ("a column a run and their mean", "r.csv", "arm,run1,run2,mean\na,1,2,1.5\nb,1,3,2\n", [],
-     REFUSED, "embinit judge r.csv --columns runs --baseline a --higher\n"),
+     REFUSED, "embinit judge r.csv --baseline a --higher\n"),
     ("tasks and their average", "r.csv", rows("arm,seed,mnli,sst2,avg",
      "{arm},{seed},{score},{score}1,{score}05"), [], REFUSED,
      "choose one:\n  embinit judge r.csv --by arm --metric avg --higher\n"),
@@ -144,6 +144,11 @@ CASES = [
     ("an index and a column an arm", "r.csv", ",base,new\n" + "\n".join(
      f"{n},{b},{v}" for n, (b, v) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
      "embinit judge r.csv --columns arms --higher\n"),
+    ("a seed a row and a column an arm", "r.csv", "seed,base,new\n" + "".join(
+     f"{s},{b},{n}\n" for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), ["--lower"],
+     KEEP, "a column is an arm"),
+    ("a column a seed", "r.csv", "arm,data,seed1,seed2,seed3,mean\nbase,x,1,2,3,2\nnew,x,8,9,7,8\n",
+     ["--higher", "--most", "3"], KEEP, "a column is a run, without mean"),
     ("a column a run of an arm", "r.csv", ",".join(["metric", *(f"{a}_s{s}" for a, s, _ in RUNS)])
      + "\n" + ",".join(["loss", *(str(v) for *_, v in RUNS)]), [], REFUSED,
      "embinit judge r.csv --columns arms --higher\n"),

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from embinit.papers import PAPERS
 from embinit.report.document import ControlCounts, Document
+from embinit.report.faults import contradicting
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.summary import LISTS, in_words, lists, outcome, summarised, tables, totals
 from embinit.report.verdict_table import verdict_lines
+from documents import typed
 from test_claims import OF_PAPERS
 from test_report import make_claim, make_comparison, make_control, make_document, text_of
 
@@ -224,3 +226,17 @@ def test_the_papers_findings_are_claims_of_its_own(key):
     assert len(set(ids)) == len(ids)
     assert all(name.startswith(f"{key}/") for name in ids)
     assert not any("wide" in finding.says.split() for finding in paper.findings)
+
+
+def test_a_verdict_that_comparisons_dont_show_is_a_fault() -> None:
+    """A file that was edited, or merged by hand, must not pass a gate by its first line."""
+    whole = {"session": {}, "claims": [{"comparisons": [{}]}]}
+    assert contradicting(typed(whole)) == []
+    for claim in (
+        {"verdict": "SUPPORTED", "comparisons": [{"verdict": "REFUTED"}]},
+        {"verdict": "SUPPORTED", "comparisons": [{"n": 0}]},
+        {"verdict": "REFUTED", "comparisons": [{}]},
+        {"verdict": "SUPPORTED", "comparisons": []},
+    ):
+        (said,) = contradicting(typed(whole | {"claims": [claim]}))
+        assert said.endswith(f"is {claim['verdict']}, which its comparisons don't show")

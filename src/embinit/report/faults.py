@@ -6,13 +6,24 @@ from embinit.claims.records import State
 from embinit.report.baseline import Since
 from embinit.report.document import Document
 from embinit.report.verdicts import is_too_weak
-from embinit.stats.statements import Verdict
+from embinit.stats.statements import Verdict, verdict_of
 
 
 def faults(document: Document, since: Since | None = None) -> list[str]:
     """A session's faults, and those of the changes since a baseline: a sentence each."""
     lost = [str(change) for change in (since.changes if since else ()) if change.fault]
-    return [*document.lacking, *faults_of_session(document), *lost]
+    return [*document.lacking, *contradicting(document), *faults_of_session(document), *lost]
+
+
+def contradicting(document: Document) -> list[str]:
+    """The claims whose verdicts don't follow from their comparisons, a sentence each."""
+    return [
+        f"{claim.id} is {claim.verdict}, which its comparisons don't show"
+        for claim in document.claims
+        if claim.verdict
+        not in (verdict_of([pair.verdict for pair in claim.comparisons]), Verdict.NOT_RUN)
+        or any(pair.verdict is not Verdict.NOT_RUN and not pair.n for pair in claim.comparisons)
+    ]
 
 
 def faults_of_session(document: Document) -> list[str]:

@@ -15,6 +15,7 @@ from embinit.scores.names import (
     is_seed,
     is_setting,
     is_summary,
+    lower_is_better,
     numbered,
     role,
 )
@@ -59,7 +60,7 @@ def is_number(texts: Sequence[str]) -> bool:
 
 
 def long(table: Table, given: Reading) -> Table:
-    """The table with a row a run, where its columns are said to be arms or runs."""
+    """The table with a row a run, where its columns are arms or runs."""
     if any(f"{name}__MIN" in table.columns for name in table.columns):
         mend = "export the table of runs, or of their history"
         raise InputError(f"{table.name} is a chart of W&B, without what the runs are; {mend}")
@@ -70,15 +71,16 @@ def long(table: Table, given: Reading) -> Table:
     ]
     values = [name for name in numbers if name not in kept]
     runs = of_runs(numbers)
+    columns = given.columns or _only_reading(kept, values, runs, given)
     if given.metric in runs and given.metric not in table.columns:
         runs = {given.metric: runs[given.metric]}
-    elif given.columns == "arms":
+    elif columns == "arms":
         ends = sorted({n.split("_")[-1] for n in values} & (HIGHER | LOWER))
         if len(ends) > 1:
             raise InputError(f"{table.name} has columns of {listed(ends)}; leave those of one")
         arms = {("arm", name): {VALUE: name} for name in values}
         return _melted(table, kept, arms, "a column is an arm")
-    elif given.columns is None:
+    elif columns is None:
         return table
     runs = runs or {VALUE: {("run", name): name for name in values if not is_summary(name)}}
     of_all = {name for of in runs.values() for name in of.values()}
@@ -90,6 +92,29 @@ def long(table: Table, given: Reading) -> Table:
             rows.setdefault(run, {})[score] = name
     note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
     return _melted(table, [name for name in rest if name not in sums], rows, note)
+
+
+def _only_reading(
+    kept: Sequence[str],
+    values: Sequence[str],
+    runs: Mapping[str, Mapping[tuple[str, str], str]],
+    given: Reading,
+) -> str | None:
+    """What columns of numbers can only be: runs by names such as seed1, or arms next to a seed.
+
+    ``kept`` are the other columns: words, seeds, runs and steps.
+    """
+    if given.metric or given.by in values:
+        return None
+    words = [name for name in kept if not (is_seed(name) or role(name) in ("run", "step"))]
+    if words and len(runs) == 1:
+        (of,) = runs.values()
+        named = all(kind == "seed" or not run.isdigit() for kind, run in of)
+        others = {name for name in values if not is_summary(name)} - {*of.values()}
+        return "runs" if named and not others else None
+    scores = [n for n in values if lower_is_better(n) is not None or role(n) in ("sd", "count")]
+    of_seeds = bool(kept) and all(map(is_seed, kept)) and len(values) > 1
+    return "arms" if of_seeds and not scores else None
 
 
 def of_runs(names: Sequence[str]) -> dict[str, dict[tuple[str, str], str]]:
