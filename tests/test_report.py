@@ -329,9 +329,12 @@ def test_the_page_begins_with_the_command_that_runs_it_again(files, command):
     command = f"{command} --embinit-tier sample for sample tier, 100 runs in "
     assert f"To run all claims: {command}" in text
     assert "the tables below have the command of each finding and claim" in text
-    mine = text_of(make_document(claims, command="pytest --store=mine"))
-    assert mine.count(" --embinit-store mine") == 1 + len(claims)
-    assert "--embinit-store" not in text_of(make_document(claims, command="pytest --store r.xz"))
+    for store in ("mine", "my own"):
+        given = shlex.join(["pytest", f"--embinit-store={store}", "--embinit-no-train"])
+        shown = f" {shlex.quote(f'--embinit-store={store}')}"
+        assert text_of(make_document(claims, command=given)).count(shown) == 2 + len(claims)
+    kept = make_document(claims, command="pytest --embinit-store=runs.xz")
+    assert text_of(kept).count("--embinit-store") == 1
     pyargs = "" if files[0].endswith(".py") else "--pyargs "
     assert f"It is sopytest {pyargs}{shlex.quote(files[0])} --embinit-tier sample" in text
 

@@ -21,6 +21,9 @@ MINUS = "\N{MINUS SIGN}"
 DEFAULT_TIER = "micro"
 """The tier that pytest takes where none is named."""
 
+STORE = re.compile(r"'--(?:embinit-)?store=(.+?)'(?: |$)|--(?:embinit-)?store[ =](\S+)")
+"""The store in a session's command, which is quoted with its option where it has spaces."""
+
 ROUNDING = 1e-9
 """A number below this is taken for 0: it is a rounding error of adding floats."""
 
@@ -121,9 +124,10 @@ def rerun(session: SessionRecord, *places: str) -> str:
     are_paths = places[0].partition("::")[0].endswith((".py", "/"))
     words = ["pytest", *([] if are_paths else ["--pyargs"]), *places]
     words += [] if session.tier == DEFAULT_TIER else ["--embinit-tier", session.tier]
-    store = re.search(r"--(?:embinit-)?store[ =]('.*?'|\S+)", session.command)
-    if store is not None and not store[1].strip("'").endswith(".xz"):
-        return f"{shlex.join(words)} --embinit-store {store[1]}"
+    found = STORE.search(session.command)
+    store = found and (found[1] or found[2])
+    if store and not store.endswith(".xz"):
+        words.append(f"--embinit-store={store}")
     return shlex.join(words)
 
 
