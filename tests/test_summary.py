@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from documents import typed
 from embinit.papers import PAPERS
 from embinit.report.document import ControlCounts, Document
 from embinit.report.faults import contradicting
 from embinit.report.markdown import findings_as_markdown
 from embinit.report.summary import LISTS, in_words, lists, outcome, summarised, tables, totals
 from embinit.report.verdict_table import verdict_lines
-from documents import typed
 from test_claims import OF_PAPERS
 from test_report import make_claim, make_comparison, make_control, make_document, text_of
 
