@@ -12,10 +12,10 @@ names the folder that is brought back; ``--slots`` takes slots (1) and units of 
     python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \\
       --target /tmp/site .dev/whl/*.whl && export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 \\
       PYTHONPATH=/tmp/site:$PWD/.dev/site:$PWD/src:$PWD/claims && \\
-    python3 benchmarks/full.py run .dev/ready.tar.xz --slots 1 --seconds 500
+    python3 benchmarks/full.py run .dev/ready.tar.xz --slots 1 --seconds 560
 
-No stack begins after ``--seconds``. What comes back is log.jsonl (a line for each run, and each
-stack's seconds) and store.tgz.00, .01 and so on, packed every 30 s. A run's key has the versions of
+What comes back is log.jsonl (a line for each run, and each stack's measured seconds beside the
+estimated ones) and store.tgz.00, .01 and so on, packed every 30 s. A run's key has the versions of
 torch and numpy, so ``keep`` files what came back under the keys of the machine that judges; each
 record says what made it. First register what no claim uses, then judge::
 
@@ -73,9 +73,25 @@ MOST_CARRIED = 40 * 2**20
 PIECE, MOST_PIECES = 15 * 2**20, 7
 """Eight files of 16 MiB come back; one of them is the log."""
 
+SECONDS = {
+    "glove-sst2": (2.0, 8),
+    "bert-sst2": (3.0, 8),
+    "t5-sst2-no-vectors": (4.6, 8),
+    "bert-sst2-no-vectors": (9.0, 8),
+    "glove-multi30k-en-de": (16.5, 45),
+    "glove-multi30k-de-en-no-vectors": (16.5, 45),
+    "bert-multi30k-en-de": (21.7, 30),
+    "bert-multi30k-de-en-no-vectors": (57.0, 40),
+}
+"""Estimated seconds of a run and of a stack on an H200 in float32 (benchmarks/README.md)."""
+
+SLOWER = {"H100": 1.15, "cpu": 0.0}
+"""By a part of the device's name: what the estimates are multiplied by. A CPU only rehearses."""
+
 STORES = ("claims", "registering")
 STACK = 15
-"""The most runs of a stack."""
+SPARE = 10.0
+"""The most runs of a stack, and the seconds that the last packing may take."""
 
 GLOVE = ("xavier", "pretrained", "pretrained_xavier")
 BERT = (*GLOVE, "pretrained_shuffled", "xavier_pretrained")
@@ -88,6 +104,8 @@ class Part:
 
     unit: str  # what is asked for by itself: a slot's number, with a letter where it has several
     runs: tuple[RunSpec, ...]
+    run_seconds: float  # the estimate for a run on an H200
+    stack_seconds: float  # what each stack costs, without its runs
     registering: bool = False  # no claim uses their seeds
 
 
@@ -100,7 +118,7 @@ def part(
 ) -> Part:
     """The runs of some arms of settings of one experiment, seed by seed."""
     runs = tuple(one.run(init, i, role) for i in indices for one in settings for init in inits)
-    return Part(unit, runs, registering=role is Role.REGISTRATION)
+    return Part(unit, runs, *SECONDS[settings[0].name], registering=role is Role.REGISTRATION)
 
 
 def parts() -> list[Part]:
@@ -302,8 +320,17 @@ class Trained:
             part.replace(self.out / f"store.tgz.{number:02}")
 
 
-def train(part: Part, data: Path, device: str, seconds: float, to: Trained) -> None:
-    """Trains a part, stack by stack, and stores each stack as it ends."""
+def fitting(left: float, part: Part, pace: float) -> int:
+    """How many runs of a part fit into the seconds that are left."""
+    room = left - SPARE - part.stack_seconds * pace
+    return int(room / max(part.run_seconds * pace, 1e-6)) if room > 0 else 0
+
+
+def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: Trained) -> float:
+    """Trains a part, stack by stack, and stores each stack as it ends.
+
+    Returned are the measured seconds over those that were estimated, of the last stack.
+    """
     import torch
 
     from embinit.runs.kinds import RunContext, Stack, kind_of
@@ -312,26 +339,31 @@ def train(part: Part, data: Path, device: str, seconds: float, to: Trained) -> N
     store = to.stores["registering" if part.registering else "claims"]
     todo = [run for run in part.runs if key_of(run, data) not in store]
     while todo:
-        if to.seconds > seconds:
+        fit = fitting(seconds - to.seconds, part, pace)
+        if fit < min(3, len(todo)):
             to.say(unit=part.unit, left_out=len(todo), because="no time")
             break
-        stack = next(stacks_of(todo, STACK))
+        stack = next(stacks_of(todo, min(STACK, fit)))
         began = to.seconds
         results = kind_of(stack[0]).make(Stack(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
             store.put(key_of(run, data), result)
             to.say(unit=part.unit, **_log_line(run, result))
+        took, wanted = to.seconds - began, part.run_seconds * len(stack) + part.stack_seconds
         peak = torch.cuda.max_memory_allocated() / 2**30 if device != "cpu" else 0.0
         to.say(
             unit=part.unit,
             stack=len(stack),
             registering=part.registering,
-            seconds=round(to.seconds - began, 1),
+            seconds=round(took, 1),
+            estimated=round(wanted * pace, 1),
             peak_gib=round(peak, 1),
         )
         if device != "cpu":
             torch.cuda.reset_peak_memory_stats()
+            pace = took / wanted
         todo = todo[len(stack) :]
+    return pace
 
 
 def _log_line(run: RunSpec, result: Any) -> dict[str, Any]:
@@ -358,10 +390,11 @@ def run(ready: Path, todo: Sequence[Part], device: str, seconds: float, to: Trai
     with tarfile.open(ready) as packed:
         packed.extractall(data, filter="data")
     name = "cpu" if device == "cpu" else torch.cuda.get_device_name()
+    pace = next((times for key, times in SLOWER.items() if key in name), 1.0)
     to.say(device=name, torch=torch.__version__, python=sys.version.split()[0])
     for part in todo:
         try:
-            train(part, data, device, seconds, to)
+            pace = train(part, data, device, seconds, pace, to)
         except Exception as error:
             to.say(unit=part.unit, failed=f"{type(error).__name__}: {error}"[:600])
 
@@ -413,7 +446,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     preparing.add_argument("--no-wheels", action="store_true")
     running.add_argument("ready", type=Path)
     running.add_argument("--slots", nargs="+", default=[], help="default: all")
-    running.add_argument("--seconds", type=float, default=500, help="no stack begins later")
+    running.add_argument("--seconds", type=float, default=560)
     running.add_argument("--done", nargs="*", type=Path, default=[])
     running.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
     for command in (preparing, running):

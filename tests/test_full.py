@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import set_apart
 from embinit.claims.definitions import Claim
@@ -155,11 +157,27 @@ def keys(store):
     return [path.stem for path in Path(store.root).glob("runs/*/*.json")]
 
 
-def test_nothing_begins_when_the_time_is_over(ready, tmp_path):
+def test_nothing_begins_that_would_not_end_in_time(ready, tmp_path):
     """What is left out is in the log, and the command ends by itself."""
-    lines, met = run(ready, tmp_path / "out", "--slots", "3", "1", "--seconds", "0")
+    lines, met = run(ready, tmp_path / "out", "--slots", "3", "1", "--seconds", "9")
     assert met == ["3a", "3b", "1a", "1b"]
     assert all(line["because"] == "no time" for line in lines if "unit" in line)
+
+
+@given(
+    st.floats(-100, 1000),
+    st.sampled_from(full.parts()),
+    st.sampled_from([0.5, 1.0, 1.15, 3.0]),
+)
+def test_the_runs_that_fit_end_before_the_last_packing(left, part, pace):
+    """By the estimates, and one more would not."""
+    fit = full.fitting(left, part, pace)
+
+    def ends(runs):
+        return (part.stack_seconds + runs * part.run_seconds) * pace + full.SPARE
+
+    assert fit == 0 or ends(fit) <= left + 1e-6
+    assert left <= 0 or ends(fit + 1) > left - 1e-6
 
 
 def asked():
