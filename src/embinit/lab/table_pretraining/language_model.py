@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,6 +30,9 @@ class LanguageModel(nn.Module):
 
 Model = TypeVar("Model", bound=LanguageModel)
 Batch = TypeVar("Batch")
+
+PRINTED_EVERY = 10.0
+"""Seconds between the lines of a training's progress."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +68,22 @@ class Objective(Generic[Model, Batch]):
         reads nor changes its state. InputError if the optimizer is not in ``OPTIMIZERS``.
         """
         losses: deque[float] = deque(maxlen=max(1, steps // 10))
+        began = printed = time.monotonic()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = self.make(corpus, dim, **model_settings)
             rate = self.rate if rate is None else rate
             update = OPTIMIZERS[optimizer or self.optimizer](model, rate, steps)
-            for read in self.batches(corpus, batch or self.batch, steps, seed):
+            batches = self.batches(corpus, batch or self.batch, steps, seed)
+            for step, read in enumerate(batches, start=1):
                 loss = self.loss(model, read)
                 torch.autograd.backward(loss)
                 update()
                 losses.append(loss.item())
+                if (now := time.monotonic()) - printed > PRINTED_EVERY:
+                    printed, left = now, (now - began) / step * (steps - step)
+                    line = f"{self.name}: step {step} of {steps}, {left:.0f} s left"
+                    print(line, file=sys.stderr, flush=True)
         record = {
             "objective": self.name,
             "steps": str(steps),
