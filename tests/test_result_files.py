@@ -43,6 +43,17 @@ def steps(head, line, ends, every=10):
     return "\n".join(lines)
 
 
+def chart(run, metric="loss"):
+    """A chart of W&B: three steps, of which the last alone is lower for the new arm."""
+    names = [run.format(arm=arm, seed=seed) for arm, seed, _ in RUNS]
+    ends = [f"{name} - {metric}{end}" for name in names for end in ("", "__MIN", "__MAX")]
+    lines = [",".join(["Step", *ends])]
+    for step, sign in ((0, -1), (10, -1), (20, 1)):
+        cells = (f"{9 + sign * v},{-9 * sign * v},{9 * sign * v}" for *_, v in RUNS)
+        lines.append(",".join([str(step), *cells]))
+    return "\n".join(lines)
+
+
 def jsonl(objects):
     return "\n".join(map(json.dumps, objects))
 
@@ -71,6 +82,14 @@ SHIFTED = tuple(v - d for v, d in zip(EIGHT, (5e-3, 7e-3, 4e-3, 6e-3) * 2, stric
 """Lower than EIGHT seed by seed, which only pairs show."""
 
 paired = functools.partial(rows, line="{arm},{seed},{score}", base=EIGHT, new=SHIFTED)
+FEW = [(f"x{k}", s, 3 + math.sin(9 * k + s * s) / 99) for k in range(14) for s in (0, 1)]
+FEW += [(a, s, v) for a, s, v in RUNS if s < 2]
+SHIFTS = [(a, s, s + d) for a, d in (("base", 1), ("new", 99)) for s in range(3)]
+SHIFTS += [
+    (f"x{k}", s, k + s + 1 + math.sin(97 * k * k + 31 * s * s + k * s))
+    for k in range(8)
+    for s in range(3)
+]
 LOSSES = [3 + math.exp(-n / 4) + math.sin(n * n) / 99 for n in range(20)]
 LONG = (3.012345, 2.998321, 3.023411, 2.987123, 3.001239, 3.019992)
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
@@ -86,6 +105,11 @@ CASES = [
     ("durations of MLflow", "r.csv", "arm,Duration,loss\n" + "".join(
      f"{a},{30 + s % 3}.1min,{v}\n" for a, s, v in RUNS)),
     ("semicolons", "r.csv", rows("arm;loss", "{arm};{score}")),
+    ("worse", "r.csv", two(LOW, HIGH), [], DISCARD, "discard new: higher by 1.00"),
+    ("no difference", "r.csv", two(HIGH, SAME), [], DISCARD, "discard"),
+    ("inside the margin", "r.csv", two(), ["--margin", "1.2"], DISCARD, "discard new: no effect"),
+    ("three runs", "r.csv", two(HIGH[:3], LOW[:3]), [], AGAIN,
+     "undecided: 3 more of each to the first analysis, at 6"),
     ("markdown", "r.md", MARKDOWN),
     ("json", "r.json", json.dumps([{"arm": a, "loss": v} for a, _, v in RUNS])),
     ("json lines", "r.jsonl", jsonl({"arm": a, "m": {"loss": v}} for a, _, v in RUNS)),
@@ -98,29 +122,23 @@ CASES = [
      json.dumps({a: [{"loss": v} for v in s] for a, s in (("base", HIGH), ("new", LOW))})),
     ("json of runs by arm, and a name", "r.json", json.dumps(
         {"base": [{"loss": v} for v in HIGH], "new": [{"loss": v} for v in LOW], "project": "x"})),
-    ("json of numbers", "noise.json", "[3.0, 3.1, 3.2]", [], AGAIN, "2 degrees"),
-    ("json of seeds and their mean by arm", "r.json", json.dumps({a: {"mean": 1, "seeds": {
-     str(s): v for s, v in enumerate(of)}} for a, of in (("base", HIGH), ("new", LOW))}),
-     ["--lower"], KEEP, "paired t-test"),
-    ("json of arms by seed", "r.json", json.dumps({f"seed{s}": {"base": b, "new": n} for s, (b, n)
-     in enumerate(zip(HIGH, LOW, strict=True))}), ["--columns", "arms", "--lower"], KEEP,
-     "paired t-test"),
     ("json of a project", "r.json", json.dumps(
         {"project": {"id": 7}, "runs": [{"arm": a, "losses": [v]} for a, _, v in RUNS]}),
      ["--metric", "losses", "--lower"]),
     ("means", "r.csv", "arm,mean,sd,n\nbase,3.0,0.02,8\nnew,2.0,0.02,8\n", ["--lower"]),
-    ("means of metrics by arm", "r.json", json.dumps({a: {m: {"mean": v, "std": v / 9, "n": 3}
-     for m, v in (("acc", 91.2), ("loss", 0.3))} for a in ("adamw", "muon")}), [], REFUSED,
-     "embinit judge r.json --where metric=acc --baseline adamw --higher\n"),
     ("means of two", "r.md",
      "|arm|loss_mean|loss_std|n|\n|-|-|-|-|\n|base|3|.02|2|\n|new|2|.02|2|\n", [], REFUSED,
      "embinit judge r.md --lower"),
+    ("helm, one model", "stats.json", json.dumps([helm(m, v) for m, v in (("em", .1), ("f1", .9))]),
+     [], REFUSED, "which columns name the arm and the score?"),
     ("helm, two models", "stats.json", json.dumps(
      [{"model": a} | helm("em", v) for a, v in (("base", .1), ("new", .9))]), ["--higher"], REFUSED,
      "embinit judge stats.json --by model --metric mean --higher"),
     ("helm, two metrics of models", "stats.json", json.dumps(
      [{"model": a} | helm(m, .9) for a in ("base", "new") for m in ("em", "f1")]), [], REFUSED,
      "embinit judge stats.json --by model --metric mean --where name.name=f1 --higher"),
+    ("counts", "r.csv", "arm,passed\nbase,42/50\nnew,49/50\n", ["--higher"], REFUSED,
+     "embinit judge r.csv --higher --of runs"),
     ("per cent", "r.csv", "arm,acc\n" + "".join(f"{a},{v * 10} %\n" for a, _, v in RUNS),
      ["--baseline", "new"], KEEP, "keep base"),
     ("two ways that pair", "r.csv",
@@ -131,10 +149,13 @@ CASES = [
      "r{arm}{seed},finished,2026,{arm},{seed},{score}"), ["--by", "lr", "--metric", "loss"]),
     ("mlflow", "mlflow.csv", rows("Run ID,Name,Status,params.arm,params.seed,metrics.val_loss",
      "x{seed},n,FINISHED,{arm},{seed},{score}")),
-    ("chart of wandb", "chart.csv", "Step,base - loss,base - loss__MIN\n0,3,3\n", [], REFUSED,
-     "is a chart of W&B, without what the runs are; export the table of runs"),
-    ("a column a run and their mean", "r.csv", "arm,run1,run2,mean\na,1,2,1.5\nb,1,3,2\n", [],
-     REFUSED, "embinit judge r.csv --baseline a --higher\n"),
+    ("wandb, still running", "wandb.csv", rows("Name,State,arm,loss", "n,finished,{arm},{score}",
+     end="n,running,new,0.2\n"), ["--by", "arm"], REFUSED, "its State is 'running'"),
+    ("chart of wandb", "chart.csv", chart("{arm}-seed{seed}")),
+    ("chart of wandb, numbered", "chart.csv", chart("{arm}-{seed}"), [], REFUSED,
+     "embinit judge chart.csv --names runs\n"),
+    ("chart of wandb, groups", "chart.csv", chart("method: {arm}{seed}"), [], REFUSED,
+     "give one row a run:\n  arm,seed,score\n  base,0,0.801\n"),
     ("tasks and their average", "r.csv", rows("arm,seed,mnli,sst2,avg",
      "{arm},{seed},{score},{score}1,{score}05"), [], REFUSED,
      "choose one:\n  embinit judge r.csv --by arm --metric avg --higher\n"),
@@ -144,11 +165,6 @@ CASES = [
     ("an index and a column an arm", "r.csv", ",base,new\n" + "\n".join(
      f"{n},{b},{v}" for n, (b, v) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
      "embinit judge r.csv --columns arms --higher\n"),
-    ("a seed a row and a column an arm", "r.csv", "seed,base,new\n" + "".join(
-     f"{s},{b},{n}\n" for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), ["--lower"],
-     KEEP, "a column is an arm"),
-    ("a column a seed", "r.csv", "arm,data,seed1,seed2,seed3,mean\nbase,x,1,2,3,2\nnew,x,8,9,7,8\n",
-     ["--higher", "--most", "3"], KEEP, "a column is a run, without mean"),
     ("a column a run of an arm", "r.csv", ",".join(["metric", *(f"{a}_s{s}" for a, s, _ in RUNS)])
      + "\n" + ",".join(["loss", *(str(v) for *_, v in RUNS)]), [], REFUSED,
      "embinit judge r.csv --columns arms --higher\n"),
@@ -166,10 +182,10 @@ CASES = [
      REFUSED, "embinit judge r.csv --by arm,config.task --baseline 'base, x'\n"),
     ("numbers are settings, too", "r.csv", "arm,lr,seed,acc\n" + "".join(
      f"{a},{lr},{s},{v * lr}\n" for lr in (1, 3) for a, s, v in RUNS), ["--by", "!seed"],
-     REFUSED, "embinit judge r.csv --by '!seed' --baseline 'base, 1'\n"),
+     REFUSED, "embinit judge r.csv --by arm,lr --baseline 'base, 1'\n"),
     ("names of runs are no settings", "r.csv",
      "Name,seed,lr,loss\n" + "".join(f"{a}{s},{s},{len(a) / 10},{v}\n" for a, s, v in RUNS),
-     ["--by", "!seed"], REFUSED, "embinit judge r.csv --by '!seed' --baseline 0.3\n"),
+     ["--by", "!seed"], REFUSED, "embinit judge r.csv --by lr --baseline 0.3\n"),
     ("an arm's column as the run's", "r.csv", two(), ["--id", "arm"], REFUSED,
      "arm is the score or tells arms apart: leave out --id"),
     # Agents: one run a row, and a crash is 0.000000.
@@ -184,11 +200,13 @@ CASES = [
     ("crashed, worst", "r.csv", two(end="new,nan\n"),
      ["--crashed", "worst"], KEEP,
      "1 crashed run of new got the worst score of all, 3.03 (r.csv:14)"),
+    ("crashed, dropped", "r.csv", two(end="new,nan\n"), ["--crashed", "drop"]),
     # Steps of runs.
     ("steps", "h.csv", steps("config,run,step,loss", "{arm},{seed},{step},{score}", CURVES), [],
      AGAIN, "of 4 runs"),
     ("steps without runs", "h.csv", steps("config,step,loss", "{arm},{step},{score}", CURVES), [],
      AGAIN, "of 4 runs"),
+    ("steps and seeds", "h.csv", steps("arm,seed,_step,loss", "{arm},{seed},{step},{score}", FAR)),
     ("epochs of one run an arm", "h.csv", steps("arm,epoch,loss", "{arm},{step},{score}",
      {"base": HIGH[:1], "new": LOW[:1]}), [], REFUSED, "embinit judge h.csv --step epoch\n"),
     ("ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}", FAR)
@@ -219,6 +237,14 @@ CASES = [
     ("seeds of pandas", "r.csv", paired("arm,seed,loss").replace("new,", "new,0").replace(
      ",2.9", ".0,2.9"), [], AGAIN, ""),
     ("an arm of other seeds", "r.csv", seeded(end="x,7,3.1\nx,8,3.2\n")),
+    # Two runs of many arms, and the noise that is pooled.
+    ("two runs", "r.csv", "\n".join(["arm,loss", *(f"{a},{v}" for a, _, v in FEW)]), [], AGAIN,
+     "to the next analysis: 4 more of base"),
+    ("two seeds", "r.csv", "\n".join(["arm,seed,loss", *(f"{a},{s},{v}" for a, s, v in FEW)]), [],
+     AGAIN, "to the next analysis: 4 more of base"),
+    ("differences that don't vary", "r.csv", "\n".join(
+     ["arm,seed,reward", *(f"{a},{s},{v}" for a, s, v in SHIFTS)]), [], REFUSED,
+     "embinit judge r.csv --one-unit"),
     ("differences that don't vary, of arms that do", "r.csv", "arm,seed,acc\n" + "".join(
      f"{a},{s},{v + d}\n" for a, d in (("base", 0), ("new", 2)) for s, v in enumerate(LOW)),
      ["--higher", "--most", "6"], KEEP, "Welch's t-test, since paired differences don't vary"),
@@ -242,6 +268,8 @@ CASES = [
      "r.jsonl:1: broken or cut short (ValueError: 2 entries of a run are called 'm.loss'"),
     ("one name twice in an object", "r.jsonl", '{"arm": "a", "loss": 1, "loss": 2}\n', [], REFUSED,
      "2 entries of a run are called 'loss'; rename all but one"),
+    ("one arm under two names", "r.csv", two(EIGHT, EIGHT), [], DISCARD,
+     "the scores are the same, run by run"),
     *((f"steps called {head.split(',')[1]}", "h.csv", steps(head, line, FAR), [], REFUSED, text)
       for head, line, text in (
         ("arm,logged,loss", "{arm},{step},{score}", "--by arm --metric loss --step logged\n"),
@@ -256,6 +284,8 @@ CASES = [
      "h.csv:2: scores depend on their order"),
     ("one run's steps", "h.csv", steps("arm,at,loss", "{arm},{step},{score}", {"new": HIGH[:1]}),
      [], REFUSED, "which columns name the arm and the score?"),
+    ("sizes", "r.csv", rows("arm,width,loss", "{arm},{seed}0,{score}"), [], REFUSED,
+     "embinit judge r.csv --seed width\n"),
     ("an arm that ended early", "h.csv", steps("arm,seed,step,loss", "{arm},{seed},{step},{score}",
      {"new": LOW}) + "\n" + steps("", "base,{seed},{step},{score}", {"x": HIGH}, 5)),
     ("too many", "r.csv", two(range(2000)), [], REFUSED, "one a run and not one a step"),
@@ -267,16 +297,21 @@ CASES = [
      "--by method --metric loss --seed model\n"),
     ("two columns of a name", "r.csv", rows("arm,a.loss,b.loss", "{arm},1,{score}"),
      ["--metric", "loss"], REFUSED, "embinit judge r.csv --metric a.loss"),
+    ("two scores", "r.csv", "arm,loss,val_loss\na,1,2\n", [], REFUSED,
+     "there is no noise to measure"),
     ("no arm", "r.csv", "lr,wd,loss\n1,2,3\n", [], REFUSED,
      "which columns name the arm and the score?"),
     ("decimal commas", "r.csv", rows("arm;loss", "{arm};{score}").replace(".", ","), [], KEEP,
      "keep new: lower by 1.00"),
+    ("a comma that may part thousands", "r.csv", "arm;loss\na;3,271\n", [], REFUSED,
+     "write a number alone"),
+    ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
     ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
     ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED,
      "has means and sd; give columns sd and n"),
     ("a short row", "r.csv", "arm,loss\na,1\nb\n", [], REFUSED, "r.csv:3 has 1 cells"),
-    ("no names", "r.csv", "1,2\n3,4\n", [], REFUSED, "r.csv has no line of names"),
     ("no runs", "r.csv", "arm,loss\n", [], REFUSED, "has no row"),
+    ("nothing", "r.csv", "", [], REFUSED, "has no row"),
     ("a broken line of json", "r.jsonl", jsonl([{"arm": "a", "loss": 1}] * 2) + "\n{", [], REFUSED,
      "r.jsonl:3: broken or cut short"),
     ("metric called std", "r.csv", rows("arm,seed,std", "{arm},{seed},{score}"), [*STD, "--lower"]),
@@ -286,6 +321,8 @@ CASES = [
     ("a filter on arms", "r.csv", two(), ["--by", "arm", "--where", "arm=new"], AGAIN,
      "6 runs: new 6"),
     ("a curve's option", "r.csv", two(), ["--last", "3"], REFUSED, "has one number a run"),
+    ("a count of none", "r.csv", "arm,passed\nbase,0/50\nnew,9/50\n", ["--higher"], REFUSED,
+     "of the items of a test set"),
     ("no baseline left", "r.csv", two((float("nan"),) * 6), [], REFUSED, "r.csv:2: loss is 'nan'"),
     ("a log twice", "r.csv", "arm,loss\n" + "".join(
         f"{a},{v + i / 81}\n" for a, v in (("base", 3), ("new", 2.9)) for i in (0, 1, 2, 0, 1, 2)),
@@ -317,10 +354,14 @@ CASES = [
     ("slices", "r.csv", SLICES, [], REFUSED, "--by arm --metric loss --seed slice\n"),
     ("slices, unpaired", "r.csv", SLICES, ["--unpaired"], REFUSED,
      "embinit judge r.csv --by arm --metric loss --unpaired\n"),
+    ("a search", "r.csv", SEARCH.format(""), [], REFUSED,
+     "rows of one arm differ in number and lr"),
     ("optuna's names", "r.csv", SEARCH.format("params_"), [], REFUSED,
      "--by params_optimizer --metric loss --unpaired\n"),
     ("arms by a part of the settings", "r.csv", SEARCH.format("params_").replace("lr", "model"),
      ["--by", "params_optimizer"], REFUSED, "--by params_optimizer --unpaired\n"),
+    ("deviations", "r.csv", rows("arm,seed,auc_std", "{arm},{seed},{score}"),
+     ["--metric", "auc_std"], REFUSED, "is a higher or a lower auc_std better?"),
     ("two metrics in a column", "r.csv", "arm,fold,result,auc,logloss\n" + "".join(
         f"{a},{s},{v},{v if s > 3 else ''},{v if s < 4 else ''}\n" for a, s, v in RUNS),
      ["--metric", "result", "--seed", "fold"], REFUSED, "is a higher or a lower result better?"),
@@ -333,7 +374,10 @@ CASES = [
     ("runs called #1", "r.csv", rows("#,arm,loss", "#{seed},{arm},{score}"), [], REFUSED,
      "embinit judge r.csv --by arm --metric loss --seed '#'\n"),
     ("comments alone", "r.csv", "# arm,loss\n# base,3\n", [], REFUSED, "r.csv has no row"),
+    ("arms under comments", "n.txt", "# base\n3.0\n3.1\n# new\n2.0\n2.1\n", [], REFUSED,
+     "n.txt may have several arms, since # is among the numbers"),
     ("a comment at the end", "n.txt", "3.0\n3.1\n3.2\n# 3 runs\n", [], AGAIN, "2 degrees"),
+    ("comment on noise", "n.txt", "# ten runs\n3.0\n3.1\n3.2\n", [], AGAIN, "2 degrees"),
     ("names again", "r.csv", two(new=()) + two(base=())),
     ("blank lines", "r.csv", two().replace("\n", "\n\n,\n")),
     ("bold runs", "r.md", MARKDOWN.replace("| new | **2.0** |", "| **new** | **2.0** |"), [], KEEP,
@@ -370,8 +414,14 @@ CASES = [
     # Rows that are no runs.
     ("rows of means", "r.csv", seeded(end="base,mean,3\nnew,mean,2\n"), [], REFUSED,
      "r.csv:14: its seed is 'mean'; take the row out"),
+    ("a total", "r.csv", seeded(end="Total,,30.1\n"), [], REFUSED,
+     "r.csv:14: its seed is ''; take the row out"),
+    ("an arm called mean", "r.csv", two().replace("base", "mean"), [], REFUSED,
+     "embinit judge r.csv --baseline mean\n"),
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,
      "arm is empty; write a name, such as none"),
+    ("several metrics", "r.csv", rows("arm,metric,value", "{arm},loss,{score}", end="new,acc,1\n"),
+     [], REFUSED, "embinit judge r.csv --where metric=loss --lower"),
     ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], DISCARD,
      "equal on average"),
     ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED,
@@ -384,9 +434,11 @@ CASES = [
     # What is no run, no arm or no score, by its numbers.
     ("checkpoints", "r.csv", rows("arm,checkpoint,loss", "{arm},checkpoint-{seed}000,{score}"), [],
      REFUSED, "embinit judge r.csv --step checkpoint\n"),
-    ("times of one run", "r.csv", rows("arm,at,loss", "{arm},2026-10-01 10:0{seed}:00,{score}"), [],
-     REFUSED, "embinit judge r.csv --step at\n"),
     ("trials", "r.csv", rows("arm,trial,loss", "{arm},{seed},{score}")),
+    ("questions of one model", "r.csv", rows("model,question,rating", "{arm},{seed},{score}"), [],
+     REFUSED, "rows of one arm differ in question"),
+    ("points of a design", "r.csv", rows("arm,temperature,loss", "{arm},0.{seed}5,{score}"), [],
+     REFUSED, "rows of one arm differ in temperature"),
     ("seeds of two kinds", "r.csv", "arm,train_seed,eval_seed,loss\n" + "".join(
      f"{a},{s // 3},{s % 3},{v}\n" for a, s, v in RUNS), [], REFUSED,
      "embinit judge r.csv --seed train_seed --cells eval_seed\n"),
@@ -405,6 +457,8 @@ CASES = [
     ("columns of arms and metrics", "r.csv", "seed,a_acc,a_loss,b_acc,b_loss\n" + "".join(
      f"{s},{b},{n},{b},{n}\n" for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [],
      REFUSED, "r.csv has columns of acc and loss; leave those of one"),
+    ("a mean below columns of arms", "r.csv", "seed,base,new\n0,3,2\n1,3.1,2.1\nmean,3.05,2.05\n",
+     [], REFUSED, "its seed is 'mean'; take the row out"),
     ("json by metric and arm", "r.json", json.dumps({m: {"base": HIGH, "new": LOW} for m in
      ("acc", "loss")}), [], REFUSED, "--where metric=acc --columns arms --higher\n"),
     ("an error in the last digit", "r.csv", "arm,acc\nbase,0.801(4)\nnew,0.832(3)\n", [], REFUSED,
@@ -425,6 +479,8 @@ CASES = [
      [n < 15 for n in range(20)]), ["--higher"], REFUSED, "embinit judge r.csv --higher --of runs"),
     ("successes of seeds", "r.csv", rows("arm,seed,success", "{arm},0,{score}", [0] * 9, [1] * 9),
      [], REFUSED, "embinit judge r.csv --unpaired --of items"),
+    ("a huge loss", "r.csv", two(new=(*LOW[:5], 1e12)), [], REFUSED,
+     "scores go from 1.98 (new) to 1e+12 (new)"),
     ("a seed without a partner", "r.csv", seeded(end="new,99,2.1\n"), [], KEEP,
      "paired t-test without runs that lack a partner"),
     # The noise alone, and beside a table.
@@ -439,6 +495,8 @@ CASES = [
      "standard deviation 0.02, of runs made before, 7 degrees of freedom"),
     ("its deviation and no baseline", "r.csv", two(LOW, ()), ["--noise", "sd.csv"], REFUSED,
      "give the baseline's runs"),
+    ("one arm", "r.csv", "arm,loss\n" + "".join(f"a,{v}\n" for v in EIGHT + LOW),
+     ["--margin", "0.3"], AGAIN, "a difference of 0.3 takes"),
 ]  # fmt: skip
 
 
@@ -574,6 +632,11 @@ def test_no_suggestion_pools_settings_or_makes_each_run_an_arm(
         assert "--unpaired" not in line
         assert "run_name" not in options.get("--seed", "")
         assert "!" in given or {*arguments} - {"lr"} <= {*line}, line
+    if "!" in given:
+        out = re.findall(r"no settings, but ids, dates or notes: (.*)\)", error)
+        assert out == [
+            " and ".join(n for n in ("run_name", "Name", "Created", "notes") if n in names)
+        ]
 
 
 @pytest.mark.parametrize("lr", ["2e-5", "2e-05", "0.00002", "2.0E-5"])

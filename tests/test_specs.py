@@ -15,7 +15,7 @@ from embinit.lab import specs as lab_specs
 from embinit.lab.specs import ModelRecipe
 from embinit.runs.kinds import KINDS
 from embinit.specs import FunctionRecipe, RunSpec, canonical
-from test_kinds import EXAMPLES
+from test_kinds import RUNS
 
 CLASSES = [
     one
@@ -44,7 +44,7 @@ def part_in(run, path):
 
 def test_every_class_of_a_spec_is_frozen_and_part_of_a_run():
     """The tests below go through what a run is made of, so no class may stand beside it."""
-    assert {type(part) for run in EXAMPLES for _, part in parts_of(run)} == set(CLASSES)
+    assert {type(part) for run in RUNS.values() for _, part in parts_of(run)} == set(CLASSES)
     assert all(one.__dataclass_params__.frozen for one in CLASSES)
 
 

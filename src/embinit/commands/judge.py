@@ -17,7 +17,7 @@ from embinit.errors import InputError, Status, printable
 
 if TYPE_CHECKING:
     from embinit.scores.arms import Arms
-    from embinit.scores.rows import Ask
+    from embinit.scores.asking import Ask
 
 FORMS = (
     "arms, as in base=3.28,3.27 new=3.26,3.27, or counts, as in base=74/80; or a table of runs "
@@ -75,7 +75,7 @@ def add_judge(commands: Any) -> None:
 
 def _without_collecting(parsed: argparse.Namespace, most: int = MOST_QUESTIONS) -> int:
     """A large table's rows are millions of tuples without cycles, on which most time would go."""
-    from embinit.scores.rows import SHAPE, Ask, columns_of
+    from embinit.scores.asking import SHAPE, Ask, columns_of
 
     gc.disable()
     try:
@@ -101,7 +101,7 @@ def _answers(
     parsed: argparse.Namespace, question: Ask, most: int = MOST_QUESTIONS
 ) -> Iterator[argparse.Namespace]:
     """The commands that answer a question, and all that follow it; one of each choice first."""
-    from embinit.scores.rows import Ask
+    from embinit.scores.asking import Ask
 
     def leading(choice: Mapping[str, Any]) -> Iterator[argparse.Namespace]:
         given = argparse.Namespace(**{**vars(parsed), **choice})
@@ -140,10 +140,10 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     """The exit status and the lines that are printed."""
     from embinit.scores import counts, printing
     from embinit.scores.arms import Arms, worst_of
+    from embinit.scores.asking import Ask
     from embinit.scores.checks import two_units
     from embinit.scores.judging import Plan, baseline_of, judge, noise_of
     from embinit.scores.names import lower_is_better
-    from embinit.scores.rows import Ask
     from embinit.stats.statements import Verdict
 
     in_words = bool(parsed.scores) and not _is_file(parsed.scores)
@@ -226,7 +226,7 @@ def _notes(parsed: argparse.Namespace, notes: Sequence[str]) -> list[str]:
 
 def _ask_of_printed(arms: Arms, plan: Any, noise: Arms | None) -> None:
     """Asks whether the one number of an arm is a printed one, where others have several."""
-    from embinit.scores.rows import Ask
+    from embinit.scores.asking import Ask
 
     lone = [arm for arm, runs in arms.scores.items() if len(runs) == 1 and not runs[0].of]
     several = max(map(len, arms.scores.values())) > 2
@@ -254,6 +254,9 @@ def _read(parsed: argparse.Namespace, given: Sequence[str], of_noise: bool = Fal
         table = rows.from_words(given, parsed.metric)
     else:
         table = folders.table_of_runs(path, parsed.metric) if path.is_dir() else rows.table_of(path)
+    settings = any(name.startswith(folders.SETTING) for name in table.columns)
+    if path.is_dir() and "arm" in table.columns and not settings:
+        options["by"] = parsed.by or "arm"
     if of_noise and parsed.scores:  # it may be any table of one arm, beside theirs
         given_names = {name: options[name] for name in ("by", "metric") if options[name]}
         options = {"unpaired": True, "last": parsed.last if path.is_dir() else None}

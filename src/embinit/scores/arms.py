@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from embinit.errors import InputError, counted
-from embinit.scores.rows import NUMBER, Ask, listed
+from embinit.scores.asking import Ask
+from embinit.scores.rows import NUMBER, listed
 from embinit.stats.power import MOST_SEEDS
 
 CRASHED = re.compile(

@@ -14,7 +14,8 @@ import numpy as np
 
 from embinit.errors import InputError
 from embinit.scores.arms import Arms, Score, number_in
-from embinit.scores.rows import Ask, Table
+from embinit.scores.asking import Ask
+from embinit.scores.rows import Table
 
 T = TypeVar("T")
 
@@ -99,15 +100,18 @@ def rising(numbers: Sequence[float] | Mapping[int, float], rows: Iterable[int]) 
     return parts
 
 
-def rises(numbers: Sequence[float], arms: Sequence[str]) -> bool:
+def rises(numbers: Sequence[float], arms: Sequence[str], by_one: bool = True) -> bool:
     """Whether a column's numbers rise over three rows of each arm or more, as those of steps do.
 
-    Numbers that just count the table's rows don't.
+    Numbers that just count the table's rows don't, nor those ``by_one`` if it is false.
     """
-    index = {b - a for a, b in itertools.pairwise(numbers)} == {1.0}
-    return not index and all(
-        3 * len(rising(numbers, of)) <= len(of) for of in grouped(arms).values()
-    )
+    if {b - a for a, b in itertools.pairwise(numbers)} == {1.0}:
+        return False
+    of = grouped(arms).values()
+    gaps = {b - a for rows in of for a, b in itertools.pairwise(numbers[r] for r in rows)}
+    gaps = {*filter((0.0).__lt__, gaps)}
+    long = all(3 * len(rising(numbers, rows)) <= len(rows) for rows in of)
+    return long and (gaps != {1.0} or (by_one and len({*numbers}) < len(numbers)))
 
 
 def same_in_each(texts: Sequence[str], arms: Sequence[str], once: bool = True) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from embinit.errors import InputError
 from embinit.scores.arms import Arms
+from embinit.scores.asking import Ask
 from embinit.scores.judging import Judged, Plan
-from embinit.scores.rows import Ask
 from embinit.stats.counts import decide_counts, decide_matched
 from embinit.stats.interim import Analysis, schedule
 from embinit.stats.statements import Verdict

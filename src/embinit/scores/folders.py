@@ -18,14 +18,15 @@ from typing import Any
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
 from embinit.scores.arms import cells
+from embinit.scores.asking import Ask
 from embinit.scores.names import (
     arm_and_seed,
     called,
     is_seed,
     is_setting,
     lower_is_better,
-    numbered,
-    role,
+    unlikely,
+    unnumbered,
 )
 from embinit.scores.rows import Table, flat, listed, one_of, table_of, table_of_entries
 from embinit.scores.shapes import is_number
@@ -72,8 +73,8 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     if len({named[run] for run in logs}) == len(logs) and 1 < len(combined) < len(logs):
         named |= {run: ("", seed) for run, (_, seed) in named.items()}  # names just number runs
     of_arms = {named[run][0] for run in logs}
-    arms = {numbered(arm)[0] for arm in of_arms}
-    others = [run for run in empty if numbered(named[run][0])[0] not in arms]
+    arms = {*map(unnumbered, of_arms)}
+    others = [run for run in empty if unnumbered(named[run][0]) not in arms]
     varied = []  # settings in which runs of an arm differ
     for key in dict.fromkeys(itertools.chain(*made.values())):
         if len({(named[run][0], made[run].get(key, "")) for run in logs}) > len(of_arms):
@@ -93,12 +94,19 @@ def table_of_runs(root: Path, metric: str | None) -> Table:
     table = table_of_entries(str(root), entries, notes)
     # Other metrics may be called like columns of tables: a seed, a state, a deviation.
     kept = [n for n in table.columns if n in (*roles, "step")]
-    if metric is not None:
-        kept.append(one_of(table, "metric", metric))
-    else:
-        logged = [n for n in table.columns if n not in kept and role(n) != "step"]
-        kept += [n for n in logged if is_number(table.columns[n])]
+    kept.append(_logged(table, kept) if metric is None else one_of(table, "metric", metric))
     return table._replace(columns={n: table.columns[n] for n in kept})
+
+
+def _logged(table: Table, roles: Sequence[str]) -> str:
+    """The only number that was logged, but for steps; a question of several."""
+    others = [n for n in table.columns if n not in roles and not called([n], "step")]
+    logged = [n for n in others if is_number(table.columns[n])]
+    if len(logged) == 1:
+        return logged[0]
+    likely = sorted(logged, key=lambda n: (*unlikely(n), "val" not in n.lower()))
+    choices = [{"metric": name} for name in likely[:3]]
+    raise Ask(f"{table.name}: which of what was logged is judged?", choices, table)
 
 
 def _of_harness(root: Path, files: Sequence[Path]) -> Table:

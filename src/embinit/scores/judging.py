@@ -19,8 +19,8 @@ import numpy as np
 from embinit.errors import InputError
 from embinit.registry import nearest
 from embinit.scores.arms import Arms
+from embinit.scores.asking import Ask
 from embinit.scores.names import baselines
-from embinit.scores.rows import Ask
 from embinit.stats.interim import Analysis, schedule
 from embinit.stats.pooling import BEFORE, Noise
 from embinit.stats.rule import chance_to_support, constant, decide

@@ -31,12 +31,7 @@ ROLES = {
 }
 """What columns of each role are called, without what lies before the last point or slash."""
 
-_ROLE_OF = {word: role for role, words in ROLES.items() for word in words.split()}
-
-SEEDS = ("seed", "rng", "s")
-"""Words before a number that pairs runs."""
-
-_SEED = re.compile(r"(?<!^n)seed(?![s\d])|randomstate|rng$")
+_SEED = re.compile("(?<!^n)seed(?!s)|randomstate|rng$")
 _BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
 _NO_NAME = re.compile(
@@ -44,16 +39,14 @@ _NO_NAME = re.compile(
 )
 """Parts of paths that tools make, and that name no arm."""
 
-_IN_NAME = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])",
-        r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])",
-        r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
-        r"(?:^|(?<=[^\W_])(?<!\de)[-_ /#]+)()(\d+)$",  # base-1, but not adam-1e-3
-    )
-]
-"""A run's number in a name, with the word before it; the surest comes first."""
+_IN_PATH = re.compile(
+    r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])|"
+    r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(.*[^\W_])(?<!\de)[-_ /#]+\d+")
+"""A name that ends in a number, as ``base-1``, but for ``adam-1e-3``."""
 
 
 def plain(name: str) -> str:
@@ -61,15 +54,10 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.split(r"[./]|^params_", name)[-1].lower())
 
 
-def role(name: str) -> str:
-    """The role in ``ROLES`` that a column has by its name, "" for none."""
-    return _ROLE_OF.get(plain(name), "")
-
-
-def called(names: Iterable[str], wanted: str) -> list[str]:
+def called(names: Iterable[str], role: str) -> list[str]:
     """The names that are called like a role, in the order of ``ROLES``."""
-    found = [name for name in names if role(name) == wanted]
-    return sorted(found, key=lambda name: ROLES[wanted].split().index(plain(name)))
+    first = {plain(name): name for name in [*names][::-1]}
+    return [first[word] for word in ROLES[role].split() if word in first]
 
 
 def is_spread(name: str) -> bool:
@@ -105,11 +93,10 @@ def lower_is_better(metric: str) -> bool | None:
     return None
 
 
-def unlikely(name: str) -> tuple[bool, bool, bool, bool]:
-    """Sorts names by what is likely meant: no training, of known direction, a mean, validation."""
-    lower = name.lower()
-    of_all = re.search("avg|average|mean|overall", lower)
-    return "train" in lower, lower_is_better(name) is None, not of_all, "val" not in lower
+def unlikely(name: str) -> tuple[bool, bool, bool]:
+    """Sorts names by what is likely meant: no training, a score of known direction, a mean."""
+    of_all = re.search("avg|average|mean|overall", name.lower())
+    return "train" in name.lower(), lower_is_better(name) is None, not of_all
 
 
 def baselines(arms: Iterable[str]) -> list[str]:
@@ -118,20 +105,22 @@ def baselines(arms: Iterable[str]) -> list[str]:
     return [arm for arm in named if arm.lower() in _BASE] or named
 
 
-def numbered(name: str) -> tuple[str, str, str]:
-    """A name without its run's number, the word before the number, and the number."""
-    for kind in _IN_NAME:
-        if met := [*kind.finditer(name)]:
-            rest = name[: met[-1].start()] + name[met[-1].end() :]
-            return rest.strip("-_., /#"), met[-1][1].lower(), met[-1][2]
-    return name, "", ""
-
-
 def arm_and_seed(path: str) -> tuple[str, str]:
     """The arm and the seed that a run's path names, "" where there is none."""
     path = "/".join(part for part in path.split("/") if not _NO_NAME.fullmatch(part))
-    arm, word, number = numbered(path)
-    return (arm, number if word in SEEDS else "") if word else (path, "")
+    met = [*_IN_PATH.finditer(path)]
+    for group in (1, 3, 5):
+        if of_kind := [found for found in met if found[group]]:
+            last = of_kind[-1]
+            arm = path[: last.start()] + path[last.end() :]
+            return arm.strip("-_., /"), "" if group == 5 else last[group + 1]
+    return path, ""
+
+
+def unnumbered(name: str) -> str:
+    """A name without the number that it ends in."""
+    found = _NUMBERED.fullmatch(name)
+    return found[1] if found else name
 
 
 def by_numbers(names: Sequence[str]) -> tuple[dict[str, tuple[str, str]], bool]:
@@ -139,9 +128,9 @@ def by_numbers(names: Sequence[str]) -> tuple[dict[str, tuple[str, str]], bool]:
 
     Whether they surely do: their numbers follow a word such as seed or run.
     """
-    found = {name: numbered(name) for name in names}
-    arms = [arm for arm, _, _ in found.values()]
-    if len({*arms}) == len(arms) or not {"", *names}.isdisjoint(arms):
-        return {}, False
-    seeds = {name: (arm, n if word in SEEDS else "") for name, (arm, word, n) in found.items()}
-    return seeds, all(word for _, word, _ in found.values())
+    for sure in (True, False):
+        found = {name: arm_and_seed(name) if sure else (unnumbered(name), "") for name in names}
+        arms = [arm for arm, _ in found.values()]
+        if len({*arms}) < len(arms) and {"", *names}.isdisjoint(arms):
+            return found, sure
+    return {}, False

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
+from embinit.scores.asking import Ask
 from embinit.scores.names import lower_is_better
 
 MEND = "save it as a table in UTF-8"
@@ -27,16 +28,6 @@ _NO_COMMENT = re.compile(r"^\s*[^#\s].*", re.MULTILINE)
 _SEED = re.compile(r"(?:seed)?[-_= ]?(\d+)", re.IGNORECASE)
 _OF_RUNS = re.compile("seeds|runs|scores|values|results", re.IGNORECASE)
 _RULE = re.compile(r"^[ \t]*\|?([ \t]*:?-+:?[ \t]*\|)+([ \t]*:?-+:?)?[ \t]*$", re.MULTILINE)
-
-
-SHAPE = "give one row a run:\n  arm,seed,score\n  base,0,0.801"
-"""The shape that is always understood."""
-
-MOST_COLUMNS = 20
-"""So many columns of a table are shown at most."""
-
-Choice = Mapping[str, Any]
-"""Options of the command by name, with the values that answer a question."""
 
 
 class Table(NamedTuple):
@@ -65,30 +56,6 @@ class Table(NamedTuple):
             quoted = {cell: f'"{cell}"' for cell in {*cells} if "," in cell}
             columns.append([quoted.get(cell, cell) for cell in cells] if quoted else cells)
         return [*map(", ".join, zip(*columns, strict=True))] if names else [""] * len(self.places)
-
-
-class Ask(InputError):
-    """Input that can be read in several ways: each choice answers, the likeliest first.
-
-    Without choices it has none of the shapes that are read.
-    """
-
-    def __init__(self, text: str, choices: Sequence[Choice], table: Table | None = None) -> None:
-        super().__init__(text)
-        self.choices, self.table = choices, table
-
-
-def columns_of(table: Table) -> list[str]:
-    """The columns of a table, each with its first three values."""
-    shown = [*table.columns][:MOST_COLUMNS]
-    width = max(map(len, shown), default=0)
-    lines = []
-    for name in shown:
-        values = [*dict.fromkeys(table.columns[name])]
-        first = ", ".join(value[:30] or "(empty)" for value in values[:3])
-        lines.append(f"  {name:{width}}  {first}{', …' if len(values) > 3 else ''}")
-    rest = len(table.columns) - len(shown)
-    return [*lines, f"  and {rest} more"] if rest else lines
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
@@ -200,7 +167,7 @@ def _csv(path: str, text: str) -> Rows:
     rows = [line for line in lines if line[0] not in comments] if comments else lines
     if not rows:
         return [], [], []
-    head, names = rows[0]
+    (head, names), last = rows[0], rows[-1][0]
     skipped = sum(n > head for n in comments)
     notes = [f"{counted(skipped, 'line')} with # skipped"] if skipped else []
     # A line of names may begin with # too.
@@ -211,6 +178,9 @@ def _csv(path: str, text: str) -> Rows:
     elif len(numbers) == len(names) or any("." in number for number in numbers):
         if len(names) > 1:
             raise Ask(f"{path} has no line of names", ())
+        if any(head < n < last for n in comments):
+            mend = "take the line out, or give a table with columns arm and value"
+            raise InputError(f"{path} may have several arms, since # is among the numbers; {mend}")
         names = [VALUE]
     return names, [line for line in rows if line[1] != names], notes
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from embinit.errors import InputError
 from embinit.scores.arms import number_in
+from embinit.scores.asking import Ask
 from embinit.scores.names import (
     HIGHER,
     LOWER,
-    SEEDS,
+    arm_and_seed,
+    called,
     is_seed,
     is_setting,
     is_summary,
     lower_is_better,
-    numbered,
-    role,
+    unnumbered,
 )
-from embinit.scores.rows import VALUE, Ask, Table, listed, table_of_entries
+from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
+A_RUN = re.compile(r"(?:(seed|s)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE)
 SPREAD = re.compile(
     r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
@@ -59,80 +61,98 @@ def is_number(texts: Sequence[str]) -> bool:
     return None not in values and any(value is not None and value == value for value in values)
 
 
+def of_chart(table: Table, given: Reading) -> tuple[Table, Reading]:
+    """A chart of W&B, which has columns by run, with a row a run and step; else the table."""
+    of_runs = [name for name in table.columns if f"{name}__MIN" in table.columns]
+    if not of_runs:
+        return table, given
+    if any(re.match(r"[\w.]+: ", name) for name in of_runs):
+        raise Ask(f"{table.name} is a chart of W&B's groups, without the scores of their runs", ())
+    step, *_ = table.columns.values()
+    entries = []
+    for name in of_runs:
+        run, _, metric = name.rpartition(" - ")
+        entries += [
+            (f"{place}, {name}", {"Name": run, "step": at, metric: text})
+            for place, at, text in zip(table.places, step, table.columns[name], strict=True)
+            if text and metric != "_step"
+        ]
+    return table_of_entries(table.name, entries), replace(given, step=given.step or "step")
+
+
 def long(table: Table, given: Reading) -> Table:
-    """The table with a row a run, where its columns are arms or runs."""
-    if any(f"{name}__MIN" in table.columns for name in table.columns):
-        mend = "export the table of runs, or of their history"
-        raise InputError(f"{table.name} is a chart of W&B, without what the runs are; {mend}")
+    """The table with a row a run, whichever of the shapes it has."""
     table = _spreads(table, given.n)
     numbers = [name for name, texts in table.columns.items() if is_number(texts)]
-    kept = [
-        n for n in table.columns if n not in numbers or is_seed(n) or role(n) in ("run", "step")
-    ]
+    others = [name for name in table.columns if name not in numbers]
+    steps = called(numbers, "step")
+    kept = [n for n in table.columns if is_seed(n) or (n in numbers and called([n], "run"))] + steps
     values = [name for name in numbers if name not in kept]
-    runs = of_runs(numbers)
-    columns = given.columns or _only_reading(kept, values, runs, given)
-    if given.metric in runs and given.metric not in table.columns:
-        runs = {given.metric: runs[given.metric]}
-    elif columns == "arms":
+    numbered = of_runs(numbers)
+    if given.columns != "arms" and (others or given.columns):
+        runs = _judged(numbered, numbers, given)
+        if given.columns and not runs:
+            runs = {VALUE: {name: name for name in values if not is_summary(name)}}
+        if runs:
+            of_all = {name for of in [*numbered.values(), *runs.values()] for name in of.values()}
+            rest = [name for name in table.columns if name not in of_all]
+            return _of_runs(table, rest, runs, given)
+    summary = called(values, "sd") or called(values, "count") or steps
+    known = [name for name in values if lower_is_better(name) is not None]
+    named = {*others} - {*kept} or known or given.metric or given.by
+    lone = not (named or summary) and len(values) > 1
+    if given.columns == "arms" or (lone and any(map(is_seed, kept))):
         ends = sorted({n.split("_")[-1] for n in values} & (HIGHER | LOWER))
         if len(ends) > 1:
             raise InputError(f"{table.name} has columns of {listed(ends)}; leave those of one")
         arms = {("arm", name): {VALUE: name} for name in values}
-        return _melted(table, kept, arms, "a column is an arm")
-    elif columns is None:
-        return table
-    runs = runs or {VALUE: {("run", name): name for name in values if not is_summary(name)}}
-    of_all = {name for of in runs.values() for name in of.values()}
-    rest = [name for name in table.columns if name not in of_all]
-    sums = [name for name in rest if is_summary(name) and name not in (given.by or "").split(",")]
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for score, of in runs.items():
-        for run, name in of.items():
-            rows.setdefault(run, {})[score] = name
-    note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
-    return _melted(table, [name for name in rest if name not in sums], rows, note)
+        return _melted(table, [*others, *kept], arms, "a column is an arm")
+    return table
 
 
-def _only_reading(
-    kept: Sequence[str],
-    values: Sequence[str],
-    runs: Mapping[str, Mapping[tuple[str, str], str]],
-    given: Reading,
-) -> str | None:
-    """What columns of numbers can only be: runs by names such as seed1, or arms next to a seed.
-
-    ``kept`` are the other columns: words, seeds, runs and steps.
-    """
-    if given.metric or given.by in values:
-        return None
-    words = [name for name in kept if not (is_seed(name) or role(name) in ("run", "step"))]
-    if words and len(runs) == 1:
-        (of,) = runs.values()
-        named = all(kind == "seed" or not run.isdigit() for kind, run in of)
-        others = {name for name in values if not is_summary(name)} - {*of.values()}
-        return "runs" if named and not others else None
-    scores = [n for n in values if lower_is_better(n) is not None or role(n) in ("sd", "count")]
-    of_seeds = bool(kept) and all(map(is_seed, kept)) and len(values) > 1
-    return "arms" if of_seeds and not scores else None
-
-
-def of_runs(names: Sequence[str]) -> dict[str, dict[tuple[str, str], str]]:
+def of_runs(names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Columns that may number runs, by score and run: ``acc_s1``, ``acc_s2``, or ``run1``."""
-    found: dict[str, dict[tuple[str, str], str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for name in names:
-        score, word, number = numbered(name)
-        if number and not is_setting(name):
-            run = ("seed", number) if word in SEEDS else ("run", word + number)
+        score = "" if A_RUN.fullmatch(name) else arm_and_seed(name)[0]
+        score = score if score != name else unnumbered(name)
+        run = name.replace(score, "", 1).strip("-_., /#")
+        if A_RUN.fullmatch(run) and not is_setting(name):
             found.setdefault(score or VALUE, {})[run] = name
     return {score: runs for score, runs in found.items() if len(runs) > 1}
 
 
+def _judged(
+    numbered: Mapping[str, Mapping[str, str]], names: Sequence[str], given: Reading
+) -> Mapping[str, Mapping[str, str]]:
+    """The scores whose runs are judged; a number alone, as of ``acc_1``, may be no run's."""
+    if given.metric and given.metric in numbered:
+        return {given.metric: numbered[given.metric]}
+    if given.columns:
+        return numbered
+    sure = {n: of for n, of in numbered.items() if n == VALUE or not all(map(str.isdigit, of))}
+    known = len(sure) == 1 or any(lower_is_better(n) is not None for n in sure)  # else arms?
+    return sure if known and given.metric not in names else {}
+
+
+def _of_runs(
+    table: Table, rest: Sequence[str], runs: Mapping[str, Mapping[str, str]], given: Reading
+) -> Table:
+    """A row for each run that has columns, without the columns that sum runs up."""
+    by = (given.by or "").split(",")
+    sums = [name for name in rest if (is_summary(name) or name in runs) and name not in by]
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for score, of in runs.items():
+        for run, name in of.items():
+            found = A_RUN.fullmatch(run)
+            key = ("seed", found[2]) if found and found[1] else ("run", run)
+            rows.setdefault(key, {})[score] = name
+    note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
+    return _melted(table, [name for name in rest if name not in sums], rows, note)
+
+
 def _melted(
-    table: Table,
-    kept: Sequence[str],
-    rows: Mapping[tuple[str, str], Mapping[str, str]],
-    *notes: str,
+    table: Table, kept: Sequence[str], rows: Mapping[tuple[str, str], Mapping[str, str]], note: str
 ) -> Table:
     """Some rows for each row: what names one, and which columns have its scores."""
     entries = []
@@ -142,7 +162,7 @@ def _melted(
             key = {name if name not in kept else "column": value}
             scores = {score: cells[column] for score, column in of.items()}
             entries.append((f"{place}, {', '.join(of.values())}", shared | key | scores))
-    return table_of_entries(table.name, entries, [*table.notes, *notes])
+    return table_of_entries(table.name, entries, [*table.notes, note])
 
 
 def _spreads(table: Table, n: int | None) -> Table:
@@ -157,7 +177,7 @@ def _spreads(table: Table, n: int | None) -> Table:
         columns[name] = [f[1] or f[4] if f else text for f, text in zip(found, texts, strict=True)]
         columns[f"{name}_sd"] = [(f[2] or f[5] or "") if f else "0" for f in found]
         of = [(f and f[3]) or str(n or "") if f else "1" for f in found]
-        if "count" not in map(role, table.columns):
+        if not called(table.columns, "count"):
             if "" in of:
                 text = f"{table.places[of.index('')]}: of how many runs are mean and deviation"
                 raise Ask(f"{text} of {name}?", [{"n": count} for count in (3, 5, 10)], table)
