@@ -186,18 +186,25 @@ def test_the_kind_of_a_change(verdict, baseline, now, kind, said):
 
 
 def test_what_is_a_fault():
-    """What is lost; by options what is weakened, and what moved by more margins than so many."""
-    was = made(*(a_claim() | {"id": name} for name in ("lost", "weakened", "moved")))
+    """What is lost; by options what is weakened, and what moved by more margins than so many.
+
+    Without a margin any move counts as more.
+    """
+    was = made(
+        *(a_claim() | {"id": name} for name in ("lost", "weakened", "moved")),
+        a_claim(margin=0.0) | {"id": "free"},
+    )
     now = made(
         a_claim("REFUTED", difference=7.0) | {"id": "lost"},
         a_claim("UNDECIDED") | {"id": "weakened"},
         a_claim("SUPPORTED", difference=-4.0) | {"id": "moved"},
+        a_claim("SUPPORTED", difference=2.0, margin=0.0) | {"id": "free"},
     )
     for fail_on, faults in (
         (None, ["lost"]),
         (FailOn.of(None, strict=True), ["lost", "weakened"]),
-        (FailOn.of("moved", strict=False), ["lost", "moved"]),
-        (FailOn.of("moved=2", strict=True), ["lost", "weakened"]),
+        (FailOn.of("moved", strict=False), ["lost", "moved", "free"]),
+        (FailOn.of("moved=2", strict=True), ["lost", "weakened", "free"]),
     ):
         found = compare(now, was, fail_on).changes
         assert [change.old.id for change in found if change.fault] == faults

@@ -28,6 +28,8 @@ def asks(tmp_path):
         "both/test_b.py": THEIRS,
         "both/claims.lock": "",
         "both/.venv/test_c.py": THEIRS,
+        "units/test_a.py": "def test_theirs(seeds):\n    pass\n",
+        "units/claims.lock": "",
         "unlocked/test_a.py": OURS,
     }.items():
         path = tmp_path / name
@@ -59,6 +61,9 @@ def asks(tmp_path):
         (["tests"], False),
         (["claims", "tests"], False),
         (["both"], False),
+        (["both/test_a.py"], False),
+        (["units"], False),
+        (["units/test_a.py::test_theirs"], False),
         (["unlocked"], False),
         (["."], False),
         ([], False),

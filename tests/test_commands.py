@@ -106,7 +106,7 @@ def test_a_new_project_is_installed_from_where_embinit_was(tmp_path, monkeypatch
         monkeypatch.setattr(new.metadata, "distribution", lambda name, it=installed: it)
         assert main(["new", str(tmp_path / str(number))]) == 0
         assert (tmp_path / str(number) / "requirements.txt").read_text().splitlines()[-1] == line
-        to_make = "to be committed, which is made by\n  pip wheel --no-deps file:///mine\n"
+        to_make = "make it in the new folder, and commit it:\n  pip wheel --no-deps file:///mine\n"
         assert (to_make in capsys.readouterr().out) == line.startswith("./")
 
 

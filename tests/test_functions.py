@@ -89,8 +89,8 @@ def answering(what, **settings):
     ("what", "said"),
     [
         ("hangs", "answers took longer than its 0.5 s and was ended"),
-        ("None", "returned nothing; return a dict with a number for each of: score"),
-        ("text", "returned a str; return a dict"),
+        ("None", "returned nothing; return a number for each of: score"),
+        ("text", "returned a str; return a number"),
         ("no score", "returned a NoneType as score, which is no number"),
         ("misspelt", "lacks score and has scroe that no measure is named after"),
         ("KeyError", r"KeyError: 'what' \(trained.py:\d+\)"),

@@ -520,6 +520,15 @@ def test_runs_are_counted_by_who_made_them(claims_of, pytester):
     assert "runs: 0 trained, 12 reused" in claims_of(FIVE_LINES)[1]
 
 
+def test_a_projects_own_marker_control_makes_no_control(claims_of, pytester):
+    """What the project means by it is not ours to judge, nor to fail."""
+    pytester.makeini("[pytest]\nmarkers =\n    control: a traffic control\n")
+    plain = "\n@pytest.mark.control\ndef test_traffic():\n    pass\n"
+    status, output, known = claims_of(FIVE_LINES + CONTROL + plain)
+    assert (status, len(known)) == (0, 2), output
+    assert not any(claim["control"] for claim in known.values())
+
+
 def test_an_input_that_changes_while_a_session_runs_breaks_its_claims(claims_of, pytester):
     """One arm had the old data and the other a mixture, and two equal arms were SUPPORTED."""
     (pytester.path / "k.txt").write_text("1")

@@ -139,6 +139,16 @@ def test_no_effect_within_a_margin_larger_than_what_is_printed_contradicts_nothi
     assert ("smaller than the printed difference" in text) == (word != "inconclusive")
 
 
+def test_findings_of_a_paper_that_the_session_lacks_are_under_its_key():
+    """The record of a paper is optional in a document: what its findings came to is printed."""
+    made = session(claims_of(["SUPPORTED", "SUPPORTED"]))
+    lacks = replace(made, session=replace(made.session, papers=()))
+    assert f"kim2024 FindingSynthetic language {TITLE}" in text_of(lacks)
+    assert f"| {TITLE} | replicates, 2 of 2 |" in findings_as_markdown([lacks], short=True)
+    closing = "\n".join(verdict_lines(lacks, None, False))
+    assert f"kim2024, synthetic language, by the claims of this session\n{TITLE}: " in closing
+
+
 def test_kinds_of_data_have_outcomes_of_their_own():
     """Side by side in one row of every table, with what was not run."""
     made = session(claims_of(["SUPPORTED", "SUPPORTED", "UNDECIDED"]))

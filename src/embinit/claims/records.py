@@ -93,7 +93,7 @@ class ComparisonRecord:
     p_against: Annotated[Share | None, "p of the test for the claim's opposite."]
     p_no_effect: Annotated[Share | None, "For '<' and '>' with a margin: p of the test within it."]
     seeds_needed: Annotated[Count | None, "Seeds that would probably decide it; null if unknown."]
-    hangs_on: Annotated[Count | None, "The seed without which the decision would change."]
+    hangs_on: Annotated[Count | None, "Without this seed the verdict or NO EFFECT would not hold."]
     sd: Annotated[Size | None, "The sd of the differences that decided: pooled with a known one."]
     spread: KnownSdRecord | None
     smallest_effect: SmallestEffect | None

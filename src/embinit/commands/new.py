@@ -54,7 +54,7 @@ def _new(parsed: argparse.Namespace) -> int:
     print(f"next: cd {printable(shlex.quote(str(folder)))}, edit claims/test_first.py, then")
     print("  embinit register && pytest claims/ -n 4 && embinit bless")
     if wheel:
-        print("requirements.txt names a wheel of the new folder, to be committed, which is made by")
+        print("requirements.txt names a wheel; make it in the new folder, and commit it:")
         print(printable(f"  {wheel}"))
     return 0
 

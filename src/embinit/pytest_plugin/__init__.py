@@ -26,7 +26,8 @@ NAME = "embinit-claims"
 RESULT = "embinit_result"
 """The attribute of a test's reports that holds what came of a claim (``items.ItemResult``)."""
 CONTROL = "control"
-"""The marker of a test with ``seeds`` that is a control."""
+"""The marker of a test with ``seeds`` that is a control, where the project has none so called."""
+MARKER = f"{CONTROL}: embinit: what this test with seeds states must be found"
 SHORT_OPTIONS = "embinit_short_options"
 PHASES = ("setup", "call", "teardown")
 """A worker that crashed has its test reported as failed in none of them, with no result."""
@@ -70,8 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Loads the session at once where the project or the command line asks for it."""
     config.stash[BEGAN] = time.monotonic()
     if not any(re.match(rf"{CONTROL}\b", line) for line in config.getini("markers")):
-        what = "embinit: what this test with seeds states must be found"
-        config.addinivalue_line("markers", f"{CONTROL}: {what}")
+        config.addinivalue_line("markers", MARKER)
     if _distributes(config):
         from embinit.pytest_plugin.claims_alone import take_over
 
@@ -111,6 +111,12 @@ def _is_asked_for(config: pytest.Config) -> bool:
         for name, settings in OPTIONS.items()
     )
     return given or any(map(config.getini, (SHORT_OPTIONS, *SETTINGS)))
+
+
+def is_control(item: pytest.Item | pytest.Collector) -> bool:
+    """Whether a test is marked as a control, by embinit's marker and not by the project's own."""
+    ours = MARKER in item.config.getini("markers")
+    return ours and item.get_closest_marker(CONTROL) is not None
 
 
 def claim_session(config: pytest.Config) -> ClaimSession:

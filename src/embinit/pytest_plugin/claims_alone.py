@@ -32,8 +32,8 @@ def take_over(config: pytest.Config) -> None:
 def asks_for_claims_alone(config: pytest.Config) -> bool:
     """Whether every path that is asked for is in a folder of claims, or ``embinit register`` asks.
 
-    That is a folder called ``claims``, some of whose test files mention embinit or ``seeds``, or
-    one with a ``claims.lock``, in itself or a folder of its, all of whose test files do.
+    That is a folder called ``claims`` with a test file that mentions embinit or ``seeds``, or one
+    with a ``claims.lock``, in itself or a folder of its, all of whose test files mention embinit.
     """
     if config.getini(REGISTER):
         return True
@@ -49,13 +49,14 @@ def _is_of_claims(config: pytest.Config, given: str) -> bool:
             path = Path(spec.origin).parent if spec is not None and spec.origin else path
     folder = path if path.is_dir() else path.parent
     root = config.rootpath if folder.is_relative_to(config.rootpath) else folder
-    files = (file for pattern in config.getini("python_files") for file in path.rglob(pattern))
-    texts = map(text_of, [path] if path.is_file() else files)
-    mention = ("embinit" in text or "seeds" in text for text in texts)  # read as they are asked
-    if FOLDER in (folder.name, *folder.relative_to(root).parts):
-        return any(mention)
+    named = FOLDER in (folder.name, *folder.relative_to(root).parts)
+    within = path if named else folder
+    files = (file for pattern in config.getini("python_files") for file in within.rglob(pattern))
+    texts = map(text_of, [within] if within.is_file() else files)  # read as they are asked
+    if named:
+        return any("embinit" in text or "seeds" in text for text in texts)
     locked = (folder / LOCK).exists() or any(folder.glob(f"*/{LOCK}"))
-    return locked and path.exists() and all(mention)
+    return locked and path.exists() and all("embinit" in text for text in texts)
 
 
 def text_of(file: Path) -> str:

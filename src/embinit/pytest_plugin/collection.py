@@ -21,7 +21,7 @@ from embinit.claims.seeds import SeedsClaim
 from embinit.claims.statements import Statement
 from embinit.errors import InputError
 from embinit.papers import noise_floors, paper, with_tier
-from embinit.pytest_plugin import CONTROL
+from embinit.pytest_plugin import CONTROL, is_control
 from embinit.pytest_plugin.files import Files
 from embinit.pytest_plugin.items import (
     CASE,
@@ -118,7 +118,7 @@ class Collection:
         on_seeds = {item.path for item in tests if SeedsClaim.of(item.function) is not None}
         for item in tests:
             stated = Statement.of(item.function)
-            if stated is None and item.path in on_seeds and item.get_closest_marker(CONTROL):
+            if stated is None and item.path in on_seeds and is_control(item):
                 stated = Misstated(argument(item), "", error=InputError(CONTROL_WITHOUT_ARMS))
             if stated is not None:
                 self._read(item, stated, files)

@@ -25,7 +25,7 @@ from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
 from embinit.claims.statements import Statement, line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.files.typed import as_json, from_json
-from embinit.pytest_plugin import CONTROL, RESULT
+from embinit.pytest_plugin import RESULT, is_control
 from embinit.pytest_plugin.claims_alone import text_of
 from embinit.runs.kinds import kind_of
 from embinit.runs.modules import Home
@@ -235,7 +235,7 @@ def argument(item: pytest.Function) -> str:
 def state_seeds(metafunc: pytest.Metafunc) -> None:
     """Makes a test with the fixture ``seeds`` a claim, or a control where it is marked so."""
     test, item = metafunc.function, metafunc.definition
-    expects = Verdict.SUPPORTED if item.get_closest_marker(CONTROL) else None
+    expects = Verdict.SUPPORTED if is_control(item) else None
     inside = item.path.is_relative_to(item.config.rootpath)
     home = item.path.relative_to(item.config.rootpath if inside else item.path.parent)
     name = ".".join(home.with_suffix("").parts)

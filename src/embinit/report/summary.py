@@ -329,7 +329,8 @@ def tables(documents: Sequence[Document]) -> list[FindingsTable]:
     for key, rows in found.items():
         there = {number for cells in rows.values() for number in cells}
         columns = {number: name for number, name in names.items() if number in there}
-        every.append(FindingsTable(papers[key], columns, rows))
+        unknown = PaperRecord(key=key, citation=key, short=key, made=(), findings=())
+        every.append(FindingsTable(papers.get(key, unknown), columns, rows))
     return every
 
 

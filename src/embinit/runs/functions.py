@@ -257,7 +257,8 @@ def _checked(known: Training, answer: Any) -> dict[str, float]:
         given = "nothing" if what == "NoneType" else f"a {what}"
         mend = "one number, or name several by @training(measures=…)"
         if not known.is_plain:
-            mend = f"a dict with a number for each of: {wanted}"
+            form = "a number" if len(known.measures) == 1 else "a dict with a number"
+            mend = f"{form} for each of: {wanted}"
         raise RunFailed(f"{known.name.rpartition(':')[2]} returned {given}; return {mend}")
     missing = [name for name in known.measures if name not in answer]
     unknown = [str(name) for name in answer if name not in known.measures]
