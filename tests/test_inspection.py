@@ -212,7 +212,7 @@ def test_tensors_without_plain_values_are_refused(values, tmp_path):
     """Sparse and meta tensors have no rows to measure, in memory or in a file."""
     torch.save({"table": values}, tmp_path / "t.bin")
     for thing in (values, tmp_path / "t.bin"):
-        with pytest.raises(InputError, match="is torch.* and no plain table; save it as"):
+        with pytest.raises(InputError, match=r"is torch.* and no plain table; save it as"):
             inspect(thing)
 
 

@@ -112,7 +112,7 @@ def source(name: str, data_dir: Path | None) -> Source:
 
 @functools.lru_cache(maxsize=256)
 def _opened(name: str, data_dir: Path | None, entry_id: int) -> tuple[object, Source]:
-    """The entry, which need not be hashable and is kept so that its id stays its own; the source."""
+    """The entry (it may lack a hash, and is kept so that its id stays its own) and the source."""
     directory = cache.open_directory(data_dir)
     cached = directory.source(name) if directory else None
     return SOURCES.registered(name), cached or SOURCES[name](data_dir)
