@@ -22,6 +22,7 @@ PROJECTS = sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml")
 
 WITHOUT_TORCH = ("subprocess",)
 SMALL = {
+    "pytorch": ("--embinit-max-seeds=6",),
     "llm_c_positions": ("--embinit-seeds=2",),
     "third_paper": ("--embinit-seeds=2",),
 }

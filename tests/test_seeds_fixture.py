@@ -378,6 +378,15 @@ def helper():
 
 class Model:
     rate = 0.1
+
+    def _step(self):
+        return 1
+
+class Other(Model):
+    pass
+
+made = Model()
+SAME = 1.0
 """
 
 
@@ -390,8 +399,13 @@ class Model:
         ),
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
         ('setattr(lib.Model, "rate", 0.2)', "Model.rate of lib.py is 0.2"),
+        ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
         ('setattr(lib.CONFIG.model, "rate", 0.2)', "CONFIG.model.rate of lib.py is 0.2"),
         ('setattr(lib, "PLACE", lib.PLACE / "b")', "PLACE of lib.py is PosixPath('a/b')"),
+        ('setattr("os.cpu_count", lambda: 2)', "os.cpu_count of lib.py is TestA.patch.<locals>"),
+        ('setattr(lib, "made", lib.Other())', "made of lib.py is a lib.Other"),
+        ('setattr(lib.Model, "_step", lambda self: 2)', "Model._step of lib.py is TestA.patch"),
+        ('delattr(lib, "PLACE")', "PLACE of lib.py is missing"),
         ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
     ],
 )
@@ -451,6 +465,9 @@ def test_what_a_conftest_may_do_is_no_change(pytester):
         @pytest.fixture
         def faster(monkeypatch):
             monkeypatch.setattr(lib, "K", 9.0)
+
+        def pytest_configure():
+            lib.SAME = 1.0
 
         def pytest_runtest_setup(item):
             if "slow" in item.keywords:

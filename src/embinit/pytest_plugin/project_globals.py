@@ -1,29 +1,20 @@
-"""Whether fixtures, tests or conftest.py changed, in pytest's process, what training reads.
-
-Plain values are compared, functions and classes by name, and what containers and objects of the
-project have of these. What appears, such as the entry of a cache, is no change.
-"""
+"""Whether fixtures or tests changed, in pytest's process, what a function was trained with."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-import collections
 import contextlib
-import datetime
-import decimal
 import enum
-import fractions
 import functools
-import itertools
 import os
-import pathlib
-import re
 import sys
 import types
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from embinit.code import is_own_file, is_shipped
 from embinit.digests import digest_of
@@ -33,247 +24,429 @@ from embinit.runs.results import RunResult
 from embinit.runs.trainers.inputs import seal
 from embinit.runs.trainings import training_named
 
+SHOWN = 60
 MEND = "fixtures and tests don't reach training: set it where it is defined, or pass an argument"
-LATE = ("pytest_runtest", "pytest_fixture", "pytest_sessionfinish", "pytest_unconfigure")
-"""The hooks that are called once the values are known."""
-PATCHES = ("setattr", "delattr", "setitem", "delitem", "patch", "patch.object", "patch.dict")
-"""How the functions end that set what their first argument is or names."""
+EARLY = frozenset({
+    "pytest_configure", "pytest_sessionstart", "pytest_collection", "pytest_collectstart",
+    "pytest_collect_file", "pytest_pycollect_makeitem", "pytest_generate_tests",
+    "pytest_itemcollected", "pytest_collection_modifyitems", "pytest_report_header",
+    "pytest_addoption", "pytest_addhooks", "pytest_plugin_registered", "pytest_ignore_collect",
+    "pytest_collect_directory", "pytest_pycollect_makemodule", "pytest_make_parametrize_id",
+})  # fmt: skip
+"""Hooks that are called before the snapshot of globals is taken."""
+PATCHES = frozenset({"setattr", "delattr", "setitem", "delitem", "patch"})
+"""Functions and methods that set what their first argument is or names."""
 CHANGES = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "pop", "remove"})
-"""Methods that change their object."""
+"""Methods that change an object of the project."""
 UNSET = UNSEEN - {"TZ"} | {"PYTEST_CURRENT_TEST"}
 """Variables that are set without an effect: those that count when a process starts, which who fixes
 all seeds sets, and pytest's for each test, which torch asks for when it is loaded.
 """
 BY_LIBRARIES = ("TORCHINDUCTOR_", "TRITON_", "KMP_", "TF_CPP_")
 """What the variables begin with that libraries set when they are first used."""
-PLAIN = frozenset({
-    *(bool, int, float, complex, str, bytes, bytearray, range, type(None), type(...)),
-    *(pathlib.PosixPath, pathlib.WindowsPath, decimal.Decimal, fractions.Fraction, re.Pattern),
-    *(datetime.date, datetime.time, datetime.datetime, datetime.timedelta),
+ATOMS = (bool, int, float, complex, str, bytes, bytearray, range, type(None), type(...))
+VALUES = frozenset({
+    *(f"pathlib{part}.{kind}Path" for part in ("", "._local") for kind in ("Posix", "Windows", "")),
+    *(f"datetime.{kind}" for kind in ("date", "time", "datetime", "timedelta")),
+    "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "re.Pattern", "torch.dtype",
+    "torch.device",
 })  # fmt: skip
-"""Types whose objects don't change by being used, and are compared by their repr."""
-CONTAINERS = (dict, collections.OrderedDict, collections.defaultdict, list, tuple, set, frozenset)
-NAMESPACES = (types.SimpleNamespace, argparse.Namespace)
+"""Types whose objects never change, so that their repr is enough to compare them."""
+CONTAINERS = (dict, OrderedDict, defaultdict, list, tuple, set, frozenset)
+PLAIN_OBJECTS = (types.SimpleNamespace, argparse.Namespace)
 PLAIN_BASES = frozenset({"builtins", "abc", "typing", "types", "argparse", "collections"})
-"""Modules whose classes keep nothing of their own in a subclass's objects."""
+"""Modules whose classes add no attributes of their own to a subclass's objects."""
 DEPTH = 5
 """How far within a global a change is looked for."""
-MOST = 10_000
-"""How many members of a container, and how many values within a global, are compared."""
+MOST_MEMBERS = 10_000
+"""How many members within a global are compared."""
 MOST_BYTES = 2**26
 """How large an array may be to be compared."""
 
 
-class ProjectGlobals:
-    """The globals of the project's modules that are loaded, before any test."""
+class Described(NamedTuple):
+    """A value as far as it is known for sure: its type, its words, and what it has within.
 
-    def __init__(self, plugins: Iterable[Any] = ()) -> None:
-        """Describes them, and what the project's ``plugins``, its conftest.py, set by then."""
-        own = [plugin for plugin in plugins if _is_own(plugin)]
-        self._set = dict(pair for plugin in own for pair in set_by(plugin))
-        self._values = {
-            name: values_of(module)
-            for name, module in list(sys.modules.items())
-            if _is_own(module) and not is_shipped(name)
-        }
-
-    def difference(self, results: Iterable[RunResult]) -> str | None:
-        """What is another here than where some runs were trained; None where nothing is."""
-        seen: set[str] = set()
-        for result in results:
-            if (inputs := result.provenance.get(INPUTS)) is None:
-                continue
-            name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
-            where = f"where {name} was run; {MEND}"
-            for module in inputs["names"].keys() & self._set.keys():
-                return f"{self._set[module]}, and not {where}"
-            for variable, digest in inputs["variables"].items():
-                if variable in UNSET or variable.startswith(BY_LIBRARIES):
-                    continue
-                if seal(os.environ.get(variable)) != digest:
-                    return f"the variable {variable} is another in pytest's process than {where}"
-            read = inputs["names"].keys() & self._values.keys() & sys.modules.keys()
-            for module in sorted(read - seen):
-                for place, then, now in changed(self._values[module], sys.modules[module]):
-                    file = Path(str(sys.modules[module].__file__)).name
-                    return (
-                        f"{place} of {file} is {now:.60} in pytest's process (a fixture or a test "
-                        f"changed it), and {then:.60} {where}"
-                    )
-            seen |= read
-        return None
-
-
-def set_by(plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
-    """The project's modules that a conftest.py sets something in before the values are known.
-
-    It is read from its text: what is run at its import, its hooks, and the functions they call.
+    Without either it is known by its type alone, as what libraries make is.
     """
-    file, tree = str(plugin.__file__), ast.Module([], [])
-    with contextlib.suppress(OSError, SyntaxError, ValueError):  # such as compiled code
-        tree = ast.parse(Path(file).read_bytes())
-    functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
-    hooks = [name for name in functions if name.startswith("pytest_") and not name.startswith(LATE)]
-    rest = [part for part in tree.body if not isinstance(part, ast.FunctionDef)]
-    run = [("it is imported", part) for whole in rest for part in ast.walk(whole)]
-    run += [(f"{name} is called", part) for name in hooks for part in ast.walk(functions[name])]
-    modules = {n: m for n, m in vars(plugin).items() if isinstance(m, types.ModuleType)}
-    owners = {name: module.__name__ for name, module in modules.items()}  # what names belong to
-    for _, part in run:  # which grows
-        called = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
-        if called in functions and called not in hooks:
-            run += [(f"{called} is called", inner) for inner in ast.walk(functions.pop(called))]
-        if isinstance(part, ast.Import | ast.ImportFrom):
-            package = getattr(part, "module", None) or ""
-            for alias in part.names:
-                inside = f"{package}.{alias.name}".lstrip(".")
-                owners[alias.asname or alias.name] = inside if inside in sys.modules else package
-    for when, part in run:
-        module = owners.get(name := _root_of_change(part), name.rpartition(".")[0])
-        if module in sys.modules and _is_own(sys.modules[module]):
-            yield module, f"{ast.unparse(part)} is set by {file} when {when}"
+
+    kind: str
+    words: str = ""
+    within: Mapping[str, Described] | None = None
+
+    def __str__(self) -> str:
+        """What it is, as far as that fits in a line."""
+        text = self.words or (self.kind if " " in self.kind else f"a {self.kind}")
+        return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-def _root_of_change(part: ast.AST) -> str:
-    """The name of what an assignment, a patch or a method changes a part of; "" for other code."""
-    target: Any = None
-    if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
-        target = part
-    elif isinstance(part, ast.Call):
-        called = ast.unparse(part.func)
-        if called.endswith(PATCHES) and part.args:
-            target = part.args[0]
-        elif called.rpartition(".")[2] in CHANGES:
-            target = part.func
-    while isinstance(target, ast.Attribute | ast.Subscript | ast.Call):
-        # vars(lib) and getattr(lib, "a") are parts of lib.
-        target = next(iter(target.args), None) if isinstance(target, ast.Call) else target.value
-    return str(getattr(target, "id", getattr(target, "value", "")))
+@dataclass(frozen=True)
+class Globals:
+    """The globals of the project's modules, before any test.
+
+    ``values`` describes them by module; ``assigned`` what a plugin sets in which module.
+    """
+
+    values: Mapping[str, Described] = field(default_factory=dict)
+    assigned: Mapping[str, str] = field(default_factory=dict)
 
 
-def values_of(module: types.ModuleType) -> dict[str, dict[str, str]]:
-    """The values within each global of a module, in words by place; tests train nothing."""
-    found = {}
-    for name, value in list(vars(module).items()):
-        is_test = name.startswith(("test_", "Test")) and type(value) in (type, types.FunctionType)
-        if name.startswith(("@", "__")) or is_test:
+def all_globals(plugins: Iterable[Any] = ()) -> Globals:
+    """The globals of the project's modules that are loaded; its conftest.py are ``plugins``."""
+    files = [(str(getattr(plugin, "__file__", None) or "<"), plugin) for plugin in plugins]
+    own = [(file, plugin) for file, plugin in files if is_own_file(file)]
+    assigned = dict(pair for file, plugin in own for pair in _assigned(file, plugin))
+    values = {
+        name: _globals(module)
+        for name, module in list(sys.modules.items())
+        if is_own_file(str(getattr(module, "__file__", None) or "<")) and not is_shipped(name)
+    }
+    return Globals(values, assigned)
+
+
+def difference(results: Iterable[RunResult], before: Globals) -> str | None:
+    """What is another in this process than where some runs were trained; None where nothing is.
+
+    ``before`` has the globals from before any fixture and test, as trainers import them.
+    """
+    seen: set[str] = set()
+    for result in results:
+        if (inputs := result.provenance.get(INPUTS)) is None:
             continue
-        with contextlib.suppress(Exception):  # whatever a metaclass or a descriptor raises
-            within = dict(itertools.islice(_within(name, value, DEPTH), MOST + 1))
-            if len(within) <= MOST:
-                found[name] = within
-    return found
+        name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
+        where = f"where {name} was run; {MEND}"
+        for module in inputs["names"].keys() & before.assigned.keys():
+            return f"{before.assigned[module]}, and not {where}"
+        for variable, digest in inputs["variables"].items():
+            if variable in UNSET or variable.startswith(BY_LIBRARIES):
+                continue
+            if seal(os.environ.get(variable)) != digest:
+                return f"the variable {variable} is another in pytest's process than {where}"
+        for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
+            seen.add(module)
+            here, there = _globals(sys.modules[module]), before.values[module]
+            for place, now, then in changed("", there, here):
+                file = Path(str(sys.modules[module].__file__)).name
+                return (
+                    f"{place} of {file} is {now or 'missing'} in pytest's process (a fixture or a "
+                    f"test changed it), and {then or 'missing'} {where}"
+                )
+    return None
+
+
+def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
+    """What a plugin of the project sets in which module before any snapshot could be made.
+
+    It is read from the text: what it sets when it is imported, and what its early hooks set, with
+    the functions that these call. A constant that is as its module has it is left out.
+    """
+    tree = _parsed(file)
+    functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
+    places: list[tuple[str, ast.AST]] = [("it is imported", part) for part in _executed(tree)]
+    for name in EARLY & functions.keys():
+        places += [(f"{name} is called", part) for part in ast.walk(functions[name])]
+    modules = {n: m for n, m in vars(plugin).items() if isinstance(m, types.ModuleType)}
+    owners: dict[str, types.ModuleType | None] = {}  # where a name comes from
+    for _, part in places:  # which grows
+        called = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
+        if called in functions and called not in EARLY:
+            inner = ast.walk(functions.pop(called))
+            places += [(f"{called} is called", one) for one in inner]
+        if isinstance(part, ast.ImportFrom):
+            owners |= {n.asname or n.name: sys.modules.get(str(part.module)) for n in part.names}
+        for alias in part.names if isinstance(part, ast.Import) else ():
+            if module := sys.modules.get(alias.name):
+                modules[alias.asname or alias.name] = module
+    for when, part in places:
+        target = _target(part)
+        root = _root(target)
+        module = (owners | modules).get(root.id) if isinstance(root, ast.Name) else None
+        if isinstance(target, ast.Constant):  # such as patch("lib.K", 2)
+            module = sys.modules.get(str(target.value).rpartition(".")[0])
+        if module is None or (root is part and isinstance(part, ast.Name)):
+            continue
+        if isinstance(part, ast.Call) and not is_own_file(_file(vars(module))):
+            continue
+        direct = isinstance(part, ast.Attribute) and part.value is root
+        if not (direct and _is_unchanged(module, getattr(part, "attr", ""))):
+            yield module.__name__, f"{ast.unparse(part)} is set by {file} when {when}"
+
+
+def _root(part: ast.AST | None) -> ast.AST | None:
+    """What an expression begins with: ``lib`` of ``lib.A.k``, ``lib["k"]`` and ``vars(lib)``."""
+    while True:
+        if isinstance(part, ast.Attribute | ast.Subscript):
+            part = part.value
+        elif isinstance(part, ast.Call) and ast.unparse(part.func) in ("vars", "getattr"):
+            part = part.args[0] if part.args else None
+        else:
+            return part
+
+
+def _target(part: ast.AST) -> ast.AST | None:
+    """What a part sets: by an assignment, a patch, or a call of a method that changes an object."""
+    if isinstance(getattr(part, "ctx", None), ast.Store):
+        return part
+    if not isinstance(part, ast.Call):
+        return None
+    name = ast.unparse(part.func)
+    if name.rpartition(".")[2] in PATCHES or name.endswith(("patch.object", "patch.dict")):
+        return part.args[0] if part.args else None
+    method = part.func if isinstance(part.func, ast.Attribute) else None
+    return method.value if method is not None and method.attr in CHANGES else None
+
+
+def _is_unchanged(module: types.ModuleType, name: str) -> bool:
+    """Whether a global is the constant that its module assigns to it."""
+    try:
+        given = [
+            ast.literal_eval(part.value)
+            for part in _parsed(_file(vars(module))).body
+            if isinstance(part, ast.Assign) and name in map(ast.unparse, part.targets)
+        ]
+    except ValueError:
+        return False
+    return bool(given) and repr(given[-1]) == repr(getattr(module, name, None))
+
+
+def _parsed(file: str) -> ast.Module:
+    """A file's code; none where it can't be read, as of compiled code."""
+    try:
+        return ast.parse(Path(file).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a module but for those in functions."""
+    for part in ast.iter_child_nodes(tree):
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield part
+            yield from _executed(part)
+
+
+def _file(module: Mapping[str, Any]) -> str:
+    """The file of what a module has, by its names: to ask a lazy module would load it."""
+    file = module.get("__file__")
+    return file if isinstance(file, str) else "<"
+
+
+def _is_own(kind: type) -> bool:
+    return is_own_file(_file(getattr(sys.modules.get(kind.__module__), "__dict__", {})))
+
+
+def _globals(module: types.ModuleType) -> Described:
+    """What each global name of a module has.
+
+    Modules have names of their own, and tests train nothing. Of libraries' modules count the
+    functions that the project or a mock has replaced.
+    """
+    own = {
+        name: described(value)
+        for name, value in list(vars(module).items())
+        if not name.startswith(("@", "__"))
+        and not issubclass(type(value), types.ModuleType)
+        and not (
+            name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
+        )
+    }
+    return Described("a module", within=dict(_replaced(module)) | own)
+
+
+def _replaced(module: types.ModuleType) -> Iterator[tuple[str, Described]]:
+    for alias, library in _libraries(module):
+        package = str(library.get("__name__"))
+        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library, f"{package}.")]
+        for place, names in [(alias, library), *inner]:
+            for name, value in list(names.items()):
+                if _is_replacement(value):
+                    yield f"{place}.{name}", Described("a replacement", _words(value))
+
+
+def _libraries(names: Any, package: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """The libraries' modules that are names of a module, those of one package alone where given."""
+    known = names if isinstance(names, dict) else vars(names)
+    found = [
+        (name, types.ModuleType.__getattribute__(value, "__dict__"))
+        for name, value in list(known.items())
+        # Not by isinstance(), which asks the value, and some libraries warn when asked.
+        if issubclass(type(value), types.ModuleType) and not name.startswith(("@", "__"))
+    ]
+    return [
+        (name, inner)
+        for name, inner in found
+        if str(inner.get("__name__")).startswith(package) and not is_own_file(_file(inner))
+    ]
+
+
+def _is_replacement(value: Any) -> bool:
+    """Whether what a library has is a mock or the project's function."""
+    kind = type(value)
+    return kind.__module__ == "unittest.mock" or (
+        kind is types.FunctionType and is_own_file(value.__code__.co_filename)
+    )
 
 
 def changed(
-    before: Mapping[str, Mapping[str, str]], module: types.ModuleType
-) -> Iterator[tuple[str, str, str]]:
-    """The places of a module that surely have another value than before, with both."""
-    after = values_of(module)
-    for name in before.keys() & after.keys():
-        for place, then in before[name].items():
-            now = after[name].get(place)
-            filled = then == "None" and (now == "" or name.startswith("_") or "." in place)
-            emptied = now is None and (then in ("", "None") or name.startswith("_"))
-            if now != then and not filled and not emptied:
-                yield place, then or "an object", "missing" if now is None else now or "an object"
+    place: str, there: Described, here: Described
+) -> Iterator[tuple[str, Described | None, Described | None]]:
+    """Where two descriptions surely differ, with what is here and there.
+
+    What began empty may since have been filled by who uses it, and is no change: an empty list, a
+    new attribute of an object, None where something other than a plain value follows. So is what
+    appears in a cache, by its private name.
+    """
+    private = place.startswith("_")
+    if there.kind != here.kind:
+        if there.words != "None" or (here.words and not private):
+            yield place, here, there
+    elif there.words and here.words:
+        if there.words != here.words:
+            yield place, here, there
+    elif here.within is not None and (there.within or " " in there.kind):
+        known = there.within or {}
+        for key in sorted({*known, *here.within}):
+            then, now = known.get(key), here.within.get(key)
+            if then and now:
+                yield from changed(place + key, then, now)
+            elif (one := then or now) and not private and _counts_alone(here.kind, key, one):
+                yield place + key, now, then
 
 
-def _within(place: str, value: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """A value and what it has within, in words by place.
+def _counts_alone(holder: str, key: str, value: Described) -> bool:
+    """Whether a value that is only there, or only here, is a change."""
+    if holder.startswith("class "):
+        return bool(value.words)
+    grows = holder == "collections.defaultdict" or key.startswith((".", "_"))
+    return bool(value.words) and value.kind != "function" and not grows
+
+
+def described(value: Any, depth: int = DEPTH, left: list[int] | None = None) -> Described:
+    """A value by what never changes by itself; ``left`` is how many members may yet be looked at.
 
     Nothing of the value is called, so that it can't be slow, raise or do something.
     """
-    yield place, _words(value)
-    for key, part in _members(value) if depth else ():
-        yield from _within(place + key, part, depth - 1)
+    kind = type(value)
+    name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    left = [MOST_MEMBERS] if left is None else left
+    try:
+        if issubclass(kind, type):
+            name = f"class {value.__module__}.{value.__qualname__}"
+        words = _words(value)
+        members = None if words or not depth else _members(value, left[0])
+        if members is None:
+            return Described(name, words)
+        left[0] -= len(members)
+        inner = {key: described(part, depth - 1, left) for key, part in members.items()}
+        return Described(name, within=inner)
+    except Exception:  # whatever a metaclass or a descriptor raises
+        return Described(name)
 
 
 def _words(value: Any) -> str:
-    """What a value is in words; "" for what may change by being used."""
+    """What a value that never changes by itself is, in words; "" of any other."""
     kind = type(value)
-    if kind in PLAIN:
-        text = repr(value)
-        return text if len(text) < MOST else f"{kind.__name__} {digest_of(text)}"
+    if kind in (str, bytes, bytearray) and len(value) > MOST_MEMBERS:
+        return f"{kind.__name__} {digest_of(value)}"
+    if kind in ATOMS or f"{kind.__module__}.{kind.__qualname__}" in VALUES:
+        return repr(value)
     if issubclass(kind, enum.Enum):
         return f"{kind.__qualname__}.{value._name_}"
     if kind.__module__ == "numpy" and hasattr(kind, "tobytes"):
         known = not value.dtype.hasobject and value.nbytes <= MOST_BYTES
         return f"numpy.{kind.__name__} {digest_of(value.tobytes())}" if known else ""
-    if kind.__module__ == "torch" and kind.__name__ in ("dtype", "device"):
-        return repr(value)
     if kind.__module__ == "unittest.mock":
         return "a mock"
+    function = _unwrapped(value)
+    if function is None:
+        return ""
+    code = function.__code__
+    return f"{function.__qualname__} ({os.path.abspath(code.co_filename)}:{code.co_firstlineno})"
+
+
+def _unwrapped(value: Any) -> types.FunctionType | None:
+    """The function of a function or a method, within what libraries wrapped it in; else None."""
+    kind = type(value)
     if kind in (staticmethod, classmethod):
-        return _words(value.__func__)
+        return _unwrapped(value.__func__)
     if kind is property:
-        return _words(value.fget)
-    # A library's wrapper has the name of what it wraps.
-    named = kind is types.FunctionType or issubclass(kind, type)
-    return f"{value.__qualname__} of {value.__module__}" if named else ""
+        return _unwrapped(value.fget)
+    if kind is not types.FunctionType:
+        return None
+    inner = None if is_own_file(value.__code__.co_filename) else vars(value).get("__wrapped__")
+    return _unwrapped(inner) or value
 
 
-def _members(value: Any) -> Iterable[tuple[str, Any]]:
-    """What a container, or a class or an object of the project has within, by key."""
+def _members(value: Any, most: int) -> dict[str, Any] | None:
+    """What a container, a class or an object of the project has within; None of any other.
+
+    Libraries' objects and what begins with an underscore may change by being used.
+    """
     kind = type(value)
     if issubclass(kind, type):
-        bases = [base for base in reversed(value.__mro__) if _is_own(_home(base))]
-        every = {name: part for base in bases for name, part in vars(base).items()}
-        return [(f".{name}", part) for name, part in every.items() if _is_public(name)]
+        return _of_class(value)
+    if kind in CONTAINERS or (issubclass(kind, CONTAINERS) and _is_own(kind)):
+        base = next(base for base in CONTAINERS if issubclass(kind, base))
+        if base.__len__(value) > most:
+            return None
+        if issubclass(base, dict):
+            entries = [(_label(key), part) for key, part in dict.items(value)]
+        elif issubclass(base, set | frozenset):
+            entries = [(_label(part), part) for part in base.__iter__(value)]
+        else:
+            entries = [(str(i), part) for i, part in enumerate(base.__iter__(value))]
+        return {f"[{key}]": part for key, part in entries} if all(k for k, _ in entries) else None
     if kind is functools.partial:
-        return (".func", value.func), (".args", value.args), (".keywords", value.keywords)
-    own = kind in NAMESPACES or _is_own(_home(kind))
-    if kind in CONTAINERS or (own and issubclass(kind, CONTAINERS)):
-        return _entries(value)
-    if not own or issubclass(kind, types.ModuleType | enum.Enum):
-        return ()
-    # A library keeps what it needs in the objects of its subclasses, and arrays are trained.
+        return {".func": value.func, ".args": value.args, ".keywords": value.keywords}
+    if kind not in PLAIN_OBJECTS and not _is_own(kind):
+        return None
     bases = [base for base in kind.__mro__ if base.__module__ not in PLAIN_BASES]
-    ours = [base for base in bases if _is_own(_home(base))]
-    declared = {name for base in ours for name in vars(base).get("__annotations__", ())}
-    return [
-        (f".{name}", part)
-        for name, part in _attributes(value)
-        if _is_public(name) and (ours == bases or name in declared)
-        if type(part).__module__ != "numpy"
-    ]
+    own = [base for base in bases if _is_own(base)]
+    declared = {name for base in own for name in vars(base).get("__annotations__", ())}
+    # A library keeps what it needs in the objects of its subclasses.
+    plain = len(own) == len(bases)
+
+    def counts(name: str, part: Any) -> bool:
+        """Whether an attribute is a setting, and not filled or trained when it is used."""
+        filled = part is None or type(part).__module__ == "numpy"
+        return name in declared or kind in PLAIN_OBJECTS or (plain and not filled)
+
+    found = _attributes(value).items()
+    return {f".{n}": part for n, part in found if _is_public(n) and counts(n, part)}
 
 
-def _entries(value: Any) -> Iterator[tuple[str, Any]]:
-    """The entries of a container, by keys that are plain values."""
-    base = next(base for base in CONTAINERS if issubclass(type(value), base))
-    if base.__len__(value) > MOST:
-        return
-    if base is dict:
-        pairs: Iterable[tuple[Any, Any]] = dict.items(value)
-    else:
-        parts = [*base.__iter__(value)]
-        pairs = enumerate(parts) if base in (list, tuple) else zip(parts, parts, strict=True)
-    for key, part in pairs:
-        plain = type(key) is tuple and all(type(one) in PLAIN for one in key)
-        if words := repr(key) if plain else _words(key):
-            yield f"[{words}]", part
+def _label(key: Any) -> str:
+    """The words of a dictionary's key or a set's member, or "" where it has none."""
+    if type(key) is not tuple:
+        return _words(key)
+    parts = [_words(part) for part in key]
+    return f"({', '.join(parts)})" if all(parts) else ""
 
 
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+def _attributes(value: Any) -> dict[str, Any]:
     """An object's attributes, without any code of its own."""
+    found: dict[str, Any] = {}
     for base in type(value).__mro__:
         for name, slot in vars(base).items():
             if type(slot) is types.MemberDescriptorType:
                 with contextlib.suppress(AttributeError):
-                    yield name, slot.__get__(value)
+                    found[name] = slot.__get__(value)
     with contextlib.suppress(AttributeError):
-        yield from object.__getattribute__(value, "__dict__").items()
+        found |= object.__getattribute__(value, "__dict__")
+    return found
 
 
-def _home(kind: type) -> Any:
-    return sys.modules.get(kind.__module__)
-
-
-def _is_own(module: Any) -> bool:
-    """Whether a module is the project's; to ask a lazy one for its file would load it."""
-    file = getattr(module, "__dict__", {}).get("__file__")
-    return isinstance(file, str) and is_own_file(file)
+def _of_class(kind: type) -> dict[str, Any]:
+    """A class's methods and attributes; of a library's, what the project or a mock has replaced."""
+    own, found = _is_own(kind), {}
+    for name, part in vars(kind).items():
+        function = _unwrapped(part)
+        replaced = type(part).__module__ == "unittest.mock" or (
+            function is not None and is_own_file(function.__code__.co_filename)
+        )
+        if replaced or (own and function is None and _is_public(name)):
+            found[f".{name}"] = part
+    return found
 
 
 def _is_public(name: str) -> bool:

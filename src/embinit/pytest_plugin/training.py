@@ -14,7 +14,7 @@ import pytest
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
 from embinit.pytest_plugin.analysis_order import AnalysisOrder
-from embinit.pytest_plugin.project_globals import ProjectGlobals
+from embinit.pytest_plugin.project_globals import Globals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.kept_runs import open_store
@@ -45,7 +45,7 @@ class TrainingPlugin:
         self.analyses = AnalysisOrder(options, self)
         self.cluster: str | None = None
         self.surroundings: Surroundings | None = None
-        self.globals = ProjectGlobals()
+        self.globals = Globals()
         self._open = contextlib.ExitStack()
         idle = options.config.option.collectonly or options.option("no-train")
         if options.is_worker:  # it trains by itself
