@@ -385,12 +385,6 @@ def all_edits() -> list[Edit]:
     return [*code_edits(), *input_edits(), *other_edits(), *kind_edits(), *baseline_edits()]
 
 
-def few(edits: Sequence[Edit]) -> list[Edit]:
-    """The first edit of each kind, and one from the middle."""
-    kinds = {edit.kind: [e for e in edits if e.kind == edit.kind] for edit in edits}
-    return [edit for those in kinds.values() for edit in (those[0], those[len(those) // 2])]
-
-
 def main() -> int:
     """Makes the edits, and prints what went wrong and what came of each kind."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -132,7 +131,8 @@ def _wait(device: str) -> None:
 
 
 def measured(work: Work, device: str) -> dict[str, Any]:
-    """Seconds of a step, and peak GiB beside the estimate: on a CPU the process's peak so far."""
+    """Seconds of a step, the estimated GiB, and on a GPU the peak."""
+    torch.set_num_threads(1)
     if device != "cpu":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
@@ -140,29 +140,23 @@ def measured(work: Work, device: str) -> dict[str, Any]:
         seconds = seconds_of_a_step(work, device)
     except (RuntimeError, MemoryError) as error:
         return {"failed": str(error).splitlines()[0]}
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    if device != "cpu":
-        memory = torch.cuda.max_memory_allocated() / 2**30
     held = RunValues(
         work.shape.parameters,
         work.batch * activations(work.shape.spec, work.source, work.target),
         work.batch * max(1, work.target) * work.shape.outputs,
     )
     estimate = estimated_bytes(held, work.runs, device)
-    return {
-        "seconds": round(seconds, 5),
-        "memory_gib": round(memory, 2),
-        "estimated_gib": round(estimate / 2**30, 2),
-    }
+    row = {"seconds": round(seconds, 5), "estimated_gib": round(estimate / 2**30, 2)}
+    if device != "cpu":
+        row["memory_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
+    return row
 
 
 def _said(row: dict[str, Any]) -> str:
     if "failed" in row:
         return f"failed, {row['failed']}"
-    return (
-        f"{1000 * row['seconds']:9.1f} ms a step, {row['memory_gib']:6.2f} GiB "
-        f"(estimated {row['estimated_gib']:.2f})"
-    )
+    used = f"{row['memory_gib']:.2f} GiB of " if "memory_gib" in row else ""
+    return f"{1000 * row['seconds']:9.1f} ms a step, {used}{row['estimated_gib']:.2f} GiB estimated"
 
 
 def thousands(text: str) -> int:

@@ -106,11 +106,12 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
 
 
 @pytest.mark.parametrize(("words", "precision"), [(40, "tf32"), (0, "float32")])
-def test_a_step_is_taken_and_its_memory_told(steps, words, precision):
+def test_a_step_is_taken_and_its_memory_estimated(steps, words, precision):
     """Of a translation, and of a classification, which has no decoder."""
     shape = steps.ModelShape(ModelSpec(20, 2, 1, 30), 50, words, words or 2, precision)
     found = steps.measured(steps.Work(shape, 2, 6, 5, 4), "cpu")
-    assert min(found["seconds"], found["memory_gib"], found["estimated_gib"] + 1) > 0
+    assert found["seconds"] > 0
+    assert found.keys() == {"seconds", "estimated_gib"}
 
 
 def test_the_simulated_rule_is_the_one_that_decides():
@@ -185,7 +186,10 @@ def test_the_page_has_the_nights_that_were_simulated():
 def test_no_edit_of_a_suite_leaves_a_false_claim_green(tmp_path):
     """Two edits of each kind; ``benchmarks/edits.py`` makes all of them."""
     edits = load("edits")
-    few = edits.few(edits.all_edits())
+    kinds = {}
+    for edit in edits.all_edits():
+        kinds.setdefault(edit.kind, []).append(edit)
+    few = [edit for those in kinds.values() for edit in (those[0], those[len(those) // 2])]
     outcomes = edits.judged(few, 1, tmp_path)
     wrong = {f"{edit.kind}: {edit.name}": found for edit, found in zip(few, outcomes, strict=True)}
     assert {name: found for name, found in wrong.items() if found in edits.FAULTS} == {}

@@ -168,6 +168,22 @@ def test_a_pretrained_run_has_the_same_bits_in_any_stack(name):
             assert numbers(together[run]) == alone(run)
 
 
+@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[3]], ids="-".join)
+def test_the_trained_parameters_have_the_same_bits(setting):
+    """Curves and outputs are sums and choices, which could hide a difference."""
+
+    def parameters(runs: tuple[RunSpec, ...], row: int) -> dict[str, torch.Tensor]:
+        trainer = training.StackTraining(Stack(runs), None, "cpu")
+        trainer.train_epochs(lambda done: None)
+        return {name: value.detach()[row] for name, value in trainer.model.named_parameters()}
+
+    runs = arms(*setting)
+    single, many = parameters((runs[2],), 0), parameters(runs, 2)
+    assert single.keys() == many.keys()
+    for name, value in single.items():
+        assert torch.equal(value, many[name]), name
+
+
 def work(root: Path, runs: list[RunSpec]) -> None:
     torch.set_num_threads(1)
     session = Session(Store(root), None, "cpu")

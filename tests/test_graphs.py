@@ -121,7 +121,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
     """And for their gradients; a product that is not in TF32 is rounded as float32 is."""
     made = {}
     with own_stream("cuda"):
-        x, y, outer = (torch.randn(3, 64, 64, RunContext(None, "cuda")) for _ in range(3))
+        x, y, outer = (torch.randn(3, 64, 64, device="cuda") for _ in range(3))
         one, other, third = (matrix.double() for matrix in (x, y, outer))
         exact = (one @ other, third @ other.mT, one.mT @ third)
         inputs = x.requires_grad_(), y.requires_grad_()
@@ -133,7 +133,7 @@ def test_tf32_is_for_its_own_products_recorded_or_not():
 
         learn = Replayed(step, cuda_graphs([]))
         for _ in range(3):
-            learn(torch.zeros(1, 1, RunContext(None, "cuda")).long(), 0, 0)
+            learn(torch.zeros(1, 1, device="cuda").long(), 0, 0)
             for name, low, high in (("tf32", 5e-5, 2e-3), ("float32", 0, 1e-5)):
                 for own, wanted in zip(made[name], exact, strict=True):
                     assert low < float((own - wanted).norm() / wanted.norm()) < high

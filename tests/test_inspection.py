@@ -188,6 +188,34 @@ def test_the_effective_rank_is_that_of_a_known_spectrum():
     assert inspect(table).tables[0].effective_rank == pytest.approx(4, rel=1e-3)
 
 
+def test_positions_without_a_row_are_no_positions(tmp_path):
+    """A checkpoint saved without gathered weights has some of no rows, whose mean is NaN."""
+    directory = model_directory("bert", tmp_path)
+    change(directory, position_embeddings_weight=lambda rows: rows[:0])
+    inspection = inspect(directory)
+    assert names(inspection) == set()
+    assert "nan" not in str(inspection)
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(1e200, {"non-finite"}), (1e150, set()), (1e-200, {"zero-rows"})]
+)
+def test_values_whose_squares_are_no_numbers_are_findings(size, found):
+    """A row whose norm overflows is not finite, and one whose norm underflows is zero."""
+    inspection = inspect(size * NORMALS[:300].double())
+    assert names(inspection) == found
+    assert 1 <= inspection.tables[0].effective_rank <= DIM
+
+
+@pytest.mark.parametrize("values", [torch.eye(9).to_sparse(), torch.empty(9, 4, device="meta")])
+def test_tensors_without_plain_values_are_refused(values, tmp_path):
+    """Sparse and meta tensors have no rows to measure, in memory or in a file."""
+    torch.save({"table": values}, tmp_path / "t.bin")
+    for thing in (values, tmp_path / "t.bin"):
+        with pytest.raises(InputError, match=r"is torch.* and no plain table; save it as"):
+            inspect(thing)
+
+
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),

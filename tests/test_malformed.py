@@ -36,11 +36,13 @@ def test_a_file_is_read_and_a_spoilt_one_is_refused_by_name(name, tmp_path):
         assert outcome == "set aside" or Path(largest).name in outcome, outcome
 
 
-def test_words_may_hold_spaces(tmp_path):
+@pytest.mark.parametrize("head", [b"\xef\xbb\xbf", b"\xef\xbb\xbf2 3\n", b""])
+def test_a_byte_order_mark_is_no_word_and_words_may_hold_spaces(tmp_path, head):
     """GloVe 840B has words with spaces, and an empty one."""
-    (tmp_path / "v.txt").write_bytes(GOOD + b". . . 1 2 3\n 4 5 6\n")
-    found = open_source("mine", tmp_path / "v.txt").lookup(("the", "dog", ". . .", "")).found
-    assert found.all()
+    more = b"" if b"2" in head else b". . . 1 2 3\n 4 5 6\n"
+    (tmp_path / "v.txt").write_bytes(head + GOOD + more)
+    words = ("the", "dog", ". . .", "")[: 4 if more else 2]
+    assert open_source("mine", tmp_path / "v.txt").lookup(words).found.all()
 
 
 def bert(directory: Path, **files: bytes) -> Path:

@@ -117,6 +117,25 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
     assert sizes[: len(tried)] == tried
 
 
+def test_what_trainers_held_is_freed_before_memory_is_asked_for_or_taken(monkeypatch):
+    """Trainers refer to themselves, so a GPU has their memory back only after a collection."""
+    events = []
+    for module in (memory, stacked):
+        monkeypatch.setattr(module, "free_memory", lambda: events.append("freed"))
+    monkeypatch.setattr(memory, "free_bytes", lambda *_: events.append("asked"))
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *_: None)
+
+    def work(part, context):
+        events.append(len(part.runs))
+        if len(part.runs) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return [*part.runs]
+
+    runs = Stack(tuple(stack("sentiment")[:2]))
+    assert stacked.in_parts(runs, held_by(), work, RunContext(None, "cuda")) == [*runs.runs]
+    assert events == ["freed", "asked", 2, "freed", 1, "freed", 1]
+
+
 @pytest.mark.parametrize(
     ("raised", "error", "message"),
     [

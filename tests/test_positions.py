@@ -66,6 +66,8 @@ def test_bad_input_is_named() -> None:
             multiplier(kind, 4)
     with pytest.raises(InputError, match="take 16 directions; the table has only 16"):
         table("apart", 3, 16, rows=torch.randn(9, ORTHOGONAL_DIRECTIONS))
+    with pytest.raises(InputError, match=r"^positions .* on the table: give them its rows$"):
+        table("apart", 4, 20)
 
 
 @modest

@@ -194,6 +194,23 @@ def test_what_was_not_prepared_is_asked_for(ready):
         preparation.source(one.source, ready).lookup(["house"], "src")
 
 
+def test_a_source_may_be_registered_as_an_object_without_a_hash(monkeypatch):
+    """Plain dataclasses have none. Each is opened once, and another in its place is opened anew."""
+
+    @dataclasses.dataclass
+    class Opener:
+        opened: list[object]
+
+        def __call__(self, data_dir):
+            self.opened.append(data_dir)
+            return self.opened
+
+    set_apart(monkeypatch, preparation.SOURCES)
+    for _ in range(5):
+        preparation.SOURCES.replace("mine", Opener([]))
+        assert [preparation.source("mine", None) for _ in range(2)] == [[None], [None]]
+
+
 def test_the_command_says_what_is_ready_and_what_is_left_out(tmp_path, capsys, monkeypatch):
     """One line a task and source; nothing ready at all is an error."""
     with monkeypatch.context() as patch:

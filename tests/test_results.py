@@ -11,7 +11,10 @@ import pytest
 
 from embinit.claims.audit import Audit
 from embinit.claims.definitions import Claim
+from embinit.claims.records import ComparisonRecord
 from embinit.report.summary import lists, tables
+from embinit.stats.rule import decide
+from embinit.stats.statements import RULE, Evidence, KnownSd, Verdict, verdict_of
 from embinit_papers import chung2021, kim2024
 from test_claims import FOLDERS, functions
 
@@ -42,6 +45,25 @@ def test_the_readmes_table_is_that_of_the_committed_references(results):
     """What holds, and what doesn't, is told by the blessed reports and by nobody's hand."""
     kept = (ROOT / "README.md").read_text(encoding="utf-8")
     assert kept == results.readme(results.documents_of(), kept), "run make results"
+
+
+def test_the_verdicts_are_those_of_todays_rule(documents):
+    """Each reference is decided again from the values that it stores."""
+    for document in documents:
+        assert document.rule == RULE
+        judged = [claim for claim in document.claims if claim.comparisons]
+        assert judged
+        for claim in judged:
+            found = [again(pair, len(claim.comparisons)) for pair in claim.comparisons]
+            assert found == [pair.verdict for pair in claim.comparisons], claim.id
+            assert verdict_of(found) == claim.verdict, claim.id
+
+
+def again(pair: ComparisonRecord, of: int) -> Verdict:
+    known = pair.spread and KnownSd(pair.spread.sd, pair.spread.seeds)
+    values = pair.left_values, pair.right_values, pair.relation
+    level = pair.alpha, pair.margin, not pair.exact, pair.alpha / of
+    return decide(Evidence(*values, *level, known)).verdict
 
 
 def test_every_reference_is_told(results, documents):

@@ -57,6 +57,7 @@ GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
         (GOOD + b"bird 0.5 1 2 3\n", r":3: more than the 3 numbers"),
         # Two files without a line's end between them: both words would have no vector.
         (GOOD + b"end 0.4 0.5 0.6first 0.7 0.8 0.9\n", r":3: more than the 3.*joined of two"),
+        (GOOD + b"cat 1_0 2 3\n", r":3: word 'cat' has something that is no number"),
         (GOOD + b"cat 1 1e39 3\n", r":3: word 'cat' has a NaN or an infinity"),
         (GOOD + b"cat  0.1 0.2 0.3\n", r":3: two spaces"),
         (b"one\ntwo\n", r":1: no numbers; write a word"),

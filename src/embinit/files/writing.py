@@ -5,6 +5,7 @@ Whatever is wrong with a file that the user named is an InputError with the file
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import fcntl
 import functools
@@ -62,7 +63,8 @@ def _digest(path: Path, size: int, modified: int) -> str:
 def open_lines(path: Path) -> Iterator[bytes]:
     """Reads the lines of a plain, .gz or .zip file, without their ends, in constant memory.
 
-    InputError, with the line, if the archive is broken or a line longer than ``MOST_LINE_BYTES``.
+    A byte order mark at the beginning is left out. InputError, with the line, if the archive is
+    broken or a line longer than ``MOST_LINE_BYTES``.
     """
     number = 0
     with _open(path, lambda: f":{number + 1}") as stream:
@@ -73,7 +75,7 @@ def open_lines(path: Path) -> Iterator[bytes]:
                     f"{path}:{number}: the line is longer than {MOST_LINE_BYTES:,} bytes; "
                     "the file has lost its line ends, or is no text: fetch it again"
                 )
-            yield line.rstrip(b"\r\n")
+            yield (line if number > 1 else line.removeprefix(codecs.BOM_UTF8)).rstrip(b"\r\n")
 
 
 def open_chunks(path: Path) -> Iterator[bytes]:

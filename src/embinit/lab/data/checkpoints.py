@@ -64,6 +64,11 @@ def input_tables(tensors: Mapping[str, Tensor], vocabulary: object) -> list[str]
 
 def check_table(where: object, name: str, table: Tensor) -> None:
     """Raises an InputError for a tensor that is no (N, D) table of unquantised floats."""
+    if table.layout != torch.strided or table.is_meta:
+        raise InputError(
+            f"{where}: {name[:60]!r} is {table.layout} on {table.device} and no plain table; save "
+            "it as a dense tensor with its values"
+        )
     if table.dtype not in FLOATS:
         raise InputError(
             f"{where}: {name[:60]!r} is {table.dtype}, so it is quantised or no plain table; name "

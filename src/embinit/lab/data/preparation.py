@@ -107,14 +107,15 @@ def text_fingerprint(task: str, data_dir: Path | None) -> str:
 
 def source(name: str, data_dir: Path | None) -> Source:
     """A source, cached or from its files, opened once a process; InputError if it is missing."""
-    return _opened(name, data_dir, SOURCES.registered(name))
+    return _opened(name, data_dir, id(SOURCES.registered(name)))[1]
 
 
 @functools.lru_cache(maxsize=256)
-def _opened(name: str, data_dir: Path | None, entry: object) -> Source:
+def _opened(name: str, data_dir: Path | None, entry_id: int) -> tuple[object, Source]:
+    """The entry (it may lack a hash, and is kept so that its id stays its own) and the source."""
     directory = cache.open_directory(data_dir)
     cached = directory.source(name) if directory else None
-    return cached or SOURCES[name](data_dir)
+    return SOURCES.registered(name), cached or SOURCES[name](data_dir)
 
 
 def prepare(spec: DataSpec, data_dir: Path | None) -> PreparedData:

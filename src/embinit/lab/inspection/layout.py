@@ -106,7 +106,7 @@ def subject_in(
 
     whole = [name for name in HEADS_BY_WHOLE_NAME if name in tensors]
     head = first(ending(tensors, HEADS) + whole)
-    positions = first(ending(tensors, POSITIONS))
+    positions = first(name for name in ending(tensors, POSITIONS) if tensors[name].numel())
     tables: dict[Side, Table] = {"input": Table(tuple(inputs), table)}
     if head is not None:
         check_table(location, head, tensors[head])

@@ -50,7 +50,7 @@ Rows = npt.NDArray[np.int64]
 class RowMeasures:
     """Measures of each of N rows."""
 
-    norms: Floats  # NaN where a row is not finite
+    norms: Floats  # NaN where a row, or its norm, is not finite
     along: Floats  # the share along the table's common direction, as a length
     projections: Floats  # (N, 32): the unit rows on random directions of unit variance
     measured: Mask  # rows that are no padding and have a token
@@ -101,10 +101,10 @@ def measure(name: str, table: Tensor, measured: Mask) -> tuple[TableMeasures, Ro
     onto, common = directions.double(), torch.nn.functional.normalize(sample.mean(dim=0), dim=0)
     by_row = np.empty((rows, PROJECTIONS + 2))
     sums, squares, units, end = torch.zeros(2, dim, dtype=torch.float64), 0.0, 0, 0
-    for block in blocks(table):
+    for block in map(Tensor.double, blocks(table)):
         part = slice(end, end := end + len(block))
-        finite = block.isfinite().all(dim=1)
-        values = torch.where(finite[:, None], block.double(), 0.0)
+        finite = torch.linalg.vector_norm(block, dim=1).isfinite()
+        values = torch.where(finite[:, None], block, 0.0)
         length = torch.linalg.vector_norm(values, dim=1)
         unit = values / length.where(length > 0, 1.0)[:, None]
         weight = torch.from_numpy(measured[part]).double() * finite
@@ -144,7 +144,7 @@ def _sample(table: Tensor, measured: Mask) -> Tensor:
     ids = sorted({end * number // count for number in range(count)})
     ids = [row for row in ids if measured[row]]
     rows = table[ids].double()
-    return rows[rows.isfinite().all(dim=1)]
+    return rows[torch.linalg.vector_norm(rows, dim=1).isfinite()]
 
 
 def _quantiles(norms: Floats) -> dict[str, float]:
@@ -156,12 +156,14 @@ def _quantiles(norms: Floats) -> dict[str, float]:
 def _spectrum(sample: Tensor) -> tuple[dict[str, float], float]:
     """The variance's share in the first components, and the effective rank."""
     if len(sample):
+        sample = sample / sample.abs().max().clamp(min=torch.finfo(sample.dtype).tiny)
         # Rows that are much longer than the median would be components of their own.
         length = sample.norm(dim=1)
         sample = sample[length <= 3 * length.median()]
     centred = sample - sample.mean(dim=0)
     if len(sample) < 2 or not centred.any():
         return dict.fromkeys(map(str, COMPONENTS), 1.0), 1.0
+    centred = centred / centred.abs().max()
     flat = centred.shape[0] <= centred.shape[1]
     values = torch.linalg.eigvalsh(centred @ centred.T if flat else centred.T @ centred)
     share = values.clamp(min=0).flip(0) / values.clamp(min=0).sum()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from embinit.errors import InputError
 from embinit.files.reading import reading, regular
-from embinit.lab.data.checkpoints import Checkpoint, read_object, read_tensors
+from embinit.lab.data.checkpoints import Checkpoint, check_table, read_object, read_tensors
 from embinit.lab.data.sources.arrays import ENDINGS, read_arrays
 from embinit.lab.data.sources.opening import open_source
 from embinit.lab.data.sources.text import WordVectors
@@ -27,6 +27,7 @@ Find = Callable[[str], Path | None]
 def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject:
     """The subject that a user names; InputError if it can't be read, or has no table."""
     if isinstance(thing, Tensor):
+        check_table("tensor", "table", thing)
         return subject_in("tensor", {"table": thing.detach().cpu()}, {}, "table")
     path, name = Path(thing), str(thing)
     if path.suffix in ENDINGS:

@@ -66,12 +66,14 @@ def shuffled(
 
 
 def orthogonal(
-    length: int, dim: int, _: torch.Generator, rows: Float[Tensor, "N {dim}"]
+    length: int, dim: int, _: torch.Generator, rows: Float[Tensor, "N {dim}"] | None
 ) -> Float[Tensor, "{length} {dim}"]:
     """Vaswani's PE of few columns, rotated to where a table's ordinary rows vary least.
 
-    InputError if the table has no more columns than these ``ORTHOGONAL_DIRECTIONS``.
+    InputError without rows, or with no more columns than these ``ORTHOGONAL_DIRECTIONS``.
     """
+    if rows is None:
+        raise InputError("positions 'apart' depend on the table: give them its rows")
     directions = ORTHOGONAL_DIRECTIONS
     if dim <= directions:
         raise InputError(
@@ -98,8 +100,8 @@ def table(
 ) -> Float[Tensor, "{length} {dim}"]:
     """Makes the PE of a kind in ``KINDS``. ``rows`` are the table's, without special ones.
 
-    Without a generator it is that of torch's default seed. InputError if the kind is unknown, or a
-    size is below 1.
+    Without a generator it is that of torch's default seed. InputError if the kind is unknown, a
+    size is below 1, or the kind lacks its rows.
     """
     make = KINDS[kind]
     if length < 1 or dim < 1:

@@ -212,6 +212,8 @@ class TextVectors(WordVectors):
 
     def _numbers(self, fields: list[bytes], number: int) -> Row:
         try:
+            if any(b"_" in field for field in fields[1:]):  # NumPy takes 1_0 for 10
+                raise ValueError
             with np.errstate(over="ignore"):
                 row = np.array(fields[1:], dtype=np.float32)
         except ValueError:
