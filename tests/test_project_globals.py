@@ -174,12 +174,13 @@ def lib(tmp_path, monkeypatch):
         name = f"lib{next(NUMBERS)}"
         text = f"class M:\n    rate = 1.0\n    def f(self): pass\n{text}\n"
         (tmp_path / f"{name}.py").write_text(text)
-        module = __import__(name)
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        sys.modules[name] = module
-        return module
+        loaded.append(name)
+        return __import__(name)
 
-    return load
+    loaded = []
+    yield load
+    for name in loaded:
+        del sys.modules[name]
 
 
 def found(module, use):
