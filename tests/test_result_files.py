@@ -448,6 +448,9 @@ CASES = [
      f"{a},{s},{split},{metric},{v}\n" for a, s, v in RUNS for split in ("train", "val")
      for metric in ("acc", "loss")), [], REFUSED,
      "embinit judge r.csv --where split=val,metric=acc --higher\n"),
+    ("tasks in each run", "r.csv", "arm,seed,task,acc\n" + "".join(
+     f"{a},{s},{task},{v + len(task)}\n" for a, s, v in RUNS for task in ("arc", "mmlu")), [],
+     REFUSED, "choose one:\n  embinit judge r.csv --cells task\n"),
     ("rates in each cell", "r.csv", "arm,seed,lr,loss\n" + "".join(
      f"{a},{s},{lr},{v + lr}\n" for a, s, v in RUNS for lr in (.1, .01)), [], REFUSED,
      "embinit judge r.csv --cells lr\n"),

@@ -563,7 +563,7 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     for n in free if rows.seed else []:
         ways: list[Choice] = [{"cells": n}, {"by": telling}]  # words may be data sets
         ways = ways[::-1] if is_number(texts[n]) else ways
-        choices += ways if not called([n], "of rows") else []
+        choices += [] if n in measures else ways
     choices += [{"step": n} for n in steps]
     settled = telling == ",".join(rows.by)
     if len({*rows.seeds}) == 1 and not rows.run and several and settled:
