@@ -1,4 +1,4 @@
-"""How fast embinit trains beside a plain loop, on the same work.
+"""How fast embinit trains, compared with a plain loop on the same work.
 
 The same model, data, batch size, epochs and optimizer; each engine trains translation from Xavier
 tables with several seeds, and then translates the test split greedily. Each has a process of its
@@ -287,7 +287,7 @@ def tokens(data: PreparedData) -> int:
 
 def main() -> None:
     """Run the engines in turn, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description="speed beside a plain loop")
+    parser = argparse.ArgumentParser(description="speed, compared with a plain loop")
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--stack", type=int, default=15, help="runs at once (default: 15)")

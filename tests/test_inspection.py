@@ -216,6 +216,13 @@ def test_tensors_without_plain_values_are_refused(values, tmp_path):
             inspect(thing)
 
 
+def test_a_tensor_of_more_values_than_its_file_is_refused(tmp_path):
+    """A kilobyte can say that its row is repeated a billion times, which would take days."""
+    torch.save({"table": torch.ones(1, 8).expand(10**9, 8)}, tmp_path / "t.bin")
+    with pytest.raises(InputError, match=r"is repeated to .* more than the file has"):
+        inspect(tmp_path / "t.bin")
+
+
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),

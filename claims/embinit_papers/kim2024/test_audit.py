@@ -377,7 +377,7 @@ ABOVE = (
     ("t5", "pretrained", "pretrained_xavier", ("sst2",)),
     ("bert", "xavier_pretrained", "xavier", ("sst2", "iwslt2017")),
 )
-"""Which init the text puts above which, beside which source and on which tasks."""
+"""Which init the text puts above which, for which embeddings and on which tasks."""
 
 
 @audited(

@@ -152,7 +152,7 @@ class SessionOptions:
         return time.monotonic() - self.config.stash[BEGAN]
 
     def _check(self) -> None:
-        papers_of(PAPERS)  # one that can't be loaded is told before claims are collected
+        papers_of(PAPERS)  # one that can't be loaded is reported before collection
         seeds, most = self.option("seeds"), self.option("max-seeds")
         if seeds is not None and seeds < 2:
             raise InputError(f"--embinit-seeds {seeds}: a paired test needs at least 2; 5 is usual")

@@ -103,11 +103,19 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         content = content["state_dict"]
     if not isinstance(content, dict):
         raise InputError(f"{path} holds a {type(content).__name__} and no tensors by name; {mend}")
-    return {
+    tensors = {
         name: values
         for name, values in content.items()
         if isinstance(name, str) and isinstance(values, Tensor)
     }
+    for name, values in tensors.items():
+        whole = values.layout == torch.strided and not values.is_meta
+        if whole and values.nbytes > path.stat().st_size:
+            raise InputError(  # a few bytes can be repeated to any shape
+                f"{path}, tensor {name[:60]!r}: it is repeated to {tuple(values.shape)}, more than "
+                f"the file has; {mend}"
+            )
+    return tensors
 
 
 def read_object(path: Path, what: str = "no JSON object") -> dict[str, Any]:
