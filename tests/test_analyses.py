@@ -115,6 +115,13 @@ def test_seeds_follow_need():
     assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[2].share)
 
 
+def test_scores_that_are_equal_on_every_seed_show_no_equality():
+    """Though the registered deviation would show that their difference is within the margin."""
+    made = Made({}, sd=0.0)
+    [decision] = decided(made, [ONE["pretrained"].within(40).alike(ONE["xavier"])])
+    assert (decision.verdict, bool(decision.reason)) == (Verdict.UNDECIDED, True)
+
+
 def test_a_later_analysis_takes_only_what_is_open():
     """What was decided stays as it was; a claim that fell is not looked at again."""
     clear, close = ONE["pretrained"] < ONE["xavier"], ONE["xavier_pretrained"] < ONE["xavier"]

@@ -37,7 +37,7 @@ from embinit.runs.engines import Processes
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
 from embinit.runs.session import Session
-from embinit.runs.store import Store
+from embinit.runs.store import DamagedWarning, Store
 from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
@@ -229,3 +229,22 @@ def test_trainers_order_and_a_kill_leave_the_bits_alone(tmp_path):
     assert kept < len(runs)
     work(tmp_path / "killed", runs)
     assert stored(tmp_path / "killed", runs) == expected
+
+
+def test_what_is_trained_again_in_another_stack_has_the_same_bits(tmp_path):
+    """Records are damaged or lost, and the few that are left to train share a smaller stack."""
+    runs = list(arms("sentiment", "plain", "float32"))
+    work(tmp_path, runs)
+    expected = stored(tmp_path, runs)
+    store = Store(tmp_path)
+    flipped, cut, emptied, lost = (
+        store.path(Session(store, None, "cpu").key(runs[index])) for index in (1, 4, 8, 13)
+    )
+    flipped.write_bytes(bytes([flipped.read_bytes()[0] ^ 1]) + flipped.read_bytes()[1:])
+    cut.write_bytes(cut.read_bytes()[:-40])
+    emptied.write_bytes(b"")
+    lost.unlink()
+    with pytest.warns(DamagedWarning):
+        work(tmp_path, runs)
+    assert len(list(tmp_path.rglob("*.damaged"))) == 3
+    assert stored(tmp_path, runs) == expected

@@ -281,6 +281,13 @@ def test_equal_differences_are_exact_only_where_nothing_is_trained(arms):
     assert (done.verdict, done.outcome.exact, done.reason) == (Verdict.SUPPORTED, True, "")
 
 
+def test_one_comparison_refutes_at_the_whole_of_alpha(arms):
+    """Its part is smaller only as one of several."""
+    comparison, record = arms["pretrained"] < arms["xavier"], differing(9.0, 9.2, 8.9, 9.1, 9.0)
+    assert comparison.decide(record, 0.001).verdict is Verdict.REFUTED
+    assert comparison.decide(record, 0.001, of=100_000).verdict is Verdict.UNDECIDED
+
+
 def test_a_missing_measure_is_not_run(arms):
     comparison = arms["pretrained"] < arms["xavier"]
     decision = comparison.decide(make_result, 0.01)
