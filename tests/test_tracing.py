@@ -108,7 +108,7 @@ USUAL = {
     "class by its name", "own decorator, fixture", "variable", "module beside its kind",
     "line's number",
 }  # fmt: skip
-"""Forms of reading for each part of a record; ``make test-nightly`` has all."""
+"""Forms of reading for each part of a record, none of which may be untraced."""
 
 APART = {"urllib", "by /proc/self/cwd", "a name that is no text"}
 """Forms that need a server, a certain folder, or leave a file open."""
@@ -125,8 +125,7 @@ def reading():
     for edit in (*EDITS.input_edits(), *EDITS.kind_edits()):
         name, _, place = edit.name.rpartition(", in the ")
         if place == "function" and name not in APART and "SITE/" not in "".join(edit.files):
-            marks = () if name in USUAL else pytest.mark.nightly
-            yield pytest.param(edit, id=f"{edit.kind}: {name}", marks=marks)
+            yield pytest.param(edit, id=f"{edit.kind}: {name}")
 
 
 @pytest.mark.parametrize("edit", [*reading()])
