@@ -110,8 +110,7 @@ def _why_undecidable(left: np.ndarray, right: np.ndarray, evidence: Evidence) ->
             return ""
         if not np.any(left - right):
             return "the score doesn't vary: both arms have the same on every seed"
-        # Two differences may be equal by chance, where scores are coarse.
-        return DONT_VARY if len(left) > 2 or evidence.known_sd is None else ""
+        return DONT_VARY
     if len(left) + len(right) == 2 and evidence.known_sd is None:
         return "one number an arm shows nothing of the noise"
     sides = zip(evidence.names, (left, right), strict=True)
