@@ -242,7 +242,7 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
     for comparison, line in reader.made:
-        if not reader.has_met(comparison):
+        if comparison not in reader.met:
             raise InputError(f"line {line}: {comparison} is compared and never asserted")
     if not reader.met:
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")

@@ -47,7 +47,7 @@ class Experiment:
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed; InputError where there is no such arm."""
         return self.quantity(
-            terms=(Term(1, self, arm, self.metric),),
+            terms=(Term(1, self, arm),),
             label=f"{self.label(arm)} {self.changes}".rstrip(),
             measure=self.metric,
             unit=self.metric.unit,

@@ -31,7 +31,7 @@ from embinit.files.writing import write_atomically
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.trainers.inputs import ROOT_MARKS
-from embinit.specs import RunSpec, canonical
+from embinit.specs import canonical
 from embinit.stats.statements import KnownSd
 
 NAME = "claims.lock"
@@ -190,11 +190,6 @@ def digest_of_content(content: object) -> str:
     return digest_of(json.dumps(content, sort_keys=True))
 
 
-def without_code(run: RunSpec) -> str:
-    """A run's spec as canonical text, without its seed."""
-    return canonical(replace(run, seed=0).without_seed())
-
-
 def difference_key(comparison: Comparison) -> str:
     """A digest of a comparison's difference, whatever its seeds, its sign and its relation."""
     left, right = comparison.left, comparison.right
@@ -215,12 +210,12 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     for term in quantity.terms:
         run = term.run(0)
         spec = canonical(replace(run.without_seed(), seed=term.role.seed(0)))
-        weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
+        weights[f"{spec} {kind_of(run).source(run)}{quantity.measure.name}"] += term.weight
     return weights
 
 
 def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
     """The key of a noise floor: the experiment's name, its tier, and a digest of the baseline."""
-    spec = without_code(experiment.run(experiment.baseline, 0))
-    digest = digest_of_content([spec, metric.name])
+    arm = experiment.run(experiment.baseline, 0).without_seed()
+    digest = digest_of_content([canonical(arm), metric.name])
     return f"{experiment.name} on {experiment.tier} {digest}"

@@ -8,8 +8,9 @@ from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.lock import digest_of_content, without_code
+from embinit.claims.lock import digest_of_content
 from embinit.claims.records import RegistrationRecord, State
+from embinit.specs import canonical
 from embinit.stats.statements import KnownSd
 
 
@@ -153,7 +154,12 @@ def _arms(quantity: Quantity) -> list[object]:
     if quantity.parts:
         return [[_arms(part) for part in group] for group in quantity.parts]
     terms = [
-        [term.weight, without_code(term.run(0)), term.role.seed(0), term.measure.name]
+        [
+            term.weight,
+            canonical(term.run(0).without_seed()),
+            term.role.seed(0),
+            quantity.measure.name,
+        ]
         for term in quantity.terms
     ]
     return [*terms, quantity.shift]
