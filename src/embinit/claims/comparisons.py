@@ -206,10 +206,7 @@ class Quantity(OnCurve):
         The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
         metric's scale.
         """
-        if isinstance(measure, str) and self.terms:
-            known = self.terms[0].experiment.measure(measure)
-        else:
-            known = measures.measure(measure)
+        known = (self.terms[0].experiment if self.terms else measures).measure(measure)
         changed = replace(self, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
@@ -350,7 +347,7 @@ class Comparison:
                 )
             object.__setattr__(self, "left", self.left.within(self.right.margin))
         if (reader := _reader.get(None)) is not None:
-            reader.made.append((self, _line_outside()))
+            reader.made[self] = _line_outside()
 
     def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
@@ -399,9 +396,10 @@ class Comparison:
         with equal results on every seed are a failure, unless it states that they are alike. Fewer
         than two seeds, or a value that isn't finite, is an InputError.
         """
-        scored, replaced = self._with_worst(lookup)
-        left, right = self.left.values(scored), self.right.values(scored)
-        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(scored))]
+        results = {run: lookup(run) for run in self.runs()}
+        replaced = self._give_worst(results)
+        left, right = self.left.values(results.get), self.right.values(results.get)
+        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(results.get))]
         if lacking:
             reason = "; ".join(why for why, _ in lacking)
             failed = any(were_made for _, were_made in lacking)
@@ -413,27 +411,21 @@ class Comparison:
         outcome = decide(self.evidence(first, second, alpha, of))
         return Decision(self, alpha, outcome, first, second, said or outcome.reason or replaced)
 
-    def _with_worst(self, lookup: Lookup) -> tuple[Lookup, str]:
-        """A lookup that gives failed runs the worst score of both sides' runs, and how many.
+    def _give_worst(self, results: dict[RunSpec, RunResult | None]) -> str:
+        """Gives failed runs the worst score of both sides' runs, and says how many; "" for none.
 
         Only a measure says so, by ``failed``; where no run has a score there is no worst one.
         """
-        measure, runs = self.left.measure, dict.fromkeys(self.runs())
-        made = [result for run in runs if (result := lookup(run)) is not None]
-        scores = [measure.of(result) for result in made]
-        known = [score for score in scores if score is not None]
-        if measure.failed is None or not known or len(known) == len(scores):
-            return lookup, ""
-        worst = (max if measure.better == "down" else min)(known)
-
-        def scored(run: RunSpec) -> RunResult | None:
-            result = lookup(run)
-            if result is None or measure.of(result) is not None:
-                return result
-            return replace(result, measures={**result.measures, measure.name: worst})
-
-        count = counted(len(scores) - len(known), "failed run")
-        return scored, f"{count} got the worst score, {worst:g}"
+        measure = self.left.measure
+        made = [(run, result) for run, result in results.items() if result is not None]
+        scores = [score for _, result in made if (score := measure.of(result)) is not None]
+        failed = [(run, result) for run, result in made if measure.of(result) is None]
+        if measure.failed is None or not scores or not failed:
+            return ""
+        worst = (max if measure.better == "down" else min)(scores)
+        for run, result in failed:
+            results[run] = replace(result, measures={**result.measures, measure.name: worst})
+        return f"{counted(len(failed), 'failed run')} got the worst score, {worst:g}"
 
     def evidence(
         self, left: Sequence[float], right: Sequence[float], alpha: float, of: int = 1
@@ -528,7 +520,7 @@ class Reader:
     """
 
     false_at: int | None = None
-    made: list[tuple[Comparison, int]] = field(default_factory=list)
+    made: dict[Comparison, int] = field(default_factory=dict)
     met: list[Comparison] = field(default_factory=list)
 
     def ask(self, comparison: Comparison) -> bool:
