@@ -39,6 +39,8 @@ def claim_record(
     """
     case = judgement.case
     claim, experiment = case.claim, case.experiment
+    arms = [run.recipe for comparison in case.comparisons for run in comparison.arms()]
+    reads_source = any(recipe.columns.get("source") for recipe in arms)
     return ClaimRecord(
         id=case.id,
         nodeid=nodeid,
@@ -54,7 +56,7 @@ def claim_record(
         tier=experiment.tier,
         task=experiment.task or None,
         source=experiment.source or None,
-        source_label=experiment.source_label if _reads_source(case) else "",
+        source_label=experiment.source_label if reads_source else "",
         experiment=experiment.name,
         metric=experiment.metric.name,
         family=claim.family.name,
@@ -69,12 +71,6 @@ def claim_record(
             if decision.outcome
         ),
     )
-
-
-def _reads_source(case: Case) -> bool:
-    """Whether an arm of the claim reads the experiment's source."""
-    runs = (run for comparison in case.comparisons for run in comparison.arms())
-    return any(run.recipe.columns.get("source") for run in runs)
 
 
 def _comparison(
