@@ -103,11 +103,6 @@ class Lock:
         with reading(self.path, MEND):
             return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
 
-    @property
-    def name(self) -> str:
-        """The file's name with its folder's."""
-        return f"{self.path.parent.name}/{self.path.name}"
-
     def registered_sd(self, comparison: Comparison) -> KnownSd | None:
         """The registered sd of a comparison's difference; None where none was registered."""
         known = self.document["differences"]

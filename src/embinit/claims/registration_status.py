@@ -21,7 +21,7 @@ def registration_record(case: Case) -> RegistrationRecord | None:
         return None
     state, differs = (State.ABSENT, "") if entry is None else _state(case, entry)
     return RegistrationRecord(
-        lock=lock.name,
+        lock=f"{lock.path.parent.name}/{lock.path.name}",
         digest=lock.digest,
         state=state,
         differs=differs,
