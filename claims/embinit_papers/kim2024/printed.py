@@ -30,20 +30,20 @@ def printed(comparison: Comparison) -> list[Printed]:
 
 
 def _printed_sum(side: Quantity, task: str) -> float | None:
-    values = [_printed_value(term, task) for term in side.terms]
+    values = [_printed_value(term, side.measure.name, task) for term in side.terms]
     if side.parts or None in values:
         return None
     weighted = zip(side.terms, values, strict=True)
     return side.shift + sum(term.weight * (value or 0.0) for term, value in weighted)
 
 
-def _printed_value(term: Term, task: str) -> float | None:
+def _printed_value(term: Term, measure: str, task: str) -> float | None:
     """One arm's printed number: its score, its best epoch, or a statistic of its table."""
     experiment, paper = term.experiment, numbers()
     if not isinstance(experiment, ModelExperiment) or term.role is not Role.CLAIM:
         return None
     source = experiment.source_role
-    measure = "sigma" if term.measure.name == "table sigma" else term.measure.name
+    measure = "sigma" if measure == "table sigma" else measure
     if not {*experiment.changes.split()} <= {"frozen", "without", "positions"}:
         return None  # no table prints an arm that was changed otherwise
     if measure == "sigma":

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from embinit.claims.curves import OnCurve
 from embinit.claims.roles import Role
@@ -41,12 +41,11 @@ Lookup = Callable[[RunSpec], RunResult | None]
 
 @dataclass(frozen=True)
 class Term:
-    """One arm's measure with a weight, on replicates of one role."""
+    """One arm with a weight, on replicates of one role."""
 
     weight: float
     experiment: Experiment
     init: str
-    measure: Measure
     role: Role = Role.CLAIM
 
     def run(self, index: int) -> RunSpec:
@@ -207,17 +206,13 @@ class Quantity(OnCurve):
         The margin becomes 0, unless ``keep_margin`` keeps it with its unit, for a measure on the
         metric's scale.
         """
-        if isinstance(measure, str) and self.terms:
-            known = self.terms[0].experiment.measure(measure)
-        else:
-            known = measures.measure(measure)
-        terms = tuple(replace(term, measure=known) for term in self.terms)
-        changed = replace(self, terms=terms, measure=known)
+        known = (self.terms[0].experiment if self.terms else measures).measure(measure)
+        changed = replace(self, measure=known)
         return changed if keep_margin else replace(changed, unit=known.unit, margin=0.0)
 
     def with_seeds(self, seeds: int) -> Quantity:
         """The same quantity with another number of seeds."""
-        return self._on_each_part(lambda part: part.with_seeds(seeds), seeds=seeds)
+        return replace(self, seeds=seeds)
 
     def on_other_seeds(self) -> Quantity:
         """The same arms with other seeds, for a comparison of an arm with itself."""
@@ -226,11 +221,8 @@ class Quantity(OnCurve):
     def in_role(self, role: Role) -> Quantity:
         """The same arms with the seeds of another role."""
         terms = tuple(replace(term, role=term.role | role) for term in self.terms)
-        return self._on_each_part(lambda part: part.in_role(role), terms=terms)
-
-    def _on_each_part(self, change: Callable[[Quantity], Quantity], **changes: Any) -> Quantity:
-        parts = tuple(tuple(map(change, group)) for group in self.parts)
-        return replace(self, parts=parts, **changes)
+        parts = tuple(tuple(part.in_role(role) for part in group) for group in self.parts)
+        return replace(self, terms=terms, parts=parts)
 
     @property
     def random(self) -> bool:
@@ -255,11 +247,6 @@ class Quantity(OnCurve):
         """All runs from which the quantity is computed."""
         return [run for seed in range(self.seeds) for run in self.runs_of(seed)]
 
-    def labels(self) -> dict[RunSpec, str]:
-        """All runs from which the quantity is computed, with the names of their arms."""
-        seeds = range(self.seeds)
-        return {term.run(seed): term.label for term in self.every_term for seed in seeds}
-
     def runs_of(self, seed: int) -> list[RunSpec]:
         """The runs from which the value of one seed is computed."""
         return [term.run(seed) for term in self.every_term]
@@ -273,8 +260,8 @@ class Quantity(OnCurve):
         first = (term.experiment.run(term.init, replicate) for term in self.terms)
         return next((run.seed for run in first), replicate)
 
-    def lacking(self, lookup: Lookup) -> Lacking | None:
-        """The missing values in words; None if every seed has a value."""
+    def lacking(self, lookup: Lookup) -> tuple[str, bool] | None:
+        """The missing values in words, and whether made runs left none; None if there are all."""
         seeds = [seed for seed, value in enumerate(self.values(lookup)) if value is None]
         if not seeds:
             return None
@@ -286,14 +273,14 @@ class Quantity(OnCurve):
         called = any(kind_of(run).traced for run in self.runs_of(seeds[0]))
         if called and reasons and not (self.measure.read or self.measure.failed):
             reason += "; return the worst score, or write training(failed='worst')"
-        return Lacking(reason, any(None not in results for results in made))
+        return reason, any(None not in results for results in made)
 
     def value(self, seed: int, lookup: Lookup) -> float | None:
         """The value of one seed; None if a run lacks the measure."""
         total = self.shift
         for term in self.terms:
             result = lookup(term.run(seed))
-            measured = None if result is None else term.measure.of(result)
+            measured = None if result is None else self.measure.of(result)
             if measured is None:
                 return None
             total += term.weight * measured
@@ -307,13 +294,6 @@ def why_without(measure: Measure, results: Iterable[RunResult | None]) -> list[s
         return failures
     lengths = sorted({len(result.curves.get(measure.curve or "", ())) for result in made} - {0})
     return [f"its curve has {length} points" for length in lengths] if measure.read else []
-
-
-class Lacking(NamedTuple):
-    """The values that a quantity lacks; ``failed``: a run of them was made and left none."""
-
-    reason: str
-    failed: bool
 
 
 def trend(arms: Sequence[tuple[float, Quantity]], over: str) -> Quantity:
@@ -367,7 +347,7 @@ class Comparison:
                 )
             object.__setattr__(self, "left", self.left.within(self.right.margin))
         if (reader := _reader.get(None)) is not None:
-            reader.made.append((self, _line_outside()))
+            reader.made[self] = _line_outside()
 
     def __bool__(self) -> bool:
         """Hands the comparison to the reader, so that a claim can ``assert`` it.
@@ -402,7 +382,7 @@ class Comparison:
 
     def arms(self) -> list[RunSpec]:
         """One run of each arm."""
-        return [run for side in (self.left, self.right) for run in side.with_seeds(1).runs()]
+        return [*self.left.runs_of(0), *self.right.runs_of(0)]
 
     def with_seeds(self, seeds: int) -> Comparison:
         """The same comparison with another number of seeds."""
@@ -416,12 +396,13 @@ class Comparison:
         with equal results on every seed are a failure, unless it states that they are alike. Fewer
         than two seeds, or a value that isn't finite, is an InputError.
         """
-        scored, replaced = self._with_worst(lookup)
-        left, right = self.left.values(scored), self.right.values(scored)
-        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(scored))]
+        results = {run: lookup(run) for run in self.runs()}
+        replaced = self._give_worst(results)
+        left, right = self.left.values(results.get), self.right.values(results.get)
+        lacking = [gap for side in (self.left, self.right) if (gap := side.lacking(results.get))]
         if lacking:
-            reason = "; ".join(gap.reason for gap in lacking)
-            failed = any(gap.failed for gap in lacking)
+            reason = "; ".join(why for why, _ in lacking)
+            failed = any(were_made for _, were_made in lacking)
             return Decision(self, alpha, reason=reason, failed=failed)
         said = "" if self.left.measure.of_start else same_results(self, lookup)
         if said and self.relation is not Relation.ALIKE:
@@ -430,27 +411,21 @@ class Comparison:
         outcome = decide(self.evidence(first, second, alpha, of))
         return Decision(self, alpha, outcome, first, second, said or outcome.reason or replaced)
 
-    def _with_worst(self, lookup: Lookup) -> tuple[Lookup, str]:
-        """A lookup that gives failed runs the worst score of both sides' runs, and how many.
+    def _give_worst(self, results: dict[RunSpec, RunResult | None]) -> str:
+        """Gives failed runs the worst score of both sides' runs, and says how many; "" for none.
 
         Only a measure says so, by ``failed``; where no run has a score there is no worst one.
         """
-        measure, runs = self.left.measure, dict.fromkeys(self.runs())
-        made = [result for run in runs if (result := lookup(run)) is not None]
-        scores = [measure.of(result) for result in made]
-        known = [score for score in scores if score is not None]
-        if measure.failed is None or not known or len(known) == len(scores):
-            return lookup, ""
-        worst = (max if measure.better == "down" else min)(known)
-
-        def scored(run: RunSpec) -> RunResult | None:
-            result = lookup(run)
-            if result is None or measure.of(result) is not None:
-                return result
-            return replace(result, measures={**result.measures, measure.name: worst})
-
-        count = counted(len(scores) - len(known), "failed run")
-        return scored, f"{count} got the worst score, {worst:g}"
+        measure = self.left.measure
+        made = [(run, result) for run, result in results.items() if result is not None]
+        scores = [score for _, result in made if (score := measure.of(result)) is not None]
+        failed = [(run, result) for run, result in made if measure.of(result) is None]
+        if measure.failed is None or not scores or not failed:
+            return ""
+        worst = (max if measure.better == "down" else min)(scores)
+        for run, result in failed:
+            results[run] = replace(result, measures={**result.measures, measure.name: worst})
+        return f"{counted(len(failed), 'failed run')} got the worst score, {worst:g}"
 
     def evidence(
         self, left: Sequence[float], right: Sequence[float], alpha: float, of: int = 1
@@ -502,12 +477,6 @@ class Decision:
         return outcome is not None and outcome.verdict is Verdict.UNDECIDED and not outcome.exact
 
     @property
-    def seeds(self) -> list[int]:
-        """The seed of each pair."""
-        left = self.comparison.left
-        return [left.seed_of(replicate) for replicate in range(left.seeds)]
-
-    @property
     def hangs_on(self) -> int | None:
         """A seed without which the verdict would be different; None if there is no such seed."""
         index = None if self.outcome is None else self.outcome.hangs_on
@@ -551,18 +520,14 @@ class Reader:
     """
 
     false_at: int | None = None
-    made: list[tuple[Comparison, int]] = field(default_factory=list)
+    made: dict[Comparison, int] = field(default_factory=dict)
     met: list[Comparison] = field(default_factory=list)
 
     def ask(self, comparison: Comparison) -> bool:
         """Notes a comparison that is asserted, once however often it is asked, and answers."""
-        if not self.has_met(comparison):
+        if comparison not in self.met:
             self.met.append(comparison)
         return self.false_at is None or comparison not in self.met[self.false_at :][:1]
-
-    def has_met(self, comparison: Comparison) -> bool:
-        """Whether a comparison was asserted."""
-        return comparison in self.met
 
 
 def _line_outside() -> int:

@@ -21,10 +21,7 @@ class OnCurve:
     """The quantities that are read off the curve of one with a measure."""
 
     measure: Measure
-
-    def measured_by(self, measure: Measure, keep_margin: bool = False) -> Quantity:
-        """The same arms, compared by another measure."""
-        raise NotImplementedError
+    measured_by: Callable[..., Quantity]
 
     def at_epoch(self, epoch: int) -> Quantity:
         """The validation metric after ``epoch`` epochs (from 1), with the same unit and margin."""

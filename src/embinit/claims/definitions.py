@@ -241,12 +241,11 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
                 "it asserts something that is false before any run: a claim asserts comparisons of "
                 "arms alone, and none with 'not'"
             ).with_traceback(error.__traceback__) from None
-    for comparison, line in reader.made:
-        if not reader.has_met(comparison):
+    for comparison, line in reader.made.items():
+        if comparison not in reader.met:
             raise InputError(f"line {line}: {comparison} is compared and never asserted")
     if not reader.met:
         raise InputError(f"{getattr(test, '__name__', test)} asserts no comparison of arms")
-    lines = {id(comparison): line for comparison, line in reader.made}
     for place, comparison in enumerate(reader.met):
         with read_by(Reader(false_at=place)) as prober:
             try:
@@ -256,8 +255,8 @@ def comparisons_of(test: Callable[..., None], experiment: Experiment) -> list[Co
                 fails = len(prober.met) == place + 1
         if not fails:
             raise InputError(
-                f"line {lines[id(comparison)]}: if {comparison} is false, the claim does not fail "
-                "there: a claim asserts comparisons joined by 'and' alone, without 'or', 'if', "
-                "'try' or a function around one"
+                f"line {reader.made[comparison]}: if {comparison} is false, the claim does not "
+                "fail there: a claim asserts comparisons joined by 'and' alone, without 'or', "
+                "'if', 'try' or a function around one"
             )
     return reader.met

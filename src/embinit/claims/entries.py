@@ -21,7 +21,7 @@ from embinit.claims.records import (
 )
 from embinit.claims.registration_status import registration_record
 from embinit.specs import RunSpec
-from embinit.stats.statements import KnownSd, Outcome
+from embinit.stats.statements import Outcome
 
 PROPERTIES = ("verdict", "difference", "unit", "p", "p_no_effect", "alpha", "hangs_on")
 """A comparison's fields that are JUnit properties under their own names."""
@@ -39,6 +39,8 @@ def claim_record(
     """
     case = judgement.case
     claim, experiment = case.claim, case.experiment
+    arms = [run.recipe for comparison in case.comparisons for run in comparison.arms()]
+    reads_source = any(recipe.columns.get("source") for recipe in arms)
     return ClaimRecord(
         id=case.id,
         nodeid=nodeid,
@@ -54,7 +56,7 @@ def claim_record(
         tier=experiment.tier,
         task=experiment.task or None,
         source=experiment.source or None,
-        source_label=experiment.source_label if _reads_source(case) else "",
+        source_label=experiment.source_label if reads_source else "",
         experiment=experiment.name,
         metric=experiment.metric.name,
         family=claim.family.name,
@@ -71,12 +73,6 @@ def claim_record(
     )
 
 
-def _reads_source(case: Case) -> bool:
-    """Whether an arm of the claim reads the experiment's source."""
-    runs = (run for comparison in case.comparisons for run in comparison.arms())
-    return any(run.recipe.columns.get("source") for run in runs)
-
-
 def _comparison(
     decision: Decision,
     outcome: Outcome,
@@ -86,7 +82,7 @@ def _comparison(
 ) -> ComparisonRecord:
     comparison = decision.comparison
     left, right = comparison.left, comparison.right
-    effects = smallest_effects(comparison, case)
+    known_sd, effects = outcome.known_sd, smallest_effects(comparison, case)
     return ComparisonRecord(
         relation=comparison.relation,
         arms=Arms(left=left.label, right=right.label),
@@ -95,7 +91,7 @@ def _comparison(
         unit=left.unit,
         alpha=decision.alpha,
         n=outcome.n,
-        seeds=tuple(decision.seeds),
+        seeds=tuple(map(left.seed_of, range(left.seeds))),
         left_values=decision.left,
         right_values=decision.right,
         difference=outcome.difference,
@@ -108,20 +104,20 @@ def _comparison(
         seeds_needed=outcome.seeds_needed,
         hangs_on=decision.hangs_on,
         sd=outcome.sd,
-        spread=_known_sd(outcome.known_sd),
+        spread=None
+        if known_sd is None
+        else KnownSdRecord(sd=known_sd.sd, seeds=known_sd.seeds, of=known_sd.origin or None),
         smallest_effect=SmallestEffect(first=effects[0], last=effects[-1]) if effects else None,
         exact=outcome.exact,
         verdict=outcome.verdict,
         printed=tuple(printed(case.claim.paper, comparison)),
-        runs={key(run): label for side in (left, right) for run, label in side.labels().items()},
+        runs={
+            key(term.run(seed)): term.label
+            for side in (left, right)
+            for term in side.every_term
+            for seed in range(side.seeds)
+        },
     )
-
-
-def _known_sd(known: KnownSd | None) -> KnownSdRecord | None:
-    """A known standard deviation, and what it is of where it isn't registered."""
-    if known is None:
-        return None
-    return KnownSdRecord(sd=known.sd, seeds=known.seeds, of=known.origin or None)
 
 
 def properties(claim: ClaimRecord) -> list[tuple[str, str]]:

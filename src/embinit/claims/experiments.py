@@ -27,12 +27,12 @@ class Experiment:
     """
 
     name: str
-    tier: str
-    role: str
+    tier: str = ""
+    role: str = ""
     metric: Measure
     seeds: int
-    margin: float
-    baseline: str
+    margin: float = 0.0
+    baseline: str = ""
     changes: str = ""
     most_seeds: int | None = None
     source: str = ""  # the name of what its arms read, such as vectors; "" for nothing
@@ -47,7 +47,7 @@ class Experiment:
     def __getitem__(self, arm: str) -> Quantity:
         """An arm: its metric, one value a seed; InputError where there is no such arm."""
         return self.quantity(
-            terms=(Term(1, self, arm, self.metric),),
+            terms=(Term(1, self, arm),),
             label=f"{self.label(arm)} {self.changes}".rstrip(),
             measure=self.metric,
             unit=self.metric.unit,
@@ -74,9 +74,9 @@ class Experiment:
         """The spec of one run of an arm; InputError if there is no such arm."""
         raise NotImplementedError
 
-    def measure(self, name: str) -> Measure:
-        """The measure with this name; InputError if the runs have no such measure."""
-        return measures.measure(name)
+    def measure(self, given: str | Measure) -> Measure:
+        """The measure itself, or that of a name; InputError if the runs have no such measure."""
+        return measures.measure(given)
 
     def label(self, arm: str) -> str:
         """The arm's name in the paper."""

@@ -46,11 +46,6 @@ class FunctionExperiment(Experiment):
         arms = self.with_arguments(" ", **given) if given else self
         return [arms.changed(tier=tier)]
 
-    @property
-    def task(self) -> str:
-        """The function's name."""
-        return self.function.name
-
     def __getitem__(self, arm: str) -> Quantity:
         """An arm's metric, one value a seed."""
         self._arguments(arm)
@@ -60,9 +55,9 @@ class FunctionExperiment(Experiment):
         """The spec of a role's replicate of an arm."""
         return RunSpec(self.function.spec(self._arguments(arm)), role.seed(index))
 
-    def measure(self, name: str) -> Measure:
+    def measure(self, given: str | Measure) -> Measure:
         """One of the function's measures."""
-        return self.function.measure(name)
+        return self.function.measure(given)
 
     def with_arguments(self, says: str = "", **arguments: Any) -> FunctionExperiment:
         """The same arms with other arguments; ``says`` is the change in words."""
@@ -124,8 +119,6 @@ def experiment(
     first = next(iter(training.measures.values()))
     made = FunctionExperiment(
         name=name,
-        tier="",
-        role=name,
         metric=first if metric is None else training.measure(metric),
         seeds=seeds,
         margin=number,

@@ -13,13 +13,12 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from embinit.claims.comparisons import Comparison, Decision
 from embinit.claims.controls import UNIFORM_LEVEL, p_of_uniform
 from embinit.claims.definitions import Claim, Family, claim_of, comparisons_of
 from embinit.claims.experiments import Experiment
-from embinit.claims.lock import Lock, command, lock_of, with_margin
+from embinit.claims.lock import NOWHERE, Entry, Lock, command, lock_of, with_margin
 from embinit.claims.run_checks import seed_faults, unequal
 from embinit.errors import InputError, counted
 from embinit.runs.kinds import SECOND, kind_of
@@ -46,7 +45,7 @@ class Case:
     comparisons: tuple[Comparison, ...]
     unequal: str | None
     unmeasured: str | None = None
-    lock: Lock | None = None
+    lock: Lock = NOWHERE
     replicated: Case | None = None  # the claim in the registered experiment, if this repeats it
 
     @functools.cached_property
@@ -70,9 +69,9 @@ class Case:
         return f"{self.id} on {self.experiment.tier}"
 
     @property
-    def line(self) -> Mapping[str, Any] | None:
+    def line(self) -> Entry | None:
         """The claim's line in claims.lock; None without one."""
-        return None if self.lock is None else self.lock.document["claims"].get(self.key)
+        return self.lock.document["claims"].get(self.key)
 
     def analyses(self) -> tuple[Analysis, ...]:
         """The planned interim analyses of the claim; see ``interim.schedule``."""
@@ -120,7 +119,7 @@ def read(
         replace(
             pair,
             left=pair.left.with_margin(0.0) if math.isnan(pair.left.margin) else pair.left,
-            known_sd=None if lock is None else lock.registered_sd(pair),
+            known_sd=lock.registered_sd(pair),
         )
         for pair in stated
     )
@@ -163,13 +162,11 @@ def _underpowered(case: Case, comparison: Comparison) -> str | None:
         return None
     last = case.analyses()[-1]
     unknown = unknown_after(case.alpha * last.share, last.seeds, known_sd)
+    if unknown < left.margin:
+        return None
     return (
-        None
-        if unknown < left.margin
-        else (
-            f"{UNDERPOWERED}: its margin is {left.margin:.3g} {left.unit}, and the smallest that "
-            f"{last.seeds} seeds resolve is {rounded_up(unknown):g}"
-        )
+        f"{UNDERPOWERED}: its margin is {left.margin:.3g} {left.unit}, and the smallest that "
+        f"{last.seeds} seeds resolve is {rounded_up(unknown):g}"
     )
 
 
@@ -195,7 +192,7 @@ class Judgement:
         if claim.expects is None or idle or self.is_too_weak:
             return None
         if claim.expects is Verdict.NO_EFFECT:
-            return self.p_of_uniform >= UNIFORM_LEVEL
+            return p_of_uniform(self.decisions) >= UNIFORM_LEVEL
         return self.verdict is claim.expects
 
     @property
@@ -204,11 +201,6 @@ class Judgement:
         known = self.case.claim.expects in (Verdict.SUPPORTED, Verdict.REFUTED)
         return known and self.verdict is Verdict.UNDECIDED
 
-    @functools.cached_property
-    def p_of_uniform(self) -> float:
-        """Of a negative control, the p of a test that its p-values are uniform."""
-        return p_of_uniform(self.decisions)
-
     @property
     def reason(self) -> str:
         """Why a comparison was not decided, or what is wrong with a negative control."""
@@ -216,7 +208,7 @@ class Judgement:
         if not reasons and self.case.claim.expects is Verdict.NO_EFFECT:
             return (
                 f"{counted(len(self.decisions), 'p-value')} of arms against themselves: "
-                f"Kolmogorov-Smirnov p = {self.p_of_uniform:.2g} that they are uniform "
+                f"Kolmogorov-Smirnov p = {p_of_uniform(self.decisions):.2g} that they are uniform "
                 f"(at least {UNIFORM_LEVEL:g} is expected)"
             )
         return "; ".join(reasons)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from embinit.claims.comparisons import Comparison, Quantity, Term
+from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.functions import SEEDS
 from embinit.claims.judging import Case
 from embinit.claims.lock import difference_key
@@ -40,43 +40,42 @@ def with_known_noise(case: Case, file: Sequence[Case], view: StoreView) -> Case:
 
 def _known_sd(comparison: Comparison, file: Sequence[Case], view: StoreView) -> KnownSd | None:
     """The standard deviation of a difference as it was known before its first run; or None."""
-    terms = [term for side in (comparison.left, comparison.right) if (term := _arm(side))]
-    if comparison.known_sd or len(terms) < 2:
+    arms = [*filter(_is_an_arm, (comparison.left, comparison.right))]
+    if comparison.known_sd or len(arms) < 2:
         return None
-    records = [view.name_of(term.run(0)) for term in terms]
+    runs = [arm.with_seeds(SEEDS).runs() for arm in arms]
+    records = [view.name_of(first) for first, *_ in runs]
     key = difference_key(comparison)
     if (kept := view.store.noise(key)) and kept["record"] in records:
         return KnownSd(kept["sd"], kept["seeds"], kept["of"])
-    stored = [sum(view.is_stored(term.run(seed)) for seed in range(SEEDS)) for term in terms]
+    stored = [sum(map(view.is_stored, of_arm)) for of_arm in runs]
     if sorted(stored) != [0, SEEDS]:
         return None
     old = stored.index(SEEDS)
-    function, measure = terms[old].run(0).recipe.task, terms[old].measure
-    sides = [_arm(side) for case in file for c in case.comparisons for side in (c.left, c.right)]
-    arms = {
-        other.run(0).recipe.arm: other
-        for other in filter(None, sides)
-        if other.measure == measure and other.run(0).recipe.task == function
-    }
-    noise = Noise.of({n: v for n, arm in arms.items() if (v := _values(arm, view))}, of_seeds=True)
+    known, measure = runs[old][0].recipe, arms[old].measure
+    sides = (side for one in file for pair in one.comparisons for side in (pair.left, pair.right))
+    others = {}
+    for side in filter(_is_an_arm, sides):
+        recipe = side.runs_of(0)[0].recipe
+        if side.measure == measure and recipe.task == known.task:
+            others[recipe.arm] = _values(side, view)
+    noise = Noise.of(others, of_seeds=True)
     found, _ = noise.sd_of_difference()
-    if found is None or terms[old].run(0).recipe.arm in noise.odd:
+    if found is None or known.arm in noise.odd:
         return None
     kept = {"sd": found.sd, "seeds": found.seeds, "of": found.origin, "record": records[old]}
     view.store.keep_noise(key, kept)
     return found
 
 
-def _arm(quantity: Quantity) -> Term | None:
-    """The one arm that a quantity is; None where it is anything else."""
-    terms = quantity.terms
-    plain = len(terms) == 1 and terms[0].weight == 1 and not (quantity.parts or quantity.shift)
-    return terms[0] if plain and terms[0].role is Role.CLAIM else None
+def _is_an_arm(quantity: Quantity) -> bool:
+    """Whether a quantity is one arm, and nothing else."""
+    known = [(term.weight, term.role) for term in quantity.terms]
+    return known == [(1, Role.CLAIM)] and not (quantity.parts or quantity.shift)
 
 
-def _values(arm: Term, view: StoreView) -> list[float]:
+def _values(arm: Quantity, view: StoreView) -> list[float]:
     """The values of an arm's first seeds; none where one is lacking."""
-    results = [view.result(arm.run(seed)) for seed in range(SEEDS)]
-    values = [arm.measure.of(result) for result in results if result is not None]
+    values = arm.with_seeds(SEEDS).values(view.result)
     found = [value for value in values if value is not None and math.isfinite(value)]
     return found if len(found) == SEEDS else []

@@ -31,8 +31,12 @@ from embinit.files.writing import write_atomically
 from embinit.runs.kinds import kind_of
 from embinit.runs.measures import Measure
 from embinit.runs.trainers.inputs import ROOT_MARKS
-from embinit.specs import RunSpec, canonical
+from embinit.specs import canonical
 from embinit.stats.statements import KnownSd
+
+Entry = Mapping[str, Any]
+Sections = Mapping[str, Mapping[str, Entry]]
+"""Entries by their section and key."""
 
 NAME = "claims.lock"
 SCHEMA_VERSION = 1
@@ -74,7 +78,7 @@ class Lock:
     path: Path
 
     @cached_property
-    def document(self) -> Mapping[str, Mapping[str, Any]]:
+    def document(self) -> Sections:
         """Its sections by name; InputError where it is no lock, or of a newer embinit."""
         if not self.exists:
             return {name: {} for name in SECTIONS}
@@ -99,27 +103,18 @@ class Lock:
         with reading(self.path, MEND):
             return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
 
-    @property
-    def name(self) -> str:
-        """The file's name with its folder's."""
-        return f"{self.path.parent.name}/{self.path.name}"
-
     def registered_sd(self, comparison: Comparison) -> KnownSd | None:
         """The registered sd of a comparison's difference; None where none was registered."""
         known = self.document["differences"]
         entry = known.get(difference_key(comparison)) if known else None
         return None if entry is None else KnownSd(float(entry["sd"]), int(entry["seeds"]))
 
-    def noise_floor(
-        self, experiment: Experiment, metric: Measure | None = None
-    ) -> Mapping[str, Any] | None:
+    def noise_floor(self, experiment: Experiment, metric: Measure | None = None) -> Entry | None:
         """An experiment's noise floor, of ``metric`` if it is given; None if not measured."""
-        entry: Mapping[str, Any] | None = self.document["noise_floors"].get(
-            noise_floor_key(experiment, metric or experiment.metric)
-        )
-        return entry
+        key = noise_floor_key(experiment, metric or experiment.metric)
+        return self.document["noise_floors"].get(key)
 
-    def with_entries(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Lock:
+    def with_entries(self, sections: Sections) -> Lock:
         """The lock with more entries, in place of those of the same keys; nothing is written."""
         added = Lock(self.path)
         known = self.document.items()
@@ -127,7 +122,7 @@ class Lock:
         vars(added)["document"] = document
         return added
 
-    def write(self, sections: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    def write(self, sections: Sections) -> None:
         """Adds entries to the file, in place of those of the same keys; else OutputError."""
         texts = [f'"schema_version": {SCHEMA_VERSION}']
         for section, entries in self.with_entries(sections).document.items():
@@ -142,6 +137,10 @@ class Lock:
             raise OutputError(f"{self.path} can't be written: {error.strerror or error}") from None
         for name in ("document", "digest"):
             self.__dict__.pop(name, None)
+
+
+NOWHERE = Lock(Path(os.devnull, NAME))
+"""The lock of a claim that no file states: it is not there, and can't be."""
 
 
 def nearest_lock(path: Path) -> Lock:
@@ -162,23 +161,23 @@ def _lock(path: Path, changed: int) -> Lock:
     return Lock(path)
 
 
-def lock_of(test: Callable[..., Any]) -> Lock | None:
-    """The lock of a claim without pytest; None where no file states it."""
+def lock_of(test: Callable[..., Any]) -> Lock:
+    """The lock of a claim without pytest."""
     path = stated_at(test)[0]
-    return nearest_lock(path) if path.is_file() else None
+    return nearest_lock(path) if path.is_file() else NOWHERE
 
 
-def with_margin(experiment: Experiment, lock: Lock | None) -> Experiment:
+def with_margin(experiment: Experiment, lock: Lock) -> Experiment:
     """The experiment with its margin from the lock, where it comes from the noise floor."""
     if not isinstance(experiment, FunctionExperiment) or not experiment.wants_noise_floor:
         return experiment
-    known = None if lock is None else lock.noise_floor(experiment)
+    known = lock.noise_floor(experiment)
     return experiment if known is None else replace(experiment, margin=float(known["margin"]))
 
 
-def command(experiment: Experiment, lock: Lock | None) -> str:
+def command(experiment: Experiment, lock: Lock) -> str:
     """The command that measures an experiment's noise floor."""
-    folder = Path("claims") if lock is None else lock.path.parent
+    folder = Path("claims") if lock is NOWHERE else lock.path.parent
     with contextlib.suppress(ValueError):
         folder = folder.relative_to(Path.cwd())
     tier = "" if experiment.tier == "micro" else f" --embinit-tier {experiment.tier}"
@@ -188,11 +187,6 @@ def command(experiment: Experiment, lock: Lock | None) -> str:
 def digest_of_content(content: object) -> str:
     """A digest of plain data."""
     return digest_of(json.dumps(content, sort_keys=True))
-
-
-def without_code(run: RunSpec) -> str:
-    """A run's spec as canonical text, without its seed."""
-    return canonical(replace(run, seed=0).without_seed())
 
 
 def difference_key(comparison: Comparison) -> str:
@@ -215,12 +209,12 @@ def _arms(quantity: Quantity) -> dict[str, float]:
     for term in quantity.terms:
         run = term.run(0)
         spec = canonical(replace(run.without_seed(), seed=term.role.seed(0)))
-        weights[f"{spec} {kind_of(run).source(run)}{term.measure.name}"] += term.weight
+        weights[f"{spec} {kind_of(run).source(run)}{quantity.measure.name}"] += term.weight
     return weights
 
 
 def noise_floor_key(experiment: Experiment, metric: Measure) -> str:
     """The key of a noise floor: the experiment's name, its tier, and a digest of the baseline."""
-    spec = without_code(experiment.run(experiment.baseline, 0))
-    digest = digest_of_content([spec, metric.name])
+    arm = experiment.run(experiment.baseline, 0).without_seed()
+    digest = digest_of_content([canonical(arm), metric.name])
     return f"{experiment.name} on {experiment.tier} {digest}"

@@ -12,10 +12,9 @@ import itertools
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from embinit.claims.comparisons import Comparison, Lookup
 from embinit.claims.experiments import Experiment
 from embinit.claims.functions import FunctionExperiment
 from embinit.claims.judging import Case, read
-from embinit.claims.lock import Lock, difference_key, noise_floor_key
+from embinit.claims.lock import Entry, Lock, difference_key, noise_floor_key
 from embinit.claims.registration_status import named, registered
 from embinit.claims.roles import Role
 from embinit.errors import InputError, counted
@@ -38,8 +37,6 @@ LOCK_WORDS = {"noise_floors": "baseline", "differences": "standard deviation", "
 
 NoiseFloors = Sequence[tuple[Experiment, Measure]]
 """Experiments whose baselines are measured, and by what."""
-
-Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Registration:
 
         InputError where a noise floor has no noise.
         """
-        lock = _lock(case)
+        lock = case.lock
         entries: dict[str, dict[str, Entry]] = defaultdict(dict)
         for one in self._lacking(case, papers):
             if (entry := one.of(session.result)) is not None:
@@ -92,7 +89,7 @@ class Registration:
 
     def _lacking(self, case: Case, papers: NoiseFloors) -> Iterator[Measurement]:
         """What a claim's lock lacks. An sd that is there is measured anew on more seeds alone."""
-        experiment, lock = case.experiment, _lock(case)
+        experiment, lock = case.experiment, case.lock
         floors = [(one, metric) for one, metric in papers if one.name == experiment.name]
         if isinstance(experiment, FunctionExperiment):
             floors = [(experiment, experiment.metric)] if experiment.wants_noise_floor else []
@@ -139,12 +136,6 @@ def _is_seen(comparison: Comparison, session: Session) -> bool:
         any(session.problem(run) is None and session.is_stored(run) for run in runs)
         for runs in sides
     )
-
-
-def _lock(case: Case) -> Lock:
-    """The lock of a claim that pytest collected from a file."""
-    assert case.lock is not None
-    return case.lock
 
 
 def sd_of_difference(comparison: Comparison, experiment: Experiment, seeds: int) -> Measurement:

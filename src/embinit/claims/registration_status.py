@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from embinit.claims.comparisons import Comparison, Quantity
 from embinit.claims.judging import Case
-from embinit.claims.lock import digest_of_content, without_code
+from embinit.claims.lock import Entry, digest_of_content
 from embinit.claims.records import RegistrationRecord, State
+from embinit.specs import canonical
 from embinit.stats.statements import KnownSd
 
 
 def registration_record(case: Case) -> RegistrationRecord | None:
     """How a claim compares with its line in its lock; None where there is no lock."""
-    if (lock := case.lock) is None or not lock.exists:
+    lock, entry = case.lock, case.line
+    if not lock.exists:
         return None
-    entry = case.line
     state, differs = (State.ABSENT, "") if entry is None else _state(case, entry)
     return RegistrationRecord(
-        lock=lock.name,
+        lock=f"{lock.path.parent.name}/{lock.path.name}",
         digest=lock.digest,
         state=state,
         differs=differs,
@@ -28,7 +29,7 @@ def registration_record(case: Case) -> RegistrationRecord | None:
     )
 
 
-def _state(case: Case, entry: Mapping[str, Any]) -> tuple[State, str]:
+def _state(case: Case, entry: Entry) -> tuple[State, str]:
     """How a claim compares with its line, and how it changed or why it counts as post hoc."""
     differs = difference(entry, frozen(case))
     if differs and case.replicated is not None:
@@ -41,7 +42,7 @@ def _state(case: Case, entry: Mapping[str, Any]) -> tuple[State, str]:
     return State.AFTERWARDS if afterwards else State.BEFOREHAND, afterwards
 
 
-def registered(before: Case, case: Case, seen: bool) -> Mapping[str, Any]:
+def registered(before: Case, case: Case, seen: bool) -> Entry:
     """A claim's line as it is to be written; one that still fits stays as it was ``before``.
 
     Where its runs are stored (``seen``), it says so, and why it was registered so late before.
@@ -83,7 +84,7 @@ def named(ids: Sequence[str]) -> str:
     return ", ".join(ids) if len(ids) <= NAMED_UP_TO else f"{len(ids)} claims"
 
 
-def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def difference(registered: Entry, now: Entry) -> str:
     """The difference of a claim from its line, in words; "" without one."""
     found = []
     before, after = registered.get("states", []), now["states"]
@@ -115,7 +116,7 @@ def difference(registered: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return "; ".join(dict.fromkeys(found))
 
 
-def _quoted(states: Iterable[Mapping[str, Any]]) -> str:
+def _quoted(states: Iterable[Entry]) -> str:
     return " and ".join(f"'{state['says']}'" for state in states)
 
 
@@ -153,7 +154,12 @@ def _arms(quantity: Quantity) -> list[object]:
     if quantity.parts:
         return [[_arms(part) for part in group] for group in quantity.parts]
     terms = [
-        [term.weight, without_code(term.run(0)), term.role.seed(0), term.measure.name]
+        [
+            term.weight,
+            canonical(term.run(0).without_seed()),
+            term.role.seed(0),
+            quantity.measure.name,
+        ]
         for term in quantity.terms
     ]
     return [*terms, quantity.shift]

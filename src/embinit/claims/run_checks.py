@@ -30,13 +30,13 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str:
     """Which two trained arms have the same measures and curves on every seed; "" where none."""
     seeds = range(min(comparison.left.seeds, comparison.right.seeds))
     arms = {
-        term.run(0).without_seed(): term
+        term.run(0).without_seed(): (term, [_recorded(lookup(term.run(seed))) for seed in seeds])
         for side in (comparison.left, comparison.right)
         for term in side.every_term
         if kind_of(term.run(0)).random_scores
     }
-    for one, other in itertools.combinations(arms.values(), 2):
-        if all(_same(lookup(one.run(seed)), lookup(other.run(seed))) for seed in seeds):
+    for (one, its), (other, others) in itertools.combinations(arms.values(), 2):
+        if its == others and all(its):
             apart = " and ".join(_arguments_apart(one.run(0), other.run(0)))
             return (
                 f"{one.label} and {other.label} gave the same results on each of {len(seeds)} "
@@ -46,16 +46,13 @@ def same_results(comparison: Comparison, lookup: Lookup) -> str:
     return ""
 
 
-def _same(one: RunResult | None, other: RunResult | None) -> bool:
-    if one is None or other is None or not any(_recorded(one)):
-        return False
-    return _recorded(one) == _recorded(other)
-
-
-def _recorded(result: RunResult) -> tuple[object, ...]:
-    """A run's measures, curves and failure, in a form that compares by value."""
+def _recorded(result: RunResult | None) -> tuple[object, ...]:
+    """A run's measures, curves and failure, in a form that compares by value; () for nothing."""
+    if result is None:
+        return ()
     curves = {name: tuple(values) for name, values in result.curves.items()}
-    return dict(result.measures), curves, result.failure
+    recorded = dict(result.measures), curves, result.failure
+    return recorded if any(recorded) else ()
 
 
 def _arguments_apart(*runs: RunSpec) -> list[str]:

@@ -62,14 +62,7 @@ def on_seeds(tier: str) -> Sequence[Experiment]:
     """The one experiment of such a test, on any tier."""
     return [
         SeedsExperiment(
-            name=NAME,
-            tier=tier,
-            role=NAME,
-            metric=Measure("score"),
-            seeds=SEEDS,
-            margin=0.0,
-            baseline="",
-            most_seeds=MOST_SEEDS,
+            name=NAME, tier=tier, metric=Measure("score"), seeds=SEEDS, most_seeds=MOST_SEEDS
         )
     ]
 

@@ -52,8 +52,9 @@ def decide(evidence: Evidence) -> Outcome:
     if verdict is Verdict.UNDECIDED:
         registered = 0 if known_sd is None else known_sd.degrees
         samples = 1 if pairing is Pairing.BY_SEED else 2
-        effect = depth(whole.mean, relation, margin) / whole.sd
-        needed = seeds_for(effect, level, registered, samples)
+        # How far the mean lies inside of what it would decide, whichever verdict that is.
+        depth = max(abs(inside(whole.mean, relation, margin)), margin - abs(whole.mean))
+        needed = seeds_for(depth / whole.sd, level, registered, samples)
         needed = needed and max(needed, n + 1)
     statement, opposite, no_effect = whole.ps(relation, margin)
     return Outcome(
@@ -269,11 +270,6 @@ def _without_each(
         yield index, _estimate(np.delete(left, index), others, known_sd, pairing)
     for index in range(len(right) if pairing is Pairing.NONE and len(right) >= 3 else 0):
         yield len(left) + index, _estimate(left, np.delete(right, index), known_sd, pairing)
-
-
-def depth(mean: float, relation: Relation, margin: float) -> float:
-    """How far the mean lies inside of what it would decide, in the metric's unit."""
-    return max(abs(inside(mean, relation, margin)), margin - abs(mean))
 
 
 def inside(mean: float, relation: Relation, margin: float) -> float:
