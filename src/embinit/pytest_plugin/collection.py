@@ -35,7 +35,7 @@ from embinit.pytest_plugin.items import (
     read_item,
 )
 from embinit.pytest_plugin.power_summary import summary
-from embinit.pytest_plugin.project_globals import all_globals
+from embinit.pytest_plugin.project_globals import ProjectGlobals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.trainers.processes import Surroundings
@@ -127,7 +127,7 @@ class Collection:
         self._training.cases += [item.stash[CASE] for item in items if CASE in item.stash]
         if cases := self._training.cases:
             plugins = self._options.config.pluginmanager.get_plugins()
-            self._training.globals = all_globals(plugins)
+            self._training.globals = ProjectGlobals(plugins)
             self._plan(cases)
 
     def _read(self, item: pytest.Function, stated: Statement, files: Files) -> None:

@@ -17,7 +17,6 @@ from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import noise_floors, printed_for
 from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
-from embinit.pytest_plugin.project_globals import difference
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.functions import changed_meanwhile
@@ -81,7 +80,7 @@ class Judging:
                 item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])
             differs = changed_meanwhile([*runs, *case.runs()], session)
-            if differs := differs or difference(stored, self._training.globals):
+            if differs := differs or self._training.globals.difference(stored):
                 return broken(case, InputError(differs))
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)

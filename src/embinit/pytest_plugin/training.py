@@ -14,7 +14,7 @@ import pytest
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
 from embinit.pytest_plugin.analysis_order import AnalysisOrder
-from embinit.pytest_plugin.project_globals import Globals
+from embinit.pytest_plugin.project_globals import ProjectGlobals
 from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
 from embinit.runs.engines import Processes
 from embinit.runs.kept_runs import open_store
@@ -32,8 +32,11 @@ class TrainingPlugin:
     """The training of a session's runs.
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
-    has the project's, before any test. ``registration`` is there in a session that only registers.
+    has the project's before any test, where there are claims. ``registration`` is there in a
+    session that only registers.
     """
+
+    globals: ProjectGlobals
 
     def __init__(self, options: SessionOptions) -> None:
         """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
@@ -45,7 +48,6 @@ class TrainingPlugin:
         self.analyses = AnalysisOrder(options, self)
         self.cluster: str | None = None
         self.surroundings: Surroundings | None = None
-        self.globals = Globals()
         self._open = contextlib.ExitStack()
         idle = options.config.option.collectonly or options.option("no-train")
         if options.is_worker:  # it trains by itself
