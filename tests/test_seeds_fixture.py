@@ -112,10 +112,10 @@ def test_a_new_arm_is_judged_with_three_seeds_where_the_noise_is_known(claims_of
 VARIED = f"""{TRAIN}
 import pytest
 
-@pytest.mark.parametrize("depth", [2, 6])
-def test_depth_does_little(seeds, depth):
+@pytest.mark.parametrize("seeds_depth", [2, 6])
+def test_depth_does_little(seeds, seeds_depth):
     '''Another depth is alike.'''
-    assert seeds(train, depth=depth).within(0.3).alike(seeds(train, depth=3))
+    assert seeds(train, depth=seeds_depth).within(0.3).alike(seeds(train, depth=3))
 
 class TestOuter:
     class TestTied:

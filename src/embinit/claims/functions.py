@@ -164,10 +164,8 @@ def _margin(given: object) -> float:
 
 def grid(**values: Sequence[Any]) -> dict[str, dict[str, Any]]:
     """One arm for each combination of values, with names such as ``lr=0.1, depth=2``."""
-    names = list(values)
-    return {
-        ", ".join(f"{name}={value}" for name, value in zip(names, combination, strict=True)): dict(
-            zip(names, combination, strict=True)
-        )
+    settings = (
+        dict(zip(values, combination, strict=True))
         for combination in itertools.product(*values.values())
-    }
+    )
+    return {", ".join(f"{name}={value}" for name, value in one.items()): one for one in settings}

@@ -13,13 +13,14 @@ import sys
 import time
 from argparse import ArgumentError
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from embinit.options import OPTIONS, SETTINGS, STRICT
 
 if TYPE_CHECKING:
+    from embinit.pytest_plugin.conclusion import Conclusion
     from embinit.pytest_plugin.session import ClaimSession
 
 NAME = "embinit-claims"
@@ -45,13 +46,10 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         SHORT_OPTIONS,
         "embinit's options that are there without their prefix: their names, or all",
         type="args",
-        default=[],
     )
     for name, text in SETTINGS.items():
-        if name == STRICT:
-            parser.addini(name, text, type="bool", default=False)
-        else:
-            parser.addini(name, text, type="string", default="")
+        kind: Literal["bool", "string"] = "bool" if name == STRICT else "string"
+        parser.addini(name, text, type=kind)
     config = pluginmanager.get_plugin("pytestconfig")
     wanted = config.getini(SHORT_OPTIONS) if config is not None else []
     group = parser.getgroup("embinit", "embinit: test claims about training")
@@ -145,13 +143,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _takes_seeds(metafunc: pytest.Metafunc) -> bool:
     """Whether a test takes ``seeds``, and nobody gives it: no fixture, no parametrization."""
-    known = metafunc.definition._fixtureinfo
-    if "seeds" not in known.argnames or "seeds" in known.name2fixturedefs:
-        return False
-    marks = metafunc.definition.iter_markers("parametrize")
+    item = metafunc.definition
+    known = item._fixtureinfo
+    wanted = "seeds" in known.argnames and "seeds" not in known.name2fixturedefs
+    return wanted and "seeds" not in parametrized(item)
+
+
+def parametrized(item: pytest.Item) -> set[str]:
+    """The arguments that a test's marks ``parametrize`` give."""
+    marks = item.iter_markers("parametrize")
     given = [mark.args[0] if mark.args else mark.kwargs.get("argnames", ()) for mark in marks]
     every = [names.split(",") if isinstance(names, str) else names for names in given]
-    return not any(name.strip() == "seeds" for names in every for name in names)
+    return {name.strip() for names in every for name in names}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -186,18 +189,18 @@ class Controller:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Loads the session when a module of claims can't be imported."""
         if hasattr(report, RESULT):
-            self._loaded().collect_error(report)
+            self._conclusion().pytest_collectreport(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Loads the session when a claim is reported, and tells it of workers that crashed."""
         if report.when not in PHASES:
             self._crashes.append(report)
         elif hasattr(report, RESULT):
-            session = self._loaded()
+            conclusion = self._conclusion()
             for early in (*self._crashes, report):
-                session.collect_report(early)
+                conclusion.pytest_runtest_logreport(early)
 
-    def _loaded(self) -> ClaimSession:
-        """The session, which learns of all later reports itself."""
+    def _conclusion(self) -> Conclusion:
+        """The session's conclusion, which learns of all later reports itself."""
         self._config.pluginmanager.unregister(self)
-        return claim_session(self._config)
+        return claim_session(self._config).conclusion

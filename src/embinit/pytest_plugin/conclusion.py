@@ -52,7 +52,7 @@ class Conclusion:
         self._training.modules[module, file] = None
         self._results[result.named["nodeid"]] = result
         self._unwritten |= result.unwritten
-        decided = result.registered or result.claim is not None or result.audit is not None
+        decided = result.claim is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))
@@ -100,15 +100,9 @@ class Conclusion:
             return Status.BROKEN
         # Where all that was asked for is skipped, or gone, pytest knows of no test.
         whole = status in (Status.OK, Status.NOT_OK, Status.NOTHING)
-        self._at_fault = whole and bool(self._faults())
+        judges = not (self._training.registration or self._options.config.option.collectonly)
+        self._at_fault = whole and judges and bool(faults(self._outcome[0], self._since))
         return Status.NOT_OK if self._at_fault else status
-
-    def _faults(self) -> list[str]:
-        """What is not ok; nothing is where nothing was to be judged."""
-        options = self._options
-        if self._training.registration or options.config.option.collectonly:
-            return []
-        return faults(self._outcome[0], self._since)
 
     @functools.cached_property
     def _since(self) -> Since | None:

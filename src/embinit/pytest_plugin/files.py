@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -17,46 +17,39 @@ from embinit.errors import InputError
 from embinit.pytest_plugin import COLLECTED
 
 
-@dataclass(frozen=True)
 class Files:
-    """The claims of the collected files.
+    """The collected files; ``tests`` has all that are in them."""
 
-    ``counts`` has the claims of a family by file, without controls, ``homes`` the file and line of
-    each function of an id. ``unread`` counts by file those unreadable or of another's id.
-    """
-
-    counts: dict[str, Counter[str]]
-    homes: dict[str, dict[object, str]]
-    unread: Counter[str]
-    tests: tuple[pytest.Function, ...]
-
-    @classmethod
-    def of(cls, items: Iterable[pytest.Item], without: Set[object]) -> Files:
-        """The files of all tests collected; functions ``without`` an experiment don't count."""
-        files = cls(defaultdict(Counter), defaultdict(dict), Counter(), tuple(_whole(items)))
-        for item in files.tests:
+    def __init__(self, items: Iterable[pytest.Item], without: Set[object]) -> None:
+        """Counts their claims; functions ``without`` an experiment don't count."""
+        self.tests = [*_whole(items)]
+        # Of a family by file, without controls, and those unreadable or of another's id.
+        self._counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self._unread: Counter[str] = Counter()
+        # The file and line of each function of an id.
+        self._homes: dict[str, dict[object, str]] = defaultdict(dict)
+        for item in self.tests:
             if (statement := Statement.of(item.function)) is None:
                 continue
-            file, homes = item.nodeid.partition("::")[0], files.homes[statement.id]
+            file, homes = item.nodeid.partition("::")[0], self._homes[statement.id]
             function = (file, item.cls, item.originalname or item.name)
             homes.setdefault(function, f"{item.path.name}:{line_of(item.function, item.path)}")
             if isinstance(statement, Misstated):
-                files.unread[file] += 1
+                self._unread[file] += 1
             elif isinstance(statement, Claim) and statement.expects is None:
-                known = files.counts[statement.family.name]
+                known = self._counts[statement.family.name]
                 is_first = function == next(iter(homes))
-                (known if is_first else files.unread)[file] += item.function not in without
-        return files
+                (known if is_first else self._unread)[file] += item.function not in without
 
     def family(self, claim: Claim, tier: str) -> Family:
         """The claim's family with its size; InputError for an id or a size that can't be."""
-        homes = [*self.homes.get(claim.id, {}).values()]
+        homes = [*self._homes[claim.id].values()]
         if len(homes) > 1:
             raise InputError(
                 f"the id {claim.id!r} is given to {len(homes)} claims ({', '.join(homes)}); give "
                 "each its own"
             )
-        family, files = claim.family, self.counts.get(claim.family.name, Counter())
+        family, files = claim.family, self._counts[claim.family.name]
         size, counted = family.size_on(tier), files.total()
         if size is None and len(files) > 1:  # one of them may be run alone
             raise InputError(
@@ -65,7 +58,7 @@ class Files:
             )
         if size is None:
             # A claim that can't be read may be of this family, and takes a share of its alpha.
-            size = max(counted + sum(self.unread[file] for file in files), 1)
+            size = max(counted + sum(self._unread[file] for file in files), 1)
             return replace(family, size=size)
         if counted > size:
             raise InputError(

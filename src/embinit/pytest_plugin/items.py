@@ -22,7 +22,7 @@ from embinit.claims.lock import nearest_lock
 from embinit.claims.records import AuditRecord, ClaimRecord
 from embinit.claims.seeds import NAME as SEEDS
 from embinit.claims.seeds import SeedsClaim, SeedsExperiment, stated_by
-from embinit.claims.statements import Statement, line_of
+from embinit.claims.statements import line_of
 from embinit.errors import InputError, lacking_models, require_models
 from embinit.files.typed import as_json, from_json
 from embinit.pytest_plugin import RESULT, is_control
@@ -53,7 +53,6 @@ class ItemResult:
     failure: str = ""
     lost: Sequence[str] = ()
     unwritten: bool = False
-    registered: bool = False
     made: Sequence[str] = ()
 
     @classmethod
@@ -69,12 +68,6 @@ class ItemResult:
 
 ITEM_RESULT: pytest.StashKey[ItemResult] = pytest.StashKey()
 """What came of a test so far."""
-
-
-def id_of(item: pytest.Function, statement: Statement) -> str:
-    """The id of a test's claim in its experiment, or of its audit."""
-    given = parameter(item)
-    return statement.id if given is None else f"{statement.id}[{given.name}]"
 
 
 def parameter(item: pytest.Function) -> Experiment | None:

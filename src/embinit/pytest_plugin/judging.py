@@ -16,8 +16,7 @@ from embinit.claims.records import Consistency
 from embinit.claims.registering import Registration
 from embinit.errors import InputError, lacking_models, printable
 from embinit.papers import noise_floors, printed_for
-from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, argument, bound
-from embinit.pytest_plugin.project_globals import difference
+from embinit.pytest_plugin.items import CASE, ITEM_RESULT, UNREADABLE, ItemResult, bound
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import TrainingPlugin
 from embinit.runs.functions import changed_meanwhile
@@ -36,7 +35,7 @@ class Judging:
         """Judges a claim or makes an audit (True); every other test is left to pytest."""
         audit = Audit.of(pyfuncitem.function)
         if audit is not None:
-            settle_audit(pyfuncitem, audit)
+            settle_audit(pyfuncitem, audit, pyfuncitem.stash[ITEM_RESULT])
             return True
         if UNREADABLE in pyfuncitem.stash:
             pytest.fail(printable(pyfuncitem.stash[UNREADABLE]), pytrace=False)
@@ -45,11 +44,11 @@ class Judging:
         if self._training.registration is not None:
             register(pyfuncitem, self._training.registration, self._training.session)
             return True
-        judgement = self._judge(pyfuncitem)
-        record = claim_record(
-            judgement, argument(pyfuncitem), self._training.session.name_of, printed_for
-        )
         result = pyfuncitem.stash[ITEM_RESULT]
+        judgement = self._judge(pyfuncitem, result)
+        record = claim_record(
+            judgement, result.named["nodeid"], self._training.session.name_of, printed_for
+        )
         result.claim, result.failure = record, "; ".join(judgement.failures)
         pyfuncitem.user_properties.extend(properties(record))
         settle(pyfuncitem, judgement, self._options.strict)
@@ -65,7 +64,7 @@ class Judging:
             item.stash[ITEM_RESULT].attach(report)
         return report
 
-    def _judge(self, item: pytest.Function) -> Judgement:
+    def _judge(self, item: pytest.Function, result: ItemResult) -> Judgement:
         """Judges a claim. What goes wrong there is the claim's, and never the session's."""
         case = item.stash[CASE]
         try:
@@ -73,16 +72,18 @@ class Judging:
             self._training.analyses.wait(case)
             judgement = judge_case(case, session, may_go_on=False)
             runs = [run for decision in judgement.decisions for run in decision.comparison.runs()]
-            item.stash[ITEM_RESULT].unwritten = session.is_unwritten
+            result.unwritten = session.is_unwritten
             kept = [run for run in runs if session.is_stored(run)]
-            stored = [result for run in kept if (result := session.result(run)) is not None]
-            item.stash[ITEM_RESULT].made = sorted(session.made & {*map(session.name_of, kept)})
+            stored = [known for run in kept if (known := session.result(run)) is not None]
+            result.made = sorted(session.made & {*map(session.name_of, kept)})
             if lost := [run for run in runs if run in session.details]:
-                item.stash[ITEM_RESULT].lost = [*map(session.key, lost)]
+                result.lost = [*map(session.key, lost)]
                 item.add_report_section("call", "a failed run", session.details[lost[0]])
-            differs = changed_meanwhile([*runs, *case.runs()], session)
-            if differs := differs or difference(stored, self._training.globals):
-                return broken(case, InputError(differs))
+            if differs := (
+                changed_meanwhile([*runs, *case.runs()], session)
+                or self._training.globals.difference(stored)
+            ):
+                raise InputError(differs)
             if judgement.verdict is Verdict.SUPPORTED and case.claim.expects is None:
                 read_again(item, judgement)
             return judgement
@@ -106,10 +107,9 @@ def register(item: pytest.Function, registration: Registration, session: Session
         pytest.fail(str(error), pytrace=False)
     if lacking is not None:
         pytest.skip(lacking)
-    item.stash[ITEM_RESULT].registered = True
 
 
-def settle_audit(item: pytest.Function, audit: Audit) -> None:
+def settle_audit(item: pytest.Function, audit: Audit, result: ItemResult) -> None:
     """Makes an audit; an inconsistent one is an expected failure, as it is the paper's."""
     taken = inspect.signature(item.obj).parameters
     try:
@@ -118,7 +118,7 @@ def settle_audit(item: pytest.Function, audit: Audit) -> None:
         if (lacking := lacking_models(error)) is None:
             raise
         pytest.fail(str(lacking), pytrace=False)
-    record = item.stash[ITEM_RESULT].audit = audit_record(audit, argument(item), checks)
+    record = result.audit = audit_record(audit, result.named["nodeid"], checks)
     if record.verdict is Consistency.INCONSISTENT:
         wrong = "\n".join(f"  {check}" for check in checks if not check.consistent)
         text = printable(f"{audit.says}: {record.verdict}\n{wrong}")

@@ -12,7 +12,6 @@ import sys
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,66 +79,60 @@ class Described(NamedTuple):
         return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
-@dataclass(frozen=True)
-class Globals:
-    """The globals of the project's modules, before any test.
+class ProjectGlobals:
+    """The globals of the project's modules that are loaded, before any fixture and test.
 
-    ``values`` describes them by module; ``assigned`` what a plugin sets in which module.
+    So trainers import them, but for what the project's conftest.py, among ``plugins``, has set.
     """
 
-    values: Mapping[str, Described] = field(default_factory=dict)
-    assigned: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, plugins: Iterable[Any] = ()) -> None:
+        self._assigned = dict(
+            pair for plugin in plugins if _is_own_module(plugin) for pair in _assigned(plugin)
+        )
+        self._values = {
+            name: _globals(module)
+            for name, module in list(sys.modules.items())
+            if _is_own_module(module) and not is_shipped(name)
+        }
 
-
-def all_globals(plugins: Iterable[Any] = ()) -> Globals:
-    """The globals of the project's modules that are loaded; its conftest.py are ``plugins``."""
-    files = [(str(getattr(plugin, "__file__", None) or "<"), plugin) for plugin in plugins]
-    own = [(file, plugin) for file, plugin in files if is_own_file(file)]
-    assigned = dict(pair for file, plugin in own for pair in _assigned(file, plugin))
-    values = {
-        name: _globals(module)
-        for name, module in list(sys.modules.items())
-        if is_own_file(str(getattr(module, "__file__", None) or "<")) and not is_shipped(name)
-    }
-    return Globals(values, assigned)
-
-
-def difference(results: Iterable[RunResult], before: Globals) -> str | None:
-    """What is another in this process than where some runs were trained; None where nothing is.
-
-    ``before`` has the globals from before any fixture and test, as trainers import them.
-    """
-    seen: set[str] = set()
-    for result in results:
-        if (inputs := result.provenance.get(INPUTS)) is None:
-            continue
-        name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
-        where = f"where {name} was run; {MEND}"
-        for module in inputs["names"].keys() & before.assigned.keys():
-            return f"{before.assigned[module]}, and not {where}"
-        for variable, digest in inputs["variables"].items():
-            if variable in UNSET or variable.startswith(BY_LIBRARIES):
+    def difference(self, results: Iterable[RunResult]) -> str | None:
+        """What is another in this process than where runs were trained; None where nothing is."""
+        known = self._values.keys() & sys.modules.keys()
+        for result in results:
+            if (inputs := result.provenance.get(INPUTS)) is None:
                 continue
-            if seal(os.environ.get(variable)) != digest:
-                return f"the variable {variable} is another in pytest's process than {where}"
-        for module in (inputs["names"].keys() & before.values.keys() & sys.modules.keys()) - seen:
-            seen.add(module)
-            here, there = _globals(sys.modules[module]), before.values[module]
-            for place, now, then in changed("", there, here):
-                file = Path(str(sys.modules[module].__file__)).name
-                return (
-                    f"{place} of {file} is {now or 'missing'} in pytest's process (a fixture or a "
-                    f"test changed it), and {then or 'missing'} {where}"
-                )
-    return None
+            name = training_named(result.spec.recipe.task).name.rpartition(":")[2]
+            where = f"where {name} was run; {MEND}"
+            for module in inputs["names"].keys() & self._assigned.keys():
+                return f"{self._assigned[module]}, and not {where}"
+            for variable, digest in inputs["variables"].items():
+                if variable in UNSET or variable.startswith(BY_LIBRARIES):
+                    continue
+                if seal(os.environ.get(variable)) != digest:
+                    return f"the variable {variable} is another in pytest's process than {where}"
+            for module in inputs["names"].keys() & known:
+                known.discard(module)  # each is described once
+                here, there = _globals(sys.modules[module]), self._values[module]
+                for place, now, then in changed("", there, here):
+                    file = Path(str(sys.modules[module].__file__)).name
+                    return (
+                        f"{place} of {file} is {now or 'missing'} in pytest's process (a fixture "
+                        f"or a test changed it), and {then or 'missing'} {where}"
+                    )
+        return None
 
 
-def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
+def _is_own_module(module: Any) -> bool:
+    return is_own_file(str(getattr(module, "__file__", None) or "<"))
+
+
+def _assigned(plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
     """What a plugin of the project sets in which module before any snapshot could be made.
 
     It is read from the text: what it sets when it is imported, and what its early hooks set, with
     the functions that these call. A constant that is as its module has it is left out.
     """
+    file = _file(vars(plugin))
     tree = _parsed(file)
     functions = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
     places: list[tuple[str, ast.AST]] = [("it is imported", part) for part in _executed(tree)]
@@ -163,7 +156,7 @@ def _assigned(file: str, plugin: types.ModuleType) -> Iterator[tuple[str, str]]:
         module = (owners | modules).get(root.id) if isinstance(root, ast.Name) else None
         if isinstance(target, ast.Constant):  # such as patch("lib.K", 2)
             module = sys.modules.get(str(target.value).rpartition(".")[0])
-        if module is None or (root is part and isinstance(part, ast.Name)):
+        if module is None or root is part:
             continue
         if isinstance(part, ast.Call) and not is_own_file(_file(vars(module))):
             continue
@@ -250,40 +243,33 @@ def _globals(module: types.ModuleType) -> Described:
             name.startswith(("test_", "Test")) and isinstance(value, types.FunctionType | type)
         )
     }
-    return Described("a module", within=dict(_replaced(module)) | own)
+    return Described("a module", within=dict(_replaced(vars(module))) | own)
 
 
-def _replaced(module: types.ModuleType) -> Iterator[tuple[str, Described]]:
-    for alias, library in _libraries(module):
-        package = str(library.get("__name__"))
-        inner = [(f"{alias}.{name}", part) for name, part in _libraries(library, f"{package}.")]
-        for place, names in [(alias, library), *inner]:
-            for name, value in list(names.items()):
-                if _is_replacement(value):
-                    yield f"{place}.{name}", Described("a replacement", _words(value))
-
-
-def _libraries(names: Any, package: str = "") -> list[tuple[str, dict[str, Any]]]:
-    """The libraries' modules that are names of a module, those of one package alone where given."""
-    known = names if isinstance(names, dict) else vars(names)
-    found = [
-        (name, types.ModuleType.__getattribute__(value, "__dict__"))
-        for name, value in list(known.items())
+def _replaced(
+    names: Mapping[str, Any], place: str = "", package: str = ""
+) -> Iterator[tuple[str, Described]]:
+    """What is replaced in libraries' modules among some names, and in modules of their packages."""
+    for name, module in list(names.items()):
         # Not by isinstance(), which asks the value, and some libraries warn when asked.
-        if issubclass(type(value), types.ModuleType) and not name.startswith(("@", "__"))
-    ]
-    return [
-        (name, inner)
-        for name, inner in found
-        if str(inner.get("__name__")).startswith(package) and not is_own_file(_file(inner))
-    ]
+        if not issubclass(type(module), types.ModuleType) or name.startswith(("@", "__")):
+            continue
+        inner = types.ModuleType.__getattribute__(module, "__dict__")
+        called = str(inner.get("__name__"))
+        if is_own_file(_file(inner)) or not called.startswith(package):
+            continue
+        for part, value in list(inner.items()):
+            if _is_replacement(value):
+                yield f"{place}{name}.{part}", Described("a replacement", _words(value))
+        if not package:
+            yield from _replaced(inner, f"{name}.", f"{called}.")
 
 
 def _is_replacement(value: Any) -> bool:
-    """Whether what a library has is a mock or the project's function."""
-    kind = type(value)
-    return kind.__module__ == "unittest.mock" or (
-        kind is types.FunctionType and is_own_file(value.__code__.co_filename)
+    """Whether what a library has is a mock, or a function of the project's."""
+    function = _unwrapped(value)
+    return type(value).__module__ == "unittest.mock" or (
+        function is not None and is_own_file(function.__code__.co_filename)
     )
 
 
@@ -367,14 +353,14 @@ def _words(value: Any) -> str:
 def _unwrapped(value: Any) -> types.FunctionType | None:
     """The function of a function or a method, within what libraries wrapped it in; else None."""
     kind = type(value)
+    if kind is types.FunctionType:
+        function: types.FunctionType = value
+        inner = vars(function).get("__wrapped__")
+        is_wrapper = inner is not None and not is_own_file(function.__code__.co_filename)
+        return (_unwrapped(inner) if is_wrapper else None) or function
     if kind in (staticmethod, classmethod):
         return _unwrapped(value.__func__)
-    if kind is property:
-        return _unwrapped(value.fget)
-    if kind is not types.FunctionType:
-        return None
-    inner = None if is_own_file(value.__code__.co_filename) else vars(value).get("__wrapped__")
-    return _unwrapped(inner) or value
+    return _unwrapped(value.fget) if kind is property else None
 
 
 def _members(value: Any, most: int) -> dict[str, Any] | None:
@@ -438,15 +424,12 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 def _of_class(kind: type) -> dict[str, Any]:
     """A class's methods and attributes; of a library's, what the project or a mock has replaced."""
-    own, found = _is_own(kind), {}
-    for name, part in vars(kind).items():
-        function = _unwrapped(part)
-        replaced = type(part).__module__ == "unittest.mock" or (
-            function is not None and is_own_file(function.__code__.co_filename)
-        )
-        if replaced or (own and function is None and _is_public(name)):
-            found[f".{name}"] = part
-    return found
+    own = _is_own(kind)
+    return {
+        f".{name}": part
+        for name, part in vars(kind).items()
+        if _is_replacement(part) or (own and _unwrapped(part) is None and _is_public(name))
+    }
 
 
 def _is_public(name: str) -> bool:

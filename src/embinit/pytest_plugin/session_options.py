@@ -52,7 +52,7 @@ class SessionOptions:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        """Checks the options; pytest.UsageError where one of them can't be used."""
+        """Checks the options; InputError where one of them can't be used."""
         self.config = config
         self.started = time.time() - self.seconds
         self.blessed: Document | None = None
@@ -66,8 +66,7 @@ class SessionOptions:
         self.data_dir = Path(data).absolute() if data else None
         self.most_seeds: int | None = self.option("max-seeds") or self.option("seeds")
         self.command = self._command()
-        with unusable_ends():
-            self._check()
+        self._check()
 
     def option(self, name: str) -> Any:
         """The value of one of embinit's options, named without the prefix ``--embinit-``."""
@@ -164,12 +163,10 @@ class SessionOptions:
                 )
         if (budget := self.option("budget")) is not None and not budget >= 0:  # nor NaN
             raise InputError(f"--embinit-budget {budget:g}: give minutes, 0 or more")
-        if (registered := self.registered_seeds) is not None and (
-            registered < 0 or registered == 1
-        ):
+        if (self.registered_seeds or 2) < 2:  # None and 0 measure nothing
             raise InputError(
-                f"{REGISTER} {registered}: a standard deviation needs 2 seeds, and 10 are "
-                "usual; 0 measures nothing"
+                f"{REGISTER} {self.registered_seeds}: a standard deviation needs 2 seeds, and 10 "
+                "are usual; 0 measures nothing"
             )
         if self.option("engine") != "local" and not self.on_ray:
             raise InputError(

@@ -14,8 +14,8 @@ import pytest
 from embinit.claims.judging import Case
 from embinit.claims.registering import Registration
 from embinit.pytest_plugin.analysis_order import AnalysisOrder
-from embinit.pytest_plugin.project_globals import Globals
-from embinit.pytest_plugin.session_options import SessionOptions, unusable_ends
+from embinit.pytest_plugin.project_globals import ProjectGlobals
+from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.runs.engines import Processes
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
@@ -32,11 +32,14 @@ class TrainingPlugin:
     """The training of a session's runs.
 
     ``cases`` are the claims that were collected here, ``modules`` those of all claims. ``globals``
-    has the project's, before any test. ``registration`` is there in a session that only registers.
+    has the project's before any test, where there are claims. ``registration`` is there in a
+    session that only registers.
     """
 
+    globals: ProjectGlobals
+
     def __init__(self, options: SessionOptions) -> None:
-        """Joins the cluster, if one trains; pytest.UsageError where it can't be joined."""
+        """Joins the cluster, if one trains; InputError where it can't be joined."""
         self._options = options
         self.cases: list[Case] = []
         self.modules: dict[Home, None] = {}
@@ -45,7 +48,6 @@ class TrainingPlugin:
         self.analyses = AnalysisOrder(options, self)
         self.cluster: str | None = None
         self.surroundings: Surroundings | None = None
-        self.globals = Globals()
         self._open = contextlib.ExitStack()
         idle = options.config.option.collectonly or options.option("no-train")
         if options.is_worker:  # it trains by itself
@@ -53,8 +55,7 @@ class TrainingPlugin:
         elif options.on_ray and not idle:
             from embinit.runs import ray_engine
 
-            with unusable_ends():
-                self.cluster = ray_engine.connect(options.cluster, options.option("device"))
+            self.cluster = ray_engine.connect(options.cluster, options.option("device"))
             self._open.callback(ray_engine.disconnect)
 
     @functools.cached_property
@@ -62,21 +63,15 @@ class TrainingPlugin:
         """The session's plan and store, opened when they are first needed."""
         options = self._options
         path, may_train = options.path("store"), not options.option("no-train")
-        with unusable_ends():
-            # A session that trains nothing only reads it, from read-only media too.
-            is_there = path.is_file() or (path / "runs").is_dir()
-            store = open_store(path, write=may_train or not is_there)
+        # A session that trains nothing only reads it, from read-only media too.
+        is_there = path.is_file() or (path / "runs").is_dir()
+        store = open_store(path, write=may_train or not is_there)
         device = options.devices[0] if options.is_worker else options.option("device")
         made = Session(store, options.data_dir, device, options.definitions(), may_train)
         made.places = len(options.devices)
         made.modules = tuple(self.modules)
         made.trainers = Trainers(self.surroundings)
         return made
-
-    @functools.cached_property
-    def progress(self) -> Progress:
-        """How far the session came."""
-        return Progress(self.session, self.analyses.expected, self._options.ends)
 
     @property
     def _is_open(self) -> bool:
@@ -85,7 +80,9 @@ class TrainingPlugin:
     @property
     def reached(self) -> ProgressSnapshot | None:
         """How far the session came; None where nothing was planned."""
-        return self.progress.snapshot() if self._is_open else None
+        if not self._is_open:
+            return None
+        return Progress(self.session, self.analyses.expected, self._options.ends).snapshot()
 
     @property
     def troubles(self) -> Sequence[str]:
@@ -112,18 +109,19 @@ class TrainingPlugin:
     def pytest_runtestloop(self) -> Iterator[None]:
         """Has trainers train, and shows progress, while the tests run."""
         if self._is_open and self.session.joined and not self._options.is_worker:
-            self._open.enter_context(self._shown())
+            self._show_progress()
             if (engine := self._engine()) is not None:
                 self._open.enter_context(self.session.trained_by(engine))
-            self._open.enter_context(_ended_by_sigterm())
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, _end)
+                self._open.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL)
         try:
             return (yield)
         finally:
             self.close()
 
-    @contextlib.contextmanager
-    def _shown(self) -> Iterator[None]:
-        """A context that writes how far the session came, now and then, through pytest."""
+    def _show_progress(self) -> None:
+        """Has how far the session came written now and then, through pytest, until its close."""
         in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
         ended = threading.Event()
 
@@ -134,11 +132,8 @@ class TrainingPlugin:
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            watcher.join()
+        self._open.callback(watcher.join)
+        self._open.callback(ended.set)
 
     def close(self) -> None:
         """Ends all training."""
@@ -159,18 +154,6 @@ def _write(config: pytest.Config, line: str) -> None:
         reporter.flush()  # into a file, lines would wait for the next test's end
 
 
-@contextlib.contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """A context in which SIGTERM ends the session as Ctrl-C does, with a report."""
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def end(number: int, frame: object) -> None:
-        raise KeyboardInterrupt("it was ended by SIGTERM")
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _end(number: int, frame: object) -> None:
+    """Ends the session at a signal as Ctrl-C does, with a report."""
+    raise KeyboardInterrupt("it was ended by SIGTERM")
