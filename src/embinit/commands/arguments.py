@@ -43,12 +43,10 @@ def add_baseline(command: argparse.ArgumentParser) -> None:
 
 def compared(parsed: argparse.Namespace, document: Document) -> Since | None:
     """What changed since the baseline; None without one."""
-    from embinit.report.baseline import FailOn, compare, require_claims
-    from embinit.report.reading import BY_BLESS, read
+    from embinit.report.baseline import compare, moved_margins, read_baseline
 
-    fail_on = FailOn.of(parsed.fail_on, parsed.strict)
+    most = moved_margins(parsed.fail_on)
     if parsed.baseline is None:
         return None
-    baseline = read(parsed.baseline, BY_BLESS)
-    require_claims(baseline)
-    return compare(document, baseline, fail_on)
+    baseline = read_baseline(parsed.baseline, document.session.tier)
+    return compare(document, baseline, parsed.strict, most)

@@ -12,10 +12,12 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
 from embinit.report.document import Document
+from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
 from embinit.runs.instructions import TRIED
@@ -62,28 +64,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class FailOn:
-    """The kinds of changes that count as faults."""
-
-    strict: bool = False
-    moved: float = math.inf
-
-    @classmethod
-    def of(cls, given: str | None, strict: bool) -> FailOn:
-        """From the options: ``moved=2``, or ``moved`` for one margin; InputError for others."""
-        if given is None:
-            return cls(strict)
-        if found := re.fullmatch(r"moved(?:=(\d+(?:\.\d*)?))?", given):
-            return cls(strict, float(found[1] or 1))
-        raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
-
-    def includes(self, change: Change) -> bool:
-        """Whether a change is a fault."""
-        weakened = self.strict and change.kind is ChangeKind.WEAKENED
-        return change.kind is ChangeKind.LOST or weakened or change.margins > self.moved
-
-
-@dataclass(frozen=True)
 class Since:
     """The changes since a baseline; those of its claims that are ``left_out`` were not asked for.
 
@@ -98,31 +78,48 @@ class Since:
     in_words: str
 
 
-def require_same_tier(tier: str, baseline: Document) -> None:
-    """Refuses a baseline of another tier, which can't be compared (InputError)."""
+def read_baseline(path: Path, tier: str) -> Document:
+    """The baseline of a session of a tier; InputError for another tier's, or one without claims."""
+    baseline = read(path, "make it by embinit bless, of a session's report")
+    _require_tier(tier, baseline)
+    if not (baseline.claims or baseline.audits):
+        raise InputError("the baseline has no claims; make it by embinit bless")
+    return baseline
+
+
+def _require_tier(tier: str, baseline: Document) -> None:
     if tier != baseline.session.tier:
         raise InputError(f"tier {tier} can't be compared with tier {baseline.session.tier}")
 
 
-def require_claims(baseline: Document) -> None:
-    """Refuses a baseline in which nothing can be lost (InputError)."""
-    if not (baseline.claims or baseline.audits):
-        raise InputError("the baseline has no claims; make it by embinit bless")
+def moved_margins(given: str | None) -> float:
+    """Beyond how many margins a move is a fault, by the option ``moved=2``; InputError for others.
+
+    ``moved`` alone is one margin; without the option no move is.
+    """
+    if given is None:
+        return math.inf
+    if found := re.fullmatch(r"moved(?:=(\d+(?:\.\d*)?))?", given):
+        return float(found[1] or 1)
+    raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
 
 
-def compare(document: Document, baseline: Document, fail_on: FailOn | None = None) -> Since:
+def compare(
+    document: Document, baseline: Document, strict: bool = False, most: float = math.inf
+) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's.
 
-    What is lost is a fault, or what ``fail_on`` includes.
+    What is lost is a fault, if ``strict`` what is weakened too, and a move beyond ``most`` margins.
     """
-    require_same_tier(document.session.tier, baseline)
+    _require_tier(document.session.tier, baseline)
+    faults = {ChangeKind.LOST, ChangeKind.WEAKENED} if strict else {ChangeKind.LOST}
     now = {claim.id: claim for claim in document.claims}
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
     tried = not _untried(document, baseline)
     changes = [change for old, new in pairs for change in _changes(old, new, tried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
-    changes = [replace(one, fault=(fail_on or FailOn()).includes(one)) for one in changes]
+    changes = [replace(one, fault=one.kind in faults or one.margins > most) for one in changes]
     changes.sort(key=lambda change: [*ChangeKind].index(change.kind))
     left_out = tuple(name for name, change in absent.items() if change is None)
     unchanged = _unchanged(pairs, bool(changes), len(left_out), len(baseline.claims))
