@@ -10,7 +10,7 @@ from embinit.errors import printable
 from embinit.options import LATEST
 
 
-def add_bless(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     bless = commands.add_parser("bless", help="accept a report's verdicts as the baseline")
     bless.add_argument("report", type=Path, nargs="?", default=Path(LATEST))

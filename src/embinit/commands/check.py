@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from embinit.report.document import Document
 
 
-def add_check(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     check = commands.add_parser("check", help="check that no run or control of a session failed")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")

@@ -11,7 +11,7 @@ from embinit.errors import OutputError, Status, printable
 from embinit.options import LATEST
 
 
-def add_report(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     what = "render an HTML page or Markdown from verdicts.json"
     report = commands.add_parser("report", allow_abbrev=False, help=what)
