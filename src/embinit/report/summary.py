@@ -40,7 +40,7 @@ from embinit.report.document import (
     StatementCounts,
     Summary,
 )
-from embinit.report.verdicts import allows_print, in_margins, is_too_weak, qualified
+from embinit.report.verdicts import allows_print, control_state, in_margins, qualified
 from embinit.stats.statements import Verdict
 
 LISTS = {
@@ -65,11 +65,17 @@ def summarise(
 ) -> Summary:
     """All counts of a session's claims and audits."""
     stated = [claim for claim in claims if not claim.control]
+    controls = Counter(control_state(claim) for claim in claims if claim.control)
     checked = Counter(audit.verdict for audit in audits)
     return Summary(
         verdicts=_verdicts(stated),
         qualified=dict(Counter(filter(None, map(qualified, stated)))),
-        controls=_controls([claim for claim in claims if claim.control]),
+        controls=ControlCounts(
+            as_expected=controls["as expected"],
+            not_as_expected=controls["not as expected"],
+            not_run=controls["not run"],
+            too_weak=controls["too weak"],
+        ),
         audits={str(name): checked[name] for name in Consistency},
         statements=tuple(_statements(stated)),
         findings=tuple(_findings(session, stated)),
@@ -164,17 +170,6 @@ def controls_in_words(controls: ControlCounts) -> str:
 def _verdicts(claims: Iterable[ClaimRecord]) -> dict[str, int]:
     counts = Counter(claim.verdict for claim in claims)
     return {str(name): counts[name] for name in Verdict}
-
-
-def _controls(controls: Sequence[ClaimRecord]) -> ControlCounts:
-    outcomes = [control.as_expected for control in controls]
-    weak = sum(map(is_too_weak, controls))
-    return ControlCounts(
-        as_expected=outcomes.count(True),
-        not_as_expected=outcomes.count(False),
-        not_run=outcomes.count(None) - weak,
-        too_weak=weak,
-    )
 
 
 def _statements(claims: Sequence[ClaimRecord]) -> Iterator[StatementCounts]:
