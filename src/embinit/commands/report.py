@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from embinit.commands.arguments import add_baseline, compared
-from embinit.errors import OutputError, Status, printable
+from embinit.errors import Status, printable
 from embinit.options import LATEST
 
 
@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def _report(parsed: argparse.Namespace) -> int:
-    from embinit.files.writing import write_atomically
+    from embinit.files.writing import write_atomically, writing
     from embinit.report import markdown, page
     from embinit.report.reading import read
 
@@ -41,11 +41,7 @@ def _report(parsed: argparse.Namespace) -> int:
         print(markdown.as_markdown(first, compared(parsed, first)), end="")
     else:
         text = page.render(first, {}, others=others)
-        try:
+        with writing(str(parsed.to), "; name another --to"):
             write_atomically(parsed.to, text)
-        except OSError as error:
-            raise OutputError(
-                f"{parsed.to} can't be written ({error.strerror or error}); name another --to"
-            ) from error
         print(printable(f"report: {parsed.to}"))
     return Status.OK

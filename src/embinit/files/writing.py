@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError
 from embinit.files.reading import MOST_LINE_BYTES, reading, regular
 
 CHUNK = 1 << 20
@@ -135,6 +135,15 @@ def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> 
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def writing(what: str, mend: str) -> Iterator[None]:
+    """Turns an OSError into the OutputError that ``what`` can't be written, with its mend."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{what} can't be written ({error.strerror or error}){mend}") from error
 
 
 def make_ignored(folder: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.records import Blessed
-from embinit.errors import InputError, OutputError, counted, printable
+from embinit.errors import InputError, counted, printable
 from embinit.files.typed import as_json
-from embinit.files.writing import write_atomically
+from embinit.files.writing import write_atomically, writing
 from embinit.report.baseline import ChangeKind, compare
 from embinit.report.document import Document
 from embinit.report.faults import nothing_decided, wrong_controls
@@ -60,15 +60,11 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
                 f"{ChangeKind.LOST}: {name} was not asked for, and goes" for name in since.left_out
             ]
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    try:
+    document = replace(document, blessed=Blessed(when=when, revision=_revision()))
+    mend = ", and is as it was; make room, or name another --to"
+    with writing(f"not blessed: {to}", mend):
         to.mkdir(parents=True, exist_ok=True)
-        blessed = Blessed(when=when, revision=_revision())
-        write_atomically(to / "verdicts.json", compact(replace(document, blessed=blessed)))
-    except OSError as error:
-        raise OutputError(
-            f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
-            "make room, or name another --to"
-        ) from error
+        write_atomically(to / "verdicts.json", compact(document))
     return lines
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import jinja2
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, Consistency
-from embinit.errors import OutputError, counted, printable
+from embinit.errors import counted, printable
 from embinit.files.typed import as_json
-from embinit.files.writing import write_atomically
+from embinit.files.writing import write_atomically, writing
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
 from embinit.report.baseline import Since
@@ -155,15 +155,11 @@ def write_report(
     page = render(document, results, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = json.dumps(as_json(document), indent=1, ensure_ascii=False, allow_nan=False)
-    try:
+    mend = "; make room, or name another --embinit-report-dir"
+    with writing(f"the report in {directory}", mend):
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", printable(text) + "\n")
         write_atomically(directory / "index.html", page)
-    except OSError as error:
-        raise OutputError(
-            f"the report in {directory} can't be written ({error.strerror or error}); make room, "
-            "or name another --embinit-report-dir"
-        ) from error
     return directory / "index.html"
 
 
