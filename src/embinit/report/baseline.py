@@ -10,13 +10,13 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
-from embinit.report.document import Document
+from embinit.report.document import Document, SessionRecord
 from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
@@ -113,10 +113,10 @@ def compare(
     """
     _require_tier(document.session.tier, baseline)
     faults = {ChangeKind.LOST, ChangeKind.WEAKENED} if strict else {ChangeKind.LOST}
-    now = {claim.id: claim for claim in document.claims}
+    now = document.by_id
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
-    tried = not _untried(document, baseline)
-    changes = [change for old, new in pairs for change in _changes(old, new, tried)]
+    untried = _untried(document, baseline)
+    changes = [change for old, new in pairs for change in _changes(old, new, not untried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
     changes = [replace(one, fault=one.kind in faults or one.margins > most) for one in changes]
@@ -124,7 +124,8 @@ def compare(
     left_out = tuple(name for name, change in absent.items() if change is None)
     unchanged = _unchanged(pairs, bool(changes), len(left_out), len(baseline.claims))
     in_words = _replication(pairs) or unchanged
-    return Since(tuple(changes), left_out, _setting(document, baseline), in_words)
+    setting = _setting(document.session, baseline.session, untried)
+    return Since(tuple(changes), left_out, setting, in_words)
 
 
 def _compared(
@@ -194,19 +195,24 @@ def _untried(document: Document, baseline: Document) -> set[str]:
     return here - before - {*TRIED}
 
 
-def _setting(document: Document, baseline: Document) -> str:
+def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str]) -> str:
     """With what else than the baseline's the runs were made, in a sentence; "" for nothing."""
-    here, before = document.session, baseline.session
-    pairs = [(here.made_on, before.made_on)]
-    pairs += [(here.version(name), before.version(name)) for name in COMPUTING]
+    pairs = zip(_made_with(here), _made_with(before), strict=True)
     differ = [f"{now} in place of {was}" for now, was in pairs if now and was and now != was]
     if not differ:
         return ""
     ends = "; this alone moves scores."
-    if untried := _untried(document, baseline):
+    if untried:
         vendors = " or ".join(sorted(untried))
         ends = f". No processor of {vendors} was tried, so no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
+
+
+def _made_with(session: SessionRecord) -> list[str]:
+    """What decides the last digits of a session's runs, in words; "" for what is not known."""
+    versions = ((name, session.versions.get(name)) for name in COMPUTING)
+    packages = (f"{name} {version}" if version else "" for name, version in versions)
+    return [" and ".join(map(str, session.machines)), *packages]
 
 
 def _absent(old: ClaimRecord, document: Document) -> Change | None:

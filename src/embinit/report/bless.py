@@ -48,8 +48,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
             if keep:
                 document = _with_kept(document, old)
             since = compare(document, old)
-            have = {claim.id for claim in document.claims}
-            gone = [claim.id for claim in old.claims if claim.id not in have]
+            gone = [claim.id for claim in old.claims if claim.id not in document.by_id]
             if gone and not anyway:
                 raise InputError(
                     f"not blessed: {report} lacks {counted(len(gone), 'claim')} of {to}, such as "

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -38,11 +38,6 @@ class DocumentView:
     number: int
     document: Document
     results: Mapping[str, RunResult]
-
-    @cached_property
-    def claims(self) -> dict[str, ClaimRecord]:
-        """Its claims and controls by id."""
-        return {claim.id: claim for claim in self.document.claims}
 
     def anchor(self, claim: ClaimRecord) -> str:
         """The id of a claim's place on the page, which may have the claim in other documents."""
@@ -87,7 +82,7 @@ class DocumentView:
 
     def lines(self, finding: FindingSummary) -> list[charts.Line]:
         """The comparisons of a finding for its plot."""
-        lines = (charts.line_of(self.claims[name]) for name in finding.claims)
+        lines = (charts.line_of(self.document.by_id[name]) for name in finding.claims)
         return [line for line in lines if line is not None]
 
     @property
@@ -103,7 +98,7 @@ class DocumentView:
 
     def command_of(self, finding: FindingSummary) -> str:
         """The command that trains the files of a finding's claims again; "" without any."""
-        files = dict.fromkeys(self.claims[name].file for name in finding.claims)
+        files = dict.fromkeys(self.document.by_id[name].file for name in finding.claims)
         return numbers.rerun(self.document.session, *files) if files else ""
 
 
@@ -120,7 +115,7 @@ def render(
     """
     documents = [document, *others]
     sessions = [DocumentView(number, one, results) for number, one in enumerate(documents)]
-    every = [(one, claim) for one in sessions for claim in one.claims.values()]
+    every = [(one, claim) for one in sessions for claim in one.document.claims]
     audits = {audit.id: audit for one in documents for audit in one.audits}
     page = (
         _environment()

@@ -123,11 +123,10 @@ def tally(finding: FindingSummary) -> str:
 
 def examples(finding: FindingSummary, document: Document) -> list[ClaimRecord]:
     """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
-    claims = {claim.id: claim for claim in document.claims}
     if finding.middle is None:
         return []
-    middle = claims[finding.middle]
-    others = (claims[name] for name in finding.claims)
+    middle = document.by_id[finding.middle]
+    others = (document.by_id[name] for name in finding.claims)
     differs = (one for one in others if one.verdict in DECIDED.keys() - {middle.verdict})
     return [middle, *islice(differs, finding.outcome == MIXED)]
 
