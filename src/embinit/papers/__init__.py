@@ -48,10 +48,6 @@ class Finding:
     untestable: tuple[str, ...] = ()
 
 
-def _nothing(*_: object) -> tuple[()]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Paper:
     """A paper with its tiers, experiments, findings and printed numbers.
@@ -68,8 +64,8 @@ class Paper:
     experiments: Callable[[str], Sequence[Experiment]]
     families: tuple[Family, ...] = ()
     findings: tuple[Finding, ...] = ()
-    printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = _nothing
+    printed: Callable[[Comparison], Sequence[Printed]] = lambda _: ()
+    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = lambda _: ()
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")

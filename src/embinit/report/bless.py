@@ -23,8 +23,6 @@ from embinit.report.making import locks_of
 from embinit.report.reading import read
 from embinit.report.summary import summarised
 
-ANYWAY = "embinit bless --anyway replaces it"
-
 
 def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> list[str]:
     """Write a report's ``verdicts.json`` to ``to`` as the baseline, small enough for git.
@@ -44,7 +42,7 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
     lines = []
     if os.path.exists(to / "verdicts.json"):
         with contextlib.suppress(InputError) if anyway else contextlib.nullcontext():
-            old = read(to / "verdicts.json", ANYWAY)
+            old = read(to / "verdicts.json", "embinit bless --anyway replaces it")
             if keep:
                 document = _with_kept(document, old)
             since = compare(document, old)
