@@ -12,12 +12,11 @@ import functools
 import gzip
 import hashlib
 import io
-import math
 import os
 import socket
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from os import fsync
 from pathlib import Path
 from typing import IO, Any
@@ -183,12 +182,3 @@ def hub_reachable() -> bool:
     except OSError:
         return False
     return True
-
-
-def without_nan(value: Any) -> Any:
-    """``value`` as strict JSON has it: None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(name): without_nan(content) for name, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(content) for content in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
