@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from embinit import __version__
-from embinit.commands import bless, check, judge, new, prepare, register, report, runs
+from embinit.commands import judge, new, prepare, register, runs, verdicts
 from embinit.errors import InputError, OutputError, Status, close_output, lacking_models, status_of
 from embinit.registry import Registry
 
@@ -69,7 +69,7 @@ def _parsers(asked: str) -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(prog="embinit", description="Test claims about training.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for module in (new, judge, register, check, bless, report, runs, prepare):
+    for module in (new, judge, register, verdicts, runs, prepare):
         module.add(commands)
     if asked not in commands.choices:
         for name in [asked] if asked in COMMANDS else COMMANDS:
