@@ -117,22 +117,19 @@ def render(
     sessions = [DocumentView(number, one, results) for number, one in enumerate(documents)]
     every = [(one, claim) for one in sessions for claim in one.document.claims]
     audits = {audit.id: audit for one in documents for audit in one.audits}
-    page = (
-        _environment()
-        .get_template("template.html.j2")
-        .render(
-            sessions=sessions,
-            several=len(sessions) > 1,
-            tables=summary.tables(documents),
-            lists=summary.lists(documents),
-            embeds=any(claim.source for _, claim in every),
-            folded=len(every) > OPEN_UP_TO,
-            misbehaved=[(one, claim) for one, claim in every if claim.as_expected is False],
-            lacking=[lack for one in documents for lack in one.lacking],
-            # Once each, those that disagree first.
-            audits=sorted(audits.values(), key=lambda one: one.verdict is Consistency.CONSISTENT),
-            since=since,
-        )
+    template = _environment().get_template("template.html.j2")
+    page = template.render(
+        sessions=sessions,
+        several=len(sessions) > 1,
+        tables=summary.tables(documents),
+        lists=summary.lists(documents),
+        embeds=any(claim.source for _, claim in every),
+        folded=len(every) > OPEN_UP_TO,
+        misbehaved=[(one, claim) for one, claim in every if claim.as_expected is False],
+        lacking=[lack for one in documents for lack in one.lacking],
+        # Once each, those that disagree first.
+        audits=sorted(audits.values(), key=lambda one: one.verdict is Consistency.CONSISTENT),
+        since=since,
     )
     return printable(page)
 
