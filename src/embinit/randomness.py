@@ -11,12 +11,7 @@ import hashlib
 import torch
 
 
-def stream_seed(seed: int, purpose: str) -> int:
-    """A 63-bit seed, from a replicate's seed and the stream's purpose."""
-    digest = hashlib.sha256(f"embinit/{purpose}/{seed}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
-
-
 def stream(seed: int, purpose: str, device: str = "cpu") -> torch.Generator:
     """The random stream of a seed for a purpose, such as ``weights``; devices differ in it."""
-    return torch.Generator(device).manual_seed(stream_seed(seed, purpose))
+    digest = hashlib.sha256(f"embinit/{purpose}/{seed}".encode()).digest()
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:8], "big") >> 1)  # 63 bits

@@ -91,7 +91,8 @@ class FunctionRecipe(Recipe):
 
     def layout(self) -> Mapping[str, Any]:
         """The fields among those of the first release's, which locks have digests of."""
-        data = {"task": self.function, "tokenizers": (), "cut": dict.fromkeys(SPLITS)}
+        cut = dict.fromkeys(("train", "validation", "test"))
+        data = {"task": self.function, "tokenizers": (), "cut": cut}
         return {
             "data": data | {"min_freq": 2, "max_length": 64},
             "model": None,
@@ -100,8 +101,6 @@ class FunctionRecipe(Recipe):
             "positions": {"kind": "none", "multiplier": "one", "pe_scale": "one"},
         }
 
-
-SPLITS = ("train", "validation", "test")
 
 _HASH = "_hash"
 """The attribute in which a spec keeps its hash."""

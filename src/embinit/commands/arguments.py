@@ -1,15 +1,10 @@
-"""Arguments that several commands take, and how they are read."""
+"""An argument that several commands take."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from embinit.report.baseline import Since
-    from embinit.report.document import Document
 
 
 def add_data_dir(command: argparse.ArgumentParser) -> None:
@@ -22,33 +17,3 @@ def add_data_dir(command: argparse.ArgumentParser) -> None:
         default=os.environ.get("EMBINIT_DATA") or None,
         help="directory with real text (default: the variable EMBINIT_DATA)",
     )
-
-
-def add_baseline(command: argparse.ArgumentParser) -> None:
-    """Adds the baseline, and the options that make more of its changes faults."""
-    command.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
-    command.add_argument(
-        "--strict",
-        action="store_true",
-        help="also fail if a SUPPORTED claim is now UNDECIDED (default: only if the new interval "
-        "excludes the old difference)",
-    )
-    command.add_argument(
-        "--fail-on",
-        metavar="moved[=MARGINS]",
-        help="also fail if a difference moved by more than MARGINS margins since the baseline "
-        "(default: print it; without a number: 1)",
-    )
-
-
-def compared(parsed: argparse.Namespace, document: Document) -> Since | None:
-    """What changed since the baseline; None without one."""
-    from embinit.report.baseline import FailOn, compare, require_claims
-    from embinit.report.reading import BY_BLESS, read
-
-    fail_on = FailOn.of(parsed.fail_on, parsed.strict)
-    if parsed.baseline is None:
-        return None
-    baseline = read(parsed.baseline, BY_BLESS)
-    require_claims(baseline)
-    return compare(document, baseline, fail_on)

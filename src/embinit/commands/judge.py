@@ -28,7 +28,7 @@ MOST_CHOICES, MOST_QUESTIONS = 3, 5
 """So many commands are offered at most, each of which answers so many questions at most."""
 
 
-def add_judge(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     what = "judge scores that exist: is an arm better, or is it noise?"
     judge = commands.add_parser("judge", allow_abbrev=False, help=what)

@@ -8,14 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from embinit import __version__
-from embinit.commands.bless import add_bless
-from embinit.commands.check import add_check
-from embinit.commands.judge import add_judge
-from embinit.commands.new import add_new
-from embinit.commands.prepare import add_prepare
-from embinit.commands.register import add_register
-from embinit.commands.report import add_report
-from embinit.commands.runs import add_runs
+from embinit.commands import judge, new, prepare, register, runs, verdicts
 from embinit.errors import InputError, OutputError, Status, close_output, lacking_models, status_of
 from embinit.registry import Registry
 
@@ -76,17 +69,8 @@ def _parsers(asked: str) -> tuple[Parser, Mapping[str, Parser]]:
     parser = Parser(prog="embinit", description="Test claims about training.")
     parser.add_argument("--version", action="version", version=f"embinit {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for add in (
-        add_new,
-        add_judge,
-        add_register,
-        add_check,
-        add_bless,
-        add_report,
-        add_runs,
-        add_prepare,
-    ):
-        add(commands)
+    for module in (new, judge, register, verdicts, runs, prepare):
+        module.add(commands)
     if asked not in commands.choices:
         for name in [asked] if asked in COMMANDS else COMMANDS:
             COMMANDS[name](commands)

@@ -25,7 +25,7 @@ STARTER = {
 """The files of a new project, and what they are made from."""
 
 
-def add_new(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     new = commands.add_parser(
         "new", help="create a project with a claim, a control and a CI workflow"

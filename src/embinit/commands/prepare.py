@@ -10,7 +10,7 @@ from embinit.commands.arguments import add_data_dir
 from embinit.errors import InputError, printable
 
 
-def add_prepare(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     prepare = commands.add_parser(
         "prepare", help="tokenize text and look up vectors for another machine"

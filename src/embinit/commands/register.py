@@ -14,7 +14,7 @@ from embinit.errors import InputError, Status
 from embinit.options import OPTIONS, REGISTER
 
 
-def add_register(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     register = commands.add_parser(
         "register",

@@ -18,7 +18,7 @@ SHOWN = 12
 """How many digits of a key are shown."""
 
 
-def add_runs(commands: Any) -> None:
+def add(commands: Any) -> None:
     """Adds the command to the parser's."""
     runs = commands.add_parser("runs", help="list the runs of a store, or show one")
     runs.add_argument("key", nargs="?", help="show the runs whose key begins with KEY")

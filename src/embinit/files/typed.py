@@ -10,14 +10,13 @@ may have them, and they are passed over.
 from __future__ import annotations
 
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
-
-from embinit.files.writing import without_nan
 
 if typing.TYPE_CHECKING:
     from cattrs import Converter
@@ -36,9 +35,22 @@ class Limits:
         self.keywords = keywords
 
 
-def as_json(record: Any) -> Any:
-    """A dataclass as strict JSON has it: None for NaN and infinity."""
-    return without_nan(_converter().unstructure(record))
+def as_json(value: Any) -> Any:
+    """A dataclass, or other values, as strict JSON has them: None for NaN and infinity."""
+    if is_dataclass(value):
+        pairs = [(one, getattr(value, one.name)) for one in fields(value)]
+        return {
+            one.name: as_json(content)
+            for one, content in pairs
+            if one.default not in (None, ()) or content != one.default
+        }
+    if isinstance(value, Mapping):
+        return {str(name): as_json(content) for name, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(content) for content in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def from_json(cls: type[T], plain: Any) -> T:
@@ -97,19 +109,9 @@ def _object(cls: Any) -> dict[str, Any]:
 def _converter() -> Converter:
     from cattrs import Converter
 
-    def unstructured(record: Any) -> dict[str, Any]:
-        # cattrs would write what may be left out after all else.
-        pairs = [(one, getattr(record, one.name)) for one in fields(record)]
-        return {
-            one.name: converter.unstructure(value)
-            for one, value in pairs
-            if one.default not in (None, ()) or value != one.default
-        }
-
     converter = Converter(detailed_validation=False)
     # A schema has checked plain values, and a number keeps its digits: 1 does not become 1.0.
     converter.register_structure_hook_func(_is_plain, lambda value, _: value)
-    converter.register_unstructure_hook_func(is_dataclass, unstructured)
     return converter
 
 

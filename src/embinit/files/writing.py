@@ -12,18 +12,17 @@ import functools
 import gzip
 import hashlib
 import io
-import math
 import os
 import socket
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from os import fsync
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from embinit.errors import InputError
+from embinit.errors import InputError, OutputError
 from embinit.files.reading import MOST_LINE_BYTES, reading, regular
 
 CHUNK = 1 << 20
@@ -137,6 +136,15 @@ def write_atomically(path: Path, content: str | bytes, durable: bool = True) -> 
         raise
 
 
+@contextlib.contextmanager
+def writing(what: str, mend: str) -> Iterator[None]:
+    """Turns an OSError into the OutputError that ``what`` can't be written, with its mend."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{what} can't be written ({error.strerror or error}){mend}") from error
+
+
 def make_ignored(folder: Path) -> None:
     """Makes a folder that git ignores, as pytest's cache; one that exists stays as it is."""
     if not folder.exists():
@@ -174,12 +182,3 @@ def hub_reachable() -> bool:
     except OSError:
         return False
     return True
-
-
-def without_nan(value: Any) -> Any:
-    """``value`` as strict JSON has it: None for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(name): without_nan(content) for name, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(content) for content in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -48,10 +48,6 @@ class Finding:
     untestable: tuple[str, ...] = ()
 
 
-def _nothing(*_: object) -> tuple[()]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Paper:
     """A paper with its tiers, experiments, findings and printed numbers.
@@ -68,8 +64,8 @@ class Paper:
     experiments: Callable[[str], Sequence[Experiment]]
     families: tuple[Family, ...] = ()
     findings: tuple[Finding, ...] = ()
-    printed: Callable[[Comparison], Sequence[Printed]] = _nothing
-    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = _nothing
+    printed: Callable[[Comparison], Sequence[Printed]] = lambda _: ()
+    noise: Callable[[str], Sequence[tuple[Experiment, Measure]]] = lambda _: ()
 
 
 PAPERS: Registry[Paper] = Registry("paper", "embinit.papers")
@@ -96,16 +92,13 @@ def with_tier(tier: str, or_own: bool = False) -> list[Paper]:
 
     With ``or_own`` it may be one that an experiment alone has a size for.
     """
-    names: dict[str, None] = {}
-    having = []
-    for known in papers_of(PAPERS):
-        names.update(dict.fromkeys(known.tiers))
-        having += [known] if tier in known.tiers else []
+    every = papers_of(PAPERS)
+    having = [known for known in every if tier in known.tiers]
     if having or (or_own and tier in OWN_TIERS):
         return having
-    every = [*(names | OWN_TIERS)]
-    near = nearest(tier, every)
-    raise InputError(f"unknown tier {tier!r}: {near}known are {', '.join(every)}")
+    names = [*{name: None for known in every for name in known.tiers} | OWN_TIERS]
+    near = nearest(tier, names)
+    raise InputError(f"unknown tier {tier!r}: {near}known are {', '.join(names)}")
 
 
 def noise_floors(key: str, tier: str) -> Sequence[tuple[Experiment, Measure]]:

@@ -18,7 +18,7 @@ from embinit.pytest_plugin.claims_alone import TRAINERS
 from embinit.pytest_plugin.items import ItemResult, reason_of
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.pytest_plugin.training import TrainingPlugin
-from embinit.report.baseline import FailOn, Since, compare
+from embinit.report.baseline import Since, compare
 from embinit.report.document import Document, RunCounts, SessionRecord, Unjudged
 from embinit.report.faults import faults, faults_of_session
 from embinit.report.verdicts import not_beforehand
@@ -107,7 +107,7 @@ class Conclusion:
     @functools.cached_property
     def _since(self) -> Since | None:
         """What changed since the baseline; None without one."""
-        blessed, strict = self._options.blessed, FailOn(self._options.strict)
+        blessed, strict = self._options.blessed, self._options.strict
         return None if blessed is None else compare(self._outcome[0], blessed, strict)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -20,9 +20,8 @@ from embinit.options import INSTRUCTIONS, OPTIONS, REGISTER, STRICT
 from embinit.papers import PAPERS, papers_of
 from embinit.pytest_plugin import BEGAN
 from embinit.pytest_plugin.claims_alone import TRAINERS
-from embinit.report.baseline import require_claims, require_same_tier
+from embinit.report.baseline import read_baseline
 from embinit.report.document import Document
-from embinit.report.reading import BY_BLESS, read
 from embinit.runs.instructions import VARIABLE, asked
 from embinit.runs.machine import training_devices
 from embinit.runs.session import Definition
@@ -174,9 +173,7 @@ class SessionOptions:
             )
         if self.option("baseline") is not None:
             try:
-                self.blessed = read(self.path("baseline"), BY_BLESS)
-                require_same_tier(self.tier, self.blessed)
-                require_claims(self.blessed)
+                self.blessed = read_baseline(self.path("baseline"), self.tier)
             except InputError as error:
                 raise InputError(f"--embinit-baseline: {error}") from None
         if self.data_dir is not None and not os.path.isdir(self.data_dir):

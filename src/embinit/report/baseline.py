@@ -10,12 +10,14 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
-from embinit.report.document import Document
+from embinit.report.document import Document, SessionRecord
+from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
 from embinit.runs.instructions import TRIED
@@ -62,28 +64,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class FailOn:
-    """The kinds of changes that count as faults."""
-
-    strict: bool = False
-    moved: float = math.inf
-
-    @classmethod
-    def of(cls, given: str | None, strict: bool) -> FailOn:
-        """From the options: ``moved=2``, or ``moved`` for one margin; InputError for others."""
-        if given is None:
-            return cls(strict)
-        if found := re.fullmatch(r"moved(?:=(\d+(?:\.\d*)?))?", given):
-            return cls(strict, float(found[1] or 1))
-        raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
-
-    def includes(self, change: Change) -> bool:
-        """Whether a change is a fault."""
-        weakened = self.strict and change.kind is ChangeKind.WEAKENED
-        return change.kind is ChangeKind.LOST or weakened or change.margins > self.moved
-
-
-@dataclass(frozen=True)
 class Since:
     """The changes since a baseline; those of its claims that are ``left_out`` were not asked for.
 
@@ -98,36 +78,54 @@ class Since:
     in_words: str
 
 
-def require_same_tier(tier: str, baseline: Document) -> None:
-    """Refuses a baseline of another tier, which can't be compared (InputError)."""
+def read_baseline(path: Path, tier: str) -> Document:
+    """The baseline of a session of a tier; InputError for another tier's, or one without claims."""
+    baseline = read(path, "make it by embinit bless, of a session's report")
+    _require_tier(tier, baseline)
+    if not (baseline.claims or baseline.audits):
+        raise InputError("the baseline has no claims; make it by embinit bless")
+    return baseline
+
+
+def _require_tier(tier: str, baseline: Document) -> None:
     if tier != baseline.session.tier:
         raise InputError(f"tier {tier} can't be compared with tier {baseline.session.tier}")
 
 
-def require_claims(baseline: Document) -> None:
-    """Refuses a baseline in which nothing can be lost (InputError)."""
-    if not (baseline.claims or baseline.audits):
-        raise InputError("the baseline has no claims; make it by embinit bless")
+def moved_margins(given: str | None) -> float:
+    """Beyond how many margins a move is a fault, by the option ``moved=2``; InputError for others.
+
+    ``moved`` alone is one margin; without the option no move is.
+    """
+    if given is None:
+        return math.inf
+    if found := re.fullmatch(r"moved(?:=(\d+(?:\.\d*)?))?", given):
+        return float(found[1] or 1)
+    raise InputError(f"{given!r} is nothing to fail on; say moved, or moved=2 for two margins")
 
 
-def compare(document: Document, baseline: Document, fail_on: FailOn | None = None) -> Since:
+def compare(
+    document: Document, baseline: Document, strict: bool = False, most: float = math.inf
+) -> Since:
     """What changed since a baseline, the gravest first; InputError for another tier's.
 
-    What is lost is a fault, or what ``fail_on`` includes.
+    What is lost is a fault, if ``strict`` what is weakened too, and a move beyond ``most`` margins.
     """
-    require_same_tier(document.session.tier, baseline)
-    now = {claim.id: claim for claim in document.claims}
+    _require_tier(document.session.tier, baseline)
+    faults = {ChangeKind.LOST, ChangeKind.WEAKENED} if strict else {ChangeKind.LOST}
+    now = document.by_id
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
-    tried = not _untried(document, baseline)
-    changes = [change for old, new in pairs for change in _changes(old, new, tried)]
+    untried = _untried(document, baseline)
+    changes = [change for old, new in pairs for change in _changes(old, new, not untried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
-    changes = [replace(one, fault=(fail_on or FailOn()).includes(one)) for one in changes]
+    changes = [replace(one, fault=one.kind in faults or one.margins > most) for one in changes]
     changes.sort(key=lambda change: [*ChangeKind].index(change.kind))
     left_out = tuple(name for name, change in absent.items() if change is None)
     unchanged = _unchanged(pairs, bool(changes), len(left_out), len(baseline.claims))
     in_words = _replication(pairs) or unchanged
-    return Since(tuple(changes), left_out, _setting(document, baseline), in_words)
+    setting = _setting(document.session, baseline.session, untried)
+    return Since(tuple(changes), left_out, setting, in_words)
 
 
 def _compared(
@@ -197,19 +195,24 @@ def _untried(document: Document, baseline: Document) -> set[str]:
     return here - before - {*TRIED}
 
 
-def _setting(document: Document, baseline: Document) -> str:
+def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str]) -> str:
     """With what else than the baseline's the runs were made, in a sentence; "" for nothing."""
-    here, before = document.session, baseline.session
-    pairs = [(here.made_on, before.made_on)]
-    pairs += [(here.version(name), before.version(name)) for name in COMPUTING]
+    pairs = zip(_made_with(here), _made_with(before), strict=True)
     differ = [f"{now} in place of {was}" for now, was in pairs if now and was and now != was]
     if not differ:
         return ""
     ends = "; this alone moves scores."
-    if untried := _untried(document, baseline):
+    if untried:
         vendors = " or ".join(sorted(untried))
         ends = f". No processor of {vendors} was tried, so no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
+
+
+def _made_with(session: SessionRecord) -> list[str]:
+    """What decides the last digits of a session's runs, in words; "" for what is not known."""
+    versions = ((name, session.versions.get(name)) for name in COMPUTING)
+    packages = (f"{name} {version}" if version else "" for name, version in versions)
+    return [" and ".join(map(str, session.machines)), *packages]
 
 
 def _absent(old: ClaimRecord, document: Document) -> Change | None:

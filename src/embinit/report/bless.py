@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from embinit.claims.records import Blessed
-from embinit.errors import InputError, OutputError, counted, printable
+from embinit.errors import InputError, counted, printable
 from embinit.files.typed import as_json
-from embinit.files.writing import write_atomically
+from embinit.files.writing import write_atomically, writing
 from embinit.report.baseline import ChangeKind, compare
 from embinit.report.document import Document
 from embinit.report.faults import nothing_decided, wrong_controls
 from embinit.report.making import locks_of
 from embinit.report.reading import read
 from embinit.report.summary import summarised
-
-ANYWAY = "embinit bless --anyway replaces it"
 
 
 def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> list[str]:
@@ -44,12 +42,11 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
     lines = []
     if os.path.exists(to / "verdicts.json"):
         with contextlib.suppress(InputError) if anyway else contextlib.nullcontext():
-            old = read(to / "verdicts.json", ANYWAY)
+            old = read(to / "verdicts.json", "embinit bless --anyway replaces it")
             if keep:
                 document = _with_kept(document, old)
             since = compare(document, old)
-            have = {claim.id for claim in document.claims}
-            gone = [claim.id for claim in old.claims if claim.id not in have]
+            gone = [claim.id for claim in old.claims if claim.id not in document.by_id]
             if gone and not anyway:
                 raise InputError(
                     f"not blessed: {report} lacks {counted(len(gone), 'claim')} of {to}, such as "
@@ -60,15 +57,11 @@ def bless(report: Path, to: Path, anyway: bool = False, keep: bool = False) -> l
                 f"{ChangeKind.LOST}: {name} was not asked for, and goes" for name in since.left_out
             ]
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    try:
+    document = replace(document, blessed=Blessed(when=when, revision=_revision()))
+    mend = ", and is as it was; make room, or name another --to"
+    with writing(f"not blessed: {to}", mend):
         to.mkdir(parents=True, exist_ok=True)
-        blessed = Blessed(when=when, revision=_revision())
-        write_atomically(to / "verdicts.json", compact(replace(document, blessed=blessed)))
-    except OSError as error:
-        raise OutputError(
-            f"not blessed: {to} can't be written ({error.strerror or error}), and is as it was; "
-            "make room, or name another --to"
-        ) from error
+        write_atomically(to / "verdicts.json", compact(document))
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
@@ -95,16 +96,6 @@ class SessionRecord:
         "Why it ended before each claim had its verdict.",
     ] = None
 
-    @property
-    def made_on(self) -> str:
-        """The machines that made the runs, in words; "" where an earlier version did not say."""
-        return " and ".join(map(str, self.machines))
-
-    def version(self, package: str) -> str:
-        """A package with its version; "" where it is unknown."""
-        version = self.versions.get(package)
-        return f"{package} {version}" if version else ""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Unjudged:
@@ -188,6 +179,11 @@ class Document:
     skipped: Annotated[tuple[Unjudged, ...], "What pytest's means skipped."] = ()
     summary: Summary
     blessed: Blessed | None = None
+
+    @functools.cached_property
+    def by_id(self) -> Mapping[str, ClaimRecord]:
+        """Its claims and controls by id."""
+        return {claim.id: claim for claim in self.claims}
 
     @property
     def ids(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from embinit.claims.records import State
 from embinit.report.baseline import Since
 from embinit.report.document import Document
-from embinit.report.verdicts import is_too_weak
+from embinit.report.verdicts import control_state
 from embinit.stats.statements import Verdict, verdict_of
 
 
@@ -50,7 +50,7 @@ def wrong_controls(document: Document) -> list[str]:
     """The controls that came out other than expected or were not run, a sentence each reason."""
     wrong: dict[str, list[str]] = {}
     for claim in document.claims:
-        if claim.control and not claim.as_expected and not is_too_weak(claim):
+        if claim.control and control_state(claim) in ("not as expected", "not run"):
             said = f"is {claim.verdict}, not {claim.expects}"
             if claim.as_expected is None:
                 said = f"was not run: {claim.reason}"

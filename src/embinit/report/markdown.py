@@ -11,22 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
-from embinit.report import numbers
+from embinit.report import numbers, summary, verdicts
 from embinit.report.baseline import Since
 from embinit.report.document import Document, FindingSummary
 from embinit.report.faults import faults
-from embinit.report.summary import as_claimed, examples, in_words, tables, totals
 from embinit.report.verdict_table import clean
-from embinit.report.verdicts import (
-    by_family,
-    difference,
-    interval_in_words,
-    labelled_means,
-    notes,
-    p_in_words,
-    tier_in_words,
-    wanted,
-)
 from embinit.stats.statements import Verdict
 
 SIGNS = {"SUPPORTED": "✅", "REFUTED": "❌", "NO EFFECT": "🟰", "UNDECIDED": "❔", "NOT RUN": "➖"}
@@ -37,23 +26,19 @@ OPEN_UP_TO = 20
 def as_markdown(document: Document, since: Since | None = None) -> str:
     """The summary of a session: what is wrong, what changed, and each claim with its numbers."""
     session = document.session
-    wrong = faults(document, since)
-    lines = [f"### embinit: {_plain('; '.join(totals(document.summary)))}", ""]
-    if wrong:
-        lines += ["**Not OK:**", "", *_items(wrong), ""]
-    if document.skipped:
-        items = _items(map(str, document.skipped))
-        lines += [f"**{len(items)} skipped:**", "", *items, ""]
+    lines = [f"### embinit: {_plain('; '.join(summary.totals(document.summary)))}", ""]
+    lines += _list("Not OK:", faults(document, since))
+    lines += _list(f"{len(document.skipped)} skipped:", document.skipped)
     if since is not None:
-        others = [str(change) for change in since.changes if not change.fault]
-        title = [f"**{len(others)} changed since the baseline:**", ""] if others else []
-        lines += [*title, *_items(others), "", since.in_words, ""]
-    if tables([document]):
+        others = [change for change in since.changes if not change.fault]
+        lines += _list(f"{len(others)} changed since the baseline:", others) or [""]
+        lines += [since.in_words, ""]
+    if summary.tables([document]):
         lines += [findings_as_markdown([document], short=True), ""]
     lines += _claims(document.claims)
     runs = session.runs
     trained = f"{counted(runs.trained, 'run')} trained, {runs.stored} from the store"
-    where = ", ".join(filter(None, [tier_in_words(session), session.device]))
+    where = ", ".join(filter(None, [verdicts.tier_in_words(session), session.device]))
     lines.append(_plain(f"{trained}; {where}; {numbers.duration(session.wall_seconds)}."))
     for note in session.notes:
         lines += ["", _plain(note)]
@@ -65,17 +50,15 @@ def as_markdown(document: Document, since: Since | None = None) -> str:
 def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> str:
     """The findings of each paper as a table; ``short`` leaves out the median effects' numbers."""
     lines = []
-    for table in tables(documents):
-        paper, columns = table.paper, table.columns.values()
+    for table in summary.tables(documents):
+        paper, columns = table.paper, table.columns
         lines += [f"**{_plain(paper.short if short else paper.citation)}**", ""]
-        lines += [f"| {' | '.join(['finding', *map(_plain, columns)])} |"]
-        lines += [f"|{'---|' * (len(columns) + 1)}"]
-        for title, cells in table.rows.items():
-            texts = [
-                _cell(cells.get(number), None if short else documents[number])
-                for number in table.columns
-            ]
-            lines.append(f"| {' | '.join(map(_plain, [title, *texts]))} |")
+        lines += [_row("finding", *columns.values()), f"|{'---|' * (len(columns) + 1)}"]
+        for title, found in table.rows.items():
+            cells = (
+                _cell(found.get(number), None if short else documents[number]) for number in columns
+            )
+            lines.append(_row(title, *cells))
         lines.append("")
     return "\n".join(
         lines or ["No paper here names findings; name one verdicts.json to see its claims."]
@@ -84,58 +67,59 @@ def findings_as_markdown(documents: Sequence[Document], short: bool = False) -> 
 
 def _cell(finding: FindingSummary | None, document: Document | None) -> str:
     """A finding's outcome, with the means and the differences of its examples in a document."""
-    texts = [in_words(finding)]
-    for claim in examples(finding, document) if finding and document else ():
+    texts = [summary.in_words(finding)]
+    for claim in summary.examples(finding, document) if finding and document else ():
         if (shown := claim.deciding) is not None:
             where = claim.experiment or claim.task or claim.place
-            texts.append(
-                f"{where}: {labelled_means(shown)}, {difference(shown)}, {as_claimed(claim)}"
-            )
+            effect = f"{verdicts.labelled_means(shown)}, {verdicts.difference(shown)}"
+            texts.append(f"{where}: {effect}, {summary.as_claimed(claim)}")
     return "; ".join(texts)
 
 
 def _claims(claims: Sequence[ClaimRecord]) -> list[str]:
     """The claims as tables by family: open where they are few, folded where they are many."""
     lines = []
-    for statement, entries in by_family(claims).items():
+    for statement, entries in verdicts.by_family(claims).items():
+        level = verdicts.interval_in_words(entries)
+        effect = f"difference, {level}" if level else "difference"
+        table = [_row("verdict", "claim", effect, "p", "seeds"), "|---|---|---|---|---|"]
+        table += map(_claim, entries)
         if len(claims) <= OPEN_UP_TO:
-            lines += [f"**{_plain(statement)}**", "", *_table(entries), ""]
+            lines += [f"**{_plain(statement)}**", "", *table, ""]
         else:
             # A line of HTML is no Markdown, so its backslashes would be shown.
-            summary = f"<summary>{_in_html(f'{statement}: {_tally(entries)}')}</summary>"
-            lines += [f"<details>{summary}", "", *_table(entries), "", "</details>", ""]
+            title = f"<summary>{_in_html(f'{statement}: {_tally(entries)}')}</summary>"
+            lines += [f"<details>{title}", "", *table, "", "</details>", ""]
     return lines
 
 
 def _tally(entries: Iterable[ClaimRecord]) -> str:
-    verdicts = [entry.verdict for entry in entries if not entry.control]
-    counts = [f"{verdicts.count(name)} {name}" for name in Verdict if name in verdicts]
+    found = [entry.verdict for entry in entries if not entry.control]
+    counts = [f"{found.count(name)} {name}" for name in Verdict if name in found]
     return ", ".join(counts) or "controls alone"
 
 
-def _table(entries: Sequence[ClaimRecord]) -> list[str]:
-    level = f", {interval}" if (interval := interval_in_words(entries)) else ""
-    head = [f"| verdict | claim | difference{level} | p | seeds |", "|---|---|---|---|---|"]
-    return [*head, *map(_row, entries)]
+def _claim(claim: ClaimRecord) -> str:
+    """A claim's row: the numbers of the comparison that decides it, or why there are none."""
+    verdict, where = claim.verdict, claim.experiment or claim.task
+    text = f"{claim.statement} ({where})" if where else claim.statement
+    effect, p, seeds = claim.reason, "", ""
+    if (shown := claim.deciding) is not None:
+        why = verdicts.wanted(shown) or (claim.reason if verdict is Verdict.UNDECIDED else "")
+        effect, p = verdicts.difference(shown), verdicts.p_in_words(shown)
+        seeds = f"{shown.n}, {why}" if why else str(shown.n)
+    noted = "; ".join([text, *verdicts.notes(claim)])
+    return _row(f"{SIGNS[verdict]} {verdict}", noted, effect, p, seeds)
 
 
-def _row(claim: ClaimRecord) -> str:
-    text = _plain(claim.statement)
-    where = claim.experiment or claim.task
-    if where:
-        text += f" ({_plain(where)})"
-    verdict, shown = claim.verdict, claim.deciding
-    cells = [f"{SIGNS[verdict]} {verdict}", "; ".join([text, *map(_plain, notes(claim))])]
-    if shown is None:
-        return "| " + " | ".join([*cells, _plain(claim.reason), "", ""]) + " |"
-    why = wanted(shown) or (claim.reason if verdict is Verdict.UNDECIDED else "")
-    seeds = f"{shown.n}, {why}" if why else str(shown.n)
-    cells += map(_plain, (difference(shown), p_in_words(shown), seeds))
-    return f"| {' | '.join(cells)} |"
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(_plain, cells))} |"
 
 
-def _items(texts: Iterable[str]) -> list[str]:
-    return [f"- {_plain(text)}" for text in texts]
+def _list(title: str, texts: Sequence[object]) -> list[str]:
+    """The lines of a list with its title; none for an empty one."""
+    items = [f"- {_plain(text)}" for text in texts]
+    return [f"**{title}**", "", *items, ""] if items else []
 
 
 def _plain(text: object) -> str:

@@ -14,14 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, Consistency
-from embinit.errors import OutputError, counted, printable
+from embinit.errors import counted, printable
 from embinit.files.typed import as_json
-from embinit.files.writing import write_atomically
+from embinit.files.writing import write_atomically, writing
 from embinit.papers import Tier, papers_of
 from embinit.report import charts, numbers, summary, verdicts
 from embinit.report.baseline import Since
@@ -33,27 +32,24 @@ OPEN_UP_TO = 12
 
 
 @dataclass(frozen=True)
-class Card:
-    """A claim with its anchor, on a page that may have it in several documents, and its curves."""
+class DocumentView:
+    """One of the page's documents, the ``number``-th, with the results of its runs by key."""
 
-    claim: ClaimRecord
-    document: int
-    curves: charts.Curves | None
+    number: int
+    document: Document
+    results: Mapping[str, RunResult]
+
+    def anchor(self, claim: ClaimRecord) -> str:
+        """The id of a claim's place on the page, which may have the claim in other documents."""
+        slug = re.sub(r"[^A-Za-z0-9._]+", "-", claim.id).strip("-")
+        return f"claim:{self.number}:{slug}" if self.number else f"claim-{slug}"
 
     @property
-    def anchor(self) -> str:
-        """The id of its place on the page."""
-        slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.claim.id).strip("-")
-        return f"claim:{self.document}:{slug}" if self.document else f"claim-{slug}"
-
-
-@dataclass(frozen=True)
-class DocumentView:
-    """One document on the page, its claims and controls by id, and how sacreBLEU was called."""
-
-    document: Document
-    cards: Mapping[str, Card]
-    signatures: tuple[str, ...]
+    def signatures(self) -> list[str]:
+        """How sacreBLEU was called in its runs."""
+        pairs = [pair for claim in self.document.claims for pair in claim.comparisons]
+        known = {key for pair in pairs for key in pair.runs} & self.results.keys()
+        return sorted({self.results[key].signature for key in known} - {""})
 
     @property
     def name(self) -> str:
@@ -86,7 +82,7 @@ class DocumentView:
 
     def lines(self, finding: FindingSummary) -> list[charts.Line]:
         """The comparisons of a finding for its plot."""
-        lines = (charts.line_of(self.cards[name].claim) for name in finding.claims)
+        lines = (charts.line_of(self.document.by_id[name]) for name in finding.claims)
         return [line for line in lines if line is not None]
 
     @property
@@ -102,7 +98,7 @@ class DocumentView:
 
     def command_of(self, finding: FindingSummary) -> str:
         """The command that trains the files of a finding's claims again; "" without any."""
-        files = dict.fromkeys(self.cards[name].claim.file for name in finding.claims)
+        files = dict.fromkeys(self.document.by_id[name].file for name in finding.claims)
         return numbers.rerun(self.document.session, *files) if files else ""
 
 
@@ -118,8 +114,24 @@ def render(
     one).
     """
     documents = [document, *others]
-    page = _environment().get_template("template.html.j2")
-    return printable(page.render(_variables(documents, results), since=since))
+    sessions = [DocumentView(number, one, results) for number, one in enumerate(documents)]
+    every = [(one, claim) for one in sessions for claim in one.document.claims]
+    audits = {audit.id: audit for one in documents for audit in one.audits}
+    template = _environment().get_template("template.html.j2")
+    page = template.render(
+        sessions=sessions,
+        several=len(sessions) > 1,
+        tables=summary.tables(documents),
+        lists=summary.lists(documents),
+        embeds=any(claim.source for _, claim in every),
+        folded=len(every) > OPEN_UP_TO,
+        misbehaved=[(one, claim) for one, claim in every if claim.as_expected is False],
+        lacking=[lack for one in documents for lack in one.lacking],
+        # Once each, those that disagree first.
+        audits=sorted(audits.values(), key=lambda one: one.verdict is Consistency.CONSISTENT),
+        since=since,
+    )
+    return printable(page)
 
 
 def write_report(
@@ -135,42 +147,12 @@ def write_report(
     page = render(document, results, since=since)
     # Control characters are written as JSON's escapes, so that no terminal obeys them.
     text = json.dumps(as_json(document), indent=1, ensure_ascii=False, allow_nan=False)
-    try:
+    mend = "; make room, or name another --embinit-report-dir"
+    with writing(f"the report in {directory}", mend):
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(directory / "verdicts.json", printable(text) + "\n")
         write_atomically(directory / "index.html", page)
-    except OSError as error:
-        raise OutputError(
-            f"the report in {directory} can't be written ({error.strerror or error}); make room, "
-            "or name another --embinit-report-dir"
-        ) from error
     return directory / "index.html"
-
-
-def _variables(documents: Sequence[Document], results: Mapping[str, RunResult]) -> dict[str, Any]:
-    keys = {key for one in documents[0].claims for pair in one.comparisons for key in pair.runs}
-    signatures = tuple(sorted({results[key].signature for key in keys & results.keys()} - {""}))
-    sessions = []
-    for number, document in enumerate(documents):
-        curves = {one.id: charts.learning_curves(one, results) for one in document.claims}
-        cards = {one.id: Card(one, number, curves[one.id]) for one in document.claims}
-        sessions.append(DocumentView(document, cards, () if number else signatures))
-    audits = {audit.id: audit for document in documents for audit in document.audits}
-    every = [card for one in sessions for card in one.cards.values()]
-    return {
-        "sessions": sessions,
-        "several": len(sessions) > 1,
-        "tables": summary.tables(documents),
-        "lists": summary.lists(documents),
-        "embeds": any(card.claim.source for card in every),
-        "folded": len(every) > OPEN_UP_TO,
-        "misbehaved": [card for card in every if card.claim.as_expected is False],
-        "lacking": [lack for document in documents for lack in document.lacking],
-        # Once each, those that disagree first.
-        "audits": sorted(
-            audits.values(), key=lambda audit: audit.verdict is Consistency.CONSISTENT
-        ),
-    }
 
 
 @cache

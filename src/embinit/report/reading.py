@@ -12,12 +12,8 @@ from embinit.files.schema import check_document
 from embinit.files.typed import from_json, schema_of
 from embinit.report.document import SCHEMA_VERSION, Document
 
-BY_PYTEST = "run pytest claims/, which writes it"
-BY_BLESS = "make it by embinit bless, of a session's report"
-"""What to do about a document that can't be read: of a session, and of a baseline."""
 
-
-def read(path: Path, mend: str = BY_PYTEST) -> Document:
+def read(path: Path, mend: str = "run pytest claims/, which writes it") -> Document:
     """A verdicts document; InputError where it is missing, broken or of another schema version.
 
     ``mend`` is what to do about that.

@@ -40,7 +40,7 @@ from embinit.report.document import (
     StatementCounts,
     Summary,
 )
-from embinit.report.verdicts import allows_print, in_margins, is_too_weak, qualified
+from embinit.report.verdicts import allows_print, control_state, in_margins, qualified
 from embinit.stats.statements import Verdict
 
 LISTS = {
@@ -65,11 +65,17 @@ def summarise(
 ) -> Summary:
     """All counts of a session's claims and audits."""
     stated = [claim for claim in claims if not claim.control]
+    controls = Counter(control_state(claim) for claim in claims if claim.control)
     checked = Counter(audit.verdict for audit in audits)
     return Summary(
         verdicts=_verdicts(stated),
         qualified=dict(Counter(filter(None, map(qualified, stated)))),
-        controls=_controls([claim for claim in claims if claim.control]),
+        controls=ControlCounts(
+            as_expected=controls["as expected"],
+            not_as_expected=controls["not as expected"],
+            not_run=controls["not run"],
+            too_weak=controls["too weak"],
+        ),
         audits={str(name): checked[name] for name in Consistency},
         statements=tuple(_statements(stated)),
         findings=tuple(_findings(session, stated)),
@@ -117,11 +123,10 @@ def tally(finding: FindingSummary) -> str:
 
 def examples(finding: FindingSummary, document: Document) -> list[ClaimRecord]:
     """The claims whose numbers a finding shows: its median, and if mixed one decided otherwise."""
-    claims = {claim.id: claim for claim in document.claims}
     if finding.middle is None:
         return []
-    middle = claims[finding.middle]
-    others = (claims[name] for name in finding.claims)
+    middle = document.by_id[finding.middle]
+    others = (document.by_id[name] for name in finding.claims)
     differs = (one for one in others if one.verdict in DECIDED.keys() - {middle.verdict})
     return [middle, *islice(differs, finding.outcome == MIXED)]
 
@@ -164,17 +169,6 @@ def controls_in_words(controls: ControlCounts) -> str:
 def _verdicts(claims: Iterable[ClaimRecord]) -> dict[str, int]:
     counts = Counter(claim.verdict for claim in claims)
     return {str(name): counts[name] for name in Verdict}
-
-
-def _controls(controls: Sequence[ClaimRecord]) -> ControlCounts:
-    outcomes = [control.as_expected for control in controls]
-    weak = sum(map(is_too_weak, controls))
-    return ControlCounts(
-        as_expected=outcomes.count(True),
-        not_as_expected=outcomes.count(False),
-        not_run=outcomes.count(None) - weak,
-        too_weak=weak,
-    )
 
 
 def _statements(claims: Sequence[ClaimRecord]) -> Iterator[StatementCounts]:

@@ -12,18 +12,9 @@ from collections.abc import Callable, Sequence
 
 from embinit.claims.records import ClaimRecord
 from embinit.errors import counted
+from embinit.report import summary, verdicts
 from embinit.report.document import Document
 from embinit.report.numbers import MINUS
-from embinit.report.summary import in_words, tables, totals
-from embinit.report.verdicts import (
-    by_family,
-    difference,
-    interval_in_words,
-    means,
-    notes,
-    p_in_words,
-    wanted,
-)
 from embinit.stats.statements import Verdict
 
 STYLES = {
@@ -46,7 +37,7 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
         known = STYLES.get(style) if coloured and text.strip() else None
         return text if known is None else f"\x1b[{known}m{text}\x1b[0m"
 
-    groups, level = _groups(document), interval_in_words(document.claims)
+    groups, level = _groups(document), verdicts.interval_in_words(document.claims)
     difference = f"difference [{level}]" if level else "difference"
     headings = ("claim", "verdict", "means", difference, "p", "")
     every = [cells for rows in groups.values() for cells, _ in rows]
@@ -68,15 +59,15 @@ def verdict_lines(document: Document, width: int | None, coloured: bool) -> list
             lines += [] if fits else [cells[0]]
             lines.append(line(cells if fits else _below(cells), "", style, "", "", "", style))
     lines += _reasons(document, styled)
-    for table in tables([document]):
+    for table in summary.tables([document]):
         of = f"{table.paper.short}, {table.columns[0]}, by the claims of this session"
         lines += ["", styled(clean(of), "bold")]
         for title, found in table.rows.items():
             lacking = ", ".join(table.lacking(found[0]))
             part = f"in part, without {lacking}: " if lacking else ""
-            lines.append(clean(f"{title}: {part}{in_words(found[0])}"))
+            lines.append(clean(f"{title}: {part}{summary.in_words(found[0])}"))
     wrong = document.summary.controls.not_as_expected
-    total = clean("; ".join(totals(document.summary)))
+    total = clean("; ".join(summary.totals(document.summary)))
     wrapped = textwrap.wrap(total, width) if width else [total]
     lines += ["", *(styled(line, "wrong" if wrong else "") for line in wrapped)]
     return [line.rstrip() for line in lines]
@@ -100,7 +91,7 @@ def clean(text: object) -> str:
 
 def _groups(document: Document) -> dict[str, list[Row]]:
     """The rows by family, audits last."""
-    families = by_family(document.claims)
+    families = verdicts.by_family(document.claims)
     groups = {clean(title): [*map(_claim_row, claims)] for title, claims in families.items()}
     for audit in document.audits:
         agree = f"{audit.agree} of {len(audit.checks)} agree"
@@ -110,19 +101,19 @@ def _groups(document: Document) -> dict[str, list[Row]]:
 
 
 def _claim_row(claim: ClaimRecord) -> Row:
-    shown, remarks = claim.deciding, notes(claim)
+    shown, remarks = claim.deciding, verdicts.notes(claim)
     numbers = ("", "", "")
     if shown is not None:
         between = shown.relation if claim.verdict is Verdict.SUPPORTED else "vs"
         numbers = (
-            f" {between} ".join(means(shown)).replace(MINUS, "-"),
-            clean(difference(shown)).replace(MINUS, "-"),
-            p_in_words(shown),
+            f" {between} ".join(verdicts.means(shown)).replace(MINUS, "-"),
+            clean(verdicts.difference(shown)).replace(MINUS, "-"),
+            verdicts.p_in_words(shown),
         )
         several = len(claim.comparisons)
         remarks = [*([] if shown.exact else [counted(len(shown.seeds), "seed")]), *remarks]
         remarks += [f"the deciding one of {several}"] if several > 1 else []
-        remarks.append(wanted(shown))
+        remarks.append(verdicts.wanted(shown))
     # A control's REFUTED is the right verdict, and so not red.
     of_control = "wrong" if claim.as_expected is False else "dim"
     note = "; ".join(filter(None, remarks))

@@ -185,19 +185,20 @@ def bound(claim: ClaimRecord) -> str:
 
 def notes(claim: ClaimRecord) -> list[str]:
     """What is printed next to a claim's verdict: a control's state, a margin, a lack of power."""
-    words = ""
+    control = ""
     if claim.control:
-        idle = "too weak" if is_too_weak(claim) else "not run"
-        known = "as expected" if claim.as_expected else f"not as expected, expects {claim.expects}"
-        words = f"control, {idle if claim.as_expected is None else known}"
+        expects = f", expects {claim.expects}" if claim.as_expected is False else ""
+        control = f"control, {control_state(claim)}{expects}"
     insensitive = NOT_SENSITIVE if NOT_SENSITIVE in claim.reason else ""
-    return [*filter(None, (words, bound(claim), insensitive))]
+    return [*filter(None, (control, bound(claim), insensitive))]
 
 
-def is_too_weak(claim: ClaimRecord) -> bool:
-    """Whether a claim is a control that its seeds so far are too few to decide."""
-    idle = claim.control and claim.as_expected is None
-    return idle and (claim.verdict is Verdict.UNDECIDED or claim.reason.startswith(UNDERPOWERED))
+def control_state(control: ClaimRecord) -> str:
+    """What came of a control: as expected, not as expected, not run, or too weak to tell."""
+    if control.as_expected is not None:
+        return "as expected" if control.as_expected else "not as expected"
+    undecided = control.verdict is Verdict.UNDECIDED
+    return "too weak" if undecided or control.reason.startswith(UNDERPOWERED) else "not run"
 
 
 def not_beforehand(claims: Iterable[ClaimRecord]) -> list[str]:

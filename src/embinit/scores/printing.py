@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from embinit.errors import InputError, counted, printable
-from embinit.files.writing import without_nan
+from embinit.files import typed
 from embinit.report.numbers import MISSING, number, plain, short
 from embinit.scores.arms import Arms
 from embinit.scores.judging import FEWEST, NOISE, SAME, Judged, Plan, level_of
@@ -231,7 +231,7 @@ def as_json(read: str, judged: Sequence[Judged], plan: Plan, notes: Sequence[str
         for arm in judged
     ]
     made = {"schema_version": 3, "read": read, "plan": asdict(plan), "notes": notes, "arms": arms}
-    return json.dumps(without_nan(made), indent=1, default=bool)
+    return json.dumps(typed.as_json(made), indent=1, default=bool)
 
 
 def _rows(judged: Sequence[Judged], plan: Plan) -> list[list[str]]:

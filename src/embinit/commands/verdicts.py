@@ -1,8 +1,8 @@
-"""``embinit check``: fail if a session has faults or lost a finding of the baseline.
+"""``embinit check``, ``bless`` and ``report``: what is done with a ``verdicts.json``.
 
 A refuted claim is a result and no fault, so pytest's failure alone can't say whether a change may
-land. In order means: every control came out as it should, and, with a baseline, no finding of it is
-lost.
+land. ``check`` says so: it fails if a control came out other than it should, a run failed, or a
+finding of the baseline is lost.
 """
 
 from __future__ import annotations
@@ -13,18 +13,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embinit.commands.arguments import add_baseline, add_data_dir, compared
+from embinit.commands.arguments import add_data_dir
 from embinit.errors import InputError, Status, counted, printable
+from embinit.options import LATEST
 
 if TYPE_CHECKING:
+    from embinit.report.baseline import Since
     from embinit.report.document import Document
 
 
-def add_check(commands: Any) -> None:
-    """Adds the command to the parser's."""
+def add(commands: Any) -> None:
+    """Adds the commands to the parser's."""
     check = commands.add_parser("check", help="check that no run or control of a session failed")
     check.add_argument("verdicts", type=Path, help="a verdicts.json")
-    add_baseline(check)
+    _add_baseline(check)
     check.add_argument(
         "--retrain",
         type=int,
@@ -35,6 +37,59 @@ def add_check(commands: Any) -> None:
     add_data_dir(check)
     check.set_defaults(run=_check)
 
+    bless = commands.add_parser("bless", help="accept a report's verdicts as the baseline")
+    bless.add_argument("report", type=Path, nargs="?", default=Path(LATEST))
+    bless.add_argument("--to", type=Path, default=Path("reports/reference"))
+    lacking = bless.add_mutually_exclusive_group()
+    lacking.add_argument(
+        "--keep", action="store_true", help="keep old verdicts of claims that the report lacks"
+    )
+    lacking.add_argument("--anyway", action="store_true", help="drop these verdicts")
+    bless.set_defaults(run=_bless)
+
+    what = "render an HTML page or Markdown from verdicts.json"
+    report = commands.add_parser("report", allow_abbrev=False, help=what)
+    report.add_argument(
+        "verdicts",
+        type=Path,
+        nargs="*",
+        default=[Path(LATEST) / "verdicts.json"],
+        help="one or more verdicts.json, each of another tier",
+    )
+    form = report.add_mutually_exclusive_group()
+    form.add_argument("--to", type=Path, default=Path("report.html"), help="the HTML file")
+    form.add_argument("--markdown", action="store_true", help="print Markdown instead")
+    _add_baseline(report)
+    report.set_defaults(run=_report)
+
+
+def _add_baseline(command: argparse.ArgumentParser) -> None:
+    """Adds the baseline, and the options that make more of its changes faults."""
+    command.add_argument("--baseline", type=Path, help="the verdicts.json to compare with")
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="also fail if a SUPPORTED claim is now UNDECIDED (default: only if the new interval "
+        "excludes the old difference)",
+    )
+    command.add_argument(
+        "--fail-on",
+        metavar="moved[=MARGINS]",
+        help="also fail if a difference moved by more than MARGINS margins since the baseline "
+        "(default: print it; without a number: 1)",
+    )
+
+
+def _compared(parsed: argparse.Namespace, document: Document) -> Since | None:
+    """What changed since the baseline; None without one."""
+    from embinit.report.baseline import compare, moved_margins, read_baseline
+
+    most = moved_margins(parsed.fail_on)
+    if parsed.baseline is None:
+        return None
+    baseline = read_baseline(parsed.baseline, document.session.tier)
+    return compare(document, baseline, parsed.strict, most)
+
 
 def _check(parsed: argparse.Namespace) -> int:
     from embinit.report.faults import faults
@@ -43,7 +98,7 @@ def _check(parsed: argparse.Namespace) -> int:
     latest = read(parsed.verdicts)
     if parsed.retrain is not None:
         return _retrain(latest, parsed)
-    since = compared(parsed, latest)
+    since = _compared(parsed, latest)
     for entry in latest.skipped:
         print(printable(f"skipped: {entry}"))
     if since is not None:
@@ -102,3 +157,30 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
         f"({counted(len(again), 'number')}, {time.monotonic() - started:.0f} s)"
     )
     return Status.NOT_OK if wrong else Status.OK
+
+
+def _bless(parsed: argparse.Namespace) -> int:
+    from embinit.report.bless import bless
+
+    for line in bless(parsed.report, parsed.to, anyway=parsed.anyway, keep=parsed.keep):
+        print(printable(line))
+    print(printable(f"{parsed.to} is the baseline now; commit it"))
+    return 0
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from embinit.files.writing import write_atomically, writing
+    from embinit.report import markdown, page
+    from embinit.report.reading import read
+
+    first, *others = documents = [read(path) for path in parsed.verdicts]
+    if parsed.markdown and others:
+        print(markdown.findings_as_markdown(documents), end="")
+    elif parsed.markdown:
+        print(markdown.as_markdown(first, _compared(parsed, first)), end="")
+    else:
+        text = page.render(first, {}, others=others)
+        with writing(str(parsed.to), "; name another --to"):
+            write_atomically(parsed.to, text)
+        print(printable(f"report: {parsed.to}"))
+    return Status.OK
