@@ -33,11 +33,7 @@ from embinit.lab.data.microcosm.lexicon import (
 from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.data.sources import SOURCES, microcosm
 from embinit.lab.data.sources.assets import load_table, save_table
-from embinit.lab.data.sources.microcosm import (
-    TABLES,
-    MicrocosmSource,
-    table_path,
-)
+from embinit.lab.data.sources.microcosm import TABLES, MicrocosmSource, table_path
 from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks

@@ -164,11 +164,7 @@ def test_nothing_begins_that_would_not_end_in_time(ready, tmp_path):
     assert all(line["because"] == "no time" for line in lines if "unit" in line)
 
 
-@given(
-    st.floats(-100, 1000),
-    st.sampled_from(full.parts()),
-    st.sampled_from([0.5, 1.0, 1.15, 3.0]),
-)
+@given(st.floats(-100, 1000), st.sampled_from(full.parts()), st.sampled_from([0.5, 1.0, 1.15, 3.0]))
 def test_the_runs_that_fit_end_before_the_last_packing(left, part, pace):
     """By the estimates, and one more would not."""
     fit = full.fitting(left, part, pace)

@@ -119,12 +119,7 @@ def classes_of(draw: int, part: Part) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "micro-sentiment",
-        "micro-sentiment-plain",
-        "micro-sentiment-across@3019",
-    ],
+    "name", ["micro-sentiment", "micro-sentiment-plain", "micro-sentiment-across@3019"]
 )
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_sentiment_labels_follow_from_the_text(split: str, name: str) -> None:

@@ -20,16 +20,7 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
 from embinit.lab.measures import table_statistic
-from embinit.papers import (
-    PAPERS,
-    Paper,
-    Printed,
-    Tier,
-    paper,
-    papers_of,
-    printed_for,
-    with_tier,
-)
+from embinit.papers import PAPERS, Paper, Printed, Tier, paper, papers_of, printed_for, with_tier
 from embinit_papers.kim2024 import (
     everywhere,
     of_source,
@@ -40,12 +31,7 @@ from embinit_papers.kim2024 import (
     with_missing_at_xavier,
     with_shuffled_positions,
 )
-from embinit_papers.kim2024.experiments import (
-    LABELS,
-    OTHER_SOURCES,
-    SOURCES,
-    experiments,
-)
+from embinit_papers.kim2024.experiments import LABELS, OTHER_SOURCES, SOURCES, experiments
 from test_claims import OF_PAPERS
 
 KIM = PAPERS["kim2024"]

@@ -17,11 +17,7 @@ from embinit.lab.data.cache import make_directory
 from embinit.lab.data.preparation import data_fingerprint, prepare, write
 from embinit.lab.data.vocabulary import EOS, MASK, PAD, SEP
 from embinit.lab.models.initial_state import InitialState, carry, without_output
-from embinit.lab.models.layer_probes import (
-    probe_accuracy,
-    retrieval_accuracy,
-    sentence_vectors,
-)
+from embinit.lab.models.layer_probes import probe_accuracy, retrieval_accuracy, sentence_vectors
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.models.losses import NOTHING
 from embinit.lab.models.masked_language_model import (
