@@ -13,9 +13,6 @@ Speed does not need the text, so ids are random.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -24,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from records import dated, written
 
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.embedding import Embedding
@@ -33,7 +31,6 @@ from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.memory import RunValues, activations, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.tables import positions
-from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 from embinit_papers.kim2024.printed import numbers
 
@@ -216,17 +213,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     found = bill(arguments.device, arguments.precision)
-    if arguments.json:
-        document = {
-            "command": f"python benchmarks/steps.py --device {arguments.device}"
-            f" --precision {arguments.precision}",
-            "date": datetime.date.today().isoformat(),
-            "device": device_name(arguments.device),
-            "versions": versions(),
-            **found,
-        }
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    written(arguments.json, dated(arguments.device, **found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
