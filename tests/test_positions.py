@@ -17,14 +17,11 @@ from embinit.lab.tables.positions import (
     sinusoidal,
     table,
 )
+from test_init import generator
 
 modest = settings(max_examples=40)
 lengths = st.integers(1, 200)
 dims = st.integers(1, 70)
-
-
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @modest
