@@ -22,6 +22,7 @@ from embinit.claims.roles import Role
 from embinit.lab.specs import Cut, TransferSpec
 from embinit.lab.training import stacks as training
 from embinit.lab.transfer import stacks as transfer
+from embinit.lab.transfer.frozen import FURTHER
 from embinit.runs.engines import Processes
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
@@ -85,6 +86,7 @@ def transfers(name: str) -> tuple[RunSpec, ...]:
         replace(TRANSFER.pretraining, **usual),
         (replace(task, data=data[0], training=tuning, times=3),),
         tuple(data[1:]),
+        further=FURTHER,
     )
     other = model | {"coupled": False, "output_width": 13}
     return tuple(
