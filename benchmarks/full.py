@@ -190,14 +190,6 @@ def tiny(part: Part) -> Part:
     return replace(part, runs=tuple(runs))
 
 
-def stacks_of(runs: Iterable[RunSpec], most: int) -> Iterator[tuple[RunSpec, ...]]:
-    """Runs that can be trained together, at most so many at a time, in their order."""
-    for _, group in itertools.groupby(runs, key=lambda run: run.stack_key):
-        alike = tuple(group)
-        for first in range(0, len(alike), most):
-            yield alike[first : first + most]
-
-
 TOKENIZERS = {
     "t5-small": ("t5.spiece.model", "spiece.model", "t5", {}),
     "bert-base-uncased": ("bert-base-uncased.vocab.txt", "vocab.txt", "bert", {}),
@@ -326,7 +318,8 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
         if fit < min(3, len(todo)):
             to.say(unit=part.unit, left_out=len(todo), because="no time")
             break
-        stack = next(stacks_of(todo, min(STACK, fit)))
+        _, alike = next(itertools.groupby(todo, key=lambda run: run.stack_key))
+        stack = tuple(itertools.islice(alike, min(STACK, fit)))
         began = to.seconds
         results = kind_of(stack[0]).make(Stack(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
@@ -334,14 +327,9 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
             to.say(unit=part.unit, **_log_line(run, result))
         took, wanted = to.seconds - began, part.run_seconds * len(stack) + part.stack_seconds
         peak = torch.cuda.max_memory_allocated() / 2**30 if device != "cpu" else 0.0
-        to.say(
-            unit=part.unit,
-            stack=len(stack),
-            registering=part.registering,
-            seconds=round(took, 1),
-            estimated=round(wanted * pace, 1),
-            peak_gib=round(peak, 1),
-        )
+        sizes = {"stack": len(stack), "registering": part.registering, "peak_gib": round(peak, 1)}
+        times = {"seconds": round(took, 1), "estimated": round(wanted * pace, 1)}
+        to.say(unit=part.unit, **sizes, **times)
         to.pack()
         if device != "cpu":
             torch.cuda.reset_peak_memory_stats()
@@ -352,16 +340,14 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
 
 def _log_line(run: RunSpec, result: Any) -> dict[str, Any]:
     """A run for the log: its arm, its seed and its main scores."""
-    names = ("accuracy", "bleu", "validation_loss", "best_epoch")
-    scores = {name: round(result.measures[name], 4) for name in names if name in result.measures}
-    recipe = run.recipe
+    names, recipe = ("accuracy", "bleu", "validation_loss", "best_epoch"), run.recipe
     return {
         "arm": f"{recipe.table.init} of {recipe.table.source}",
         "trained": recipe.table.trained,
         "positions": recipe.positions.kind,
         "precision": recipe.training.precision,
         "seed": run.seed,
-        "scores": scores,
+        "scores": {name: round(x, 4) for name, x in result.measures.items() if name in names},
         "failure": result.failure,
     }
 

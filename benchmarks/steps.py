@@ -111,20 +111,16 @@ def seconds_of_a_step(work: Work, device: str) -> float:
     """The median of a few steps after some to warm up."""
     step, generators = step_of(work, device)
     graphs = Replayed(step, cuda_graphs(generators)) if device != "cpu" else step
+    wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     batch, times = torch.arange(work.batch, device=device)[None], []
     with torch.cuda.stream(torch.cuda.Stream(device)) if device != "cpu" else nullcontext():
         for _ in range(WARM + STEPS):
-            _wait(device)
+            wait()
             started = time.perf_counter()
             graphs(batch, work.source, work.target)
-            _wait(device)
+            wait()
             times.append(time.perf_counter() - started)
     return sorted(times[WARM:])[STEPS // 2]
-
-
-def _wait(device: str) -> None:
-    if device != "cpu":
-        torch.cuda.synchronize()
 
 
 def measured(work: Work, device: str) -> dict[str, Any]:
