@@ -318,7 +318,7 @@ def main() -> None:
         print(*lone(), sep="\n")
         return
     if given.page:
-        print("\n".join(tables(json.loads(RESULTS.read_text("utf-8")))))
+        print("\n".join(tables(json.loads(RESULTS.read_text("utf-8")))), end="")
         return
     document: dict[str, Any] = {
         "families": given.families,
