@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from records import table, written
 from scipy import special
 
 from embinit.runs.results import versions
@@ -284,11 +285,6 @@ def chosen(document: Mapping[str, Any]) -> str:
     return best
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
-
-
 def tables(document: Mapping[str, Any]) -> list[str]:
     """Error rates and power of the chosen rule and of a plain paired t."""
     compared = {"chosen": document["chosen"], "plain": ""}
@@ -322,7 +318,7 @@ def main() -> None:
         print(*lone(), sep="\n")
         return
     if given.page:
-        print("\n\n".join(tables(json.loads(RESULTS.read_text("utf-8")))))
+        print("\n".join(tables(json.loads(RESULTS.read_text("utf-8")))), end="")
         return
     document: dict[str, Any] = {
         "families": given.families,
@@ -336,7 +332,7 @@ def main() -> None:
         document["rates"][name] = {s: rates(draw, times, s, given.families) for s in DEVICES}
         print(name, flush=True)
     document["chosen"] = chosen(document)
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    written(RESULTS, document)
     for rule in [*subsets("FMSALX"), OWN]:
         power_of = mean_power(of_candidate(document["power"], rule))
         print(f"{rule or 'plain'}: power {power_of:.1f}, over {excess(document, rule) or 'none'}")

@@ -42,6 +42,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from records import written
+
 FORMS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TEMPLATES = FORMS["templates"]
 FAULTS = {"stale", "wrong green", "false alarm", "not judged"}
@@ -405,10 +407,7 @@ def main() -> int:
         if found in FAULTS or found == "named":
             print(f"{found}: e{i:03} {edit.kind}, {edit.name}")
     seconds = round(time.time() - start)
-    text = json.dumps({"edits": len(edits), "seconds": seconds, "kinds": kinds}, indent=1)
-    print(text)
-    if given.json:
-        given.json.write_text(text + "\n", encoding="utf-8")
+    print(written(given.json, {"edits": len(edits), "seconds": seconds, "kinds": kinds}))
     return int(any(found in FAULTS for found in outcomes))
 
 

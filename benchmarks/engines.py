@@ -22,8 +22,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
-import json
 import math
 import multiprocessing
 import os
@@ -36,6 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from records import dated, written
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -52,10 +51,7 @@ from embinit.lab.training.stacked import EVALUATION_BATCH
 from embinit.lab.training.stacks import StackTraining
 from embinit.randomness import stream
 from embinit.runs.kinds import Stack
-from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
-
-SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -212,7 +208,7 @@ def plain(work: Work, seed: int) -> Outcome:
             kept = {name: value.clone() for name, value in model.state_dict().items()}
     seconds = time.perf_counter() - started
     model.load_state_dict(kept)
-    return Outcome(seconds, best, _bleu(data, lambda source: _greedy(model, source, data)))
+    return Outcome(seconds, best, _bleu(model, data))
 
 
 @torch.inference_mode()
@@ -228,33 +224,30 @@ def _parts(split: Split) -> Sequence[Tensor]:
 
 
 @torch.inference_mode()
-def _greedy(model: Plain, source: Tensor, data: PreparedData) -> Tensor:
+def _bleu(model: Plain, data: PreparedData) -> float:
+    """BLEU of the test split, translated greedily."""
     model.eval()
-    memory, blank = model.encode(source)
-    words = torch.full((len(source), 1), BOS, device=source.device)
-    for _ in range(data.test.targets.shape[1]):
-        following = model.decode(words, memory, blank)[:, -1].argmax(dim=-1, keepdim=True)
-        words = torch.cat((words, following), dim=1)
-        if bool((words == EOS).any(dim=1).all()):
-            break
-    return words[:, 1:]
-
-
-def _bleu(data: PreparedData, translate: Callable[[Tensor], Tensor]) -> float:
-    """BLEU of the test split."""
     split, outputs = data.test, [""] * len(data.test)
-    vocabulary = data.vocabularies["decoder"]
     for part in _parts(split):
         source = split.inputs[part, : int(split.lengths[part].max())].long()
-        for example, ids in zip(part.tolist(), translate(source).tolist(), strict=True):
-            outputs[example] = " ".join(vocabulary.decode(ids))
+        memory, words = model.encode(source), torch.full((len(part), 1), BOS, device=source.device)
+        for _ in range(split.targets.shape[1]):
+            following = model.decode(words, *memory)[:, -1].argmax(dim=-1, keepdim=True)
+            words = torch.cat((words, following), dim=1)
+            if bool((words == EOS).any(dim=1).all()):
+                break
+        for example, ids in zip(part.tolist(), words[:, 1:].tolist(), strict=True):
+            outputs[example] = " ".join(data.vocabularies["decoder"].decode(ids))
     return bleu_of([outputs], split.references)[0][0]
 
 
+def single(work: Work, seed: int) -> Outcome:
+    """embinit with a run a stack."""
+    return stacked(replace(work, runs=1), seed)
+
+
 ENGINES: dict[str, Callable[[Work, int], Outcome]] = {
-    "stacked": stacked,
-    "single": lambda work, seed: stacked(replace(work, runs=1), seed),
-    "plain": plain,
+    engine.__name__: engine for engine in (stacked, single, plain)
 }
 
 
@@ -269,15 +262,10 @@ def taking_turns(names: Sequence[str], work: Work, seeds: range) -> dict[str, li
         }
         for number, seed in enumerate(seeds):
             for name in names if number % 2 == 0 else reversed(names):
-                outcome = processes[name].submit(train, name, work, seed).result()
+                outcome = processes[name].submit(ENGINES[name], work, seed).result()
                 of_engines[name].append(outcome)
                 print(f"{name}, seed {seed}: {outcome.seconds:.2f} s a run", flush=True)
     return of_engines
-
-
-def train(name: str, work: Work, seed: int) -> Outcome:
-    """What an engine makes of one seed."""
-    return ENGINES[name](work, seed)
 
 
 def tokens(data: PreparedData) -> int:
@@ -291,7 +279,7 @@ def main() -> None:
     parser.add_argument("--size", choices=("micro", "multi30k"), default="micro")
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: %(default)s")
     parser.add_argument("--stack", type=int, default=15, help="runs at once (default: 15)")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, help="default: the size's own")
     parser.add_argument("--train", type=int, help="training pairs at multi30k (default: 2000)")
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("EMBINIT_DATA"))
@@ -305,34 +293,21 @@ def main() -> None:
     rows = {}
     work = Work(one, arguments.data_dir, arguments.stack, arguments.device)
     for name, outcomes in taking_turns(names, work, range(arguments.seeds)).items():
-        seconds, losses, scores = map(list, zip(*outcomes, strict=True))
-        second = statistics.fmean(seconds)
+        second, loss, bleu = map(statistics.fmean, zip(*outcomes, strict=True))
         rows[name] = {
             "runs_at_once": arguments.stack if name == "stacked" else 1,
             "seconds_a_run": round(second, 2),
             "tokens_a_second": round(read / second),
-            "validation_loss": [round(value, 4) for value in losses],
-            "bleu": [round(value, 2) for value in scores],
+            "validation_loss": [round(outcome.loss, 4) for outcome in outcomes],
+            "bleu": [round(outcome.bleu, 2) for outcome in outcomes],
         }
         print(
             f"{name:<12} {second:7.2f} s a run, {read / second:8.0f} tokens/s, "
-            f"loss {statistics.fmean(losses):.3f}, BLEU {statistics.fmean(scores):.1f}",
-            flush=True,
+            f"loss {loss:.3f}, BLEU {bleu:.1f}"
         )
-    if arguments.json:
-        document = {
-            "command": f"python benchmarks/engines.py --size {arguments.size}"
-            f" --device {arguments.device}",
-            "cohort": arguments.stack,
-            "date": datetime.date.today().isoformat(),
-            "device": device_name(arguments.device),
-            "versions": versions(),
-            "threads": 1,
-            "pairs": len(data.train),
-            "epochs": one.training.epochs,
-            "engines": rows,
-        }
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    sizes = {"cohort": work.runs, "threads": 1, "pairs": len(data.train)}
+    sizes["epochs"] = one.training.epochs
+    written(arguments.json, dated(work.device, **sizes, engines=rows))
 
 
 if __name__ == "__main__":

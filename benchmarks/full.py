@@ -15,9 +15,9 @@ names the folder that is brought back; ``--slots`` takes slots (1) and units of 
     python3 benchmarks/full.py run .dev/ready.tar.xz --slots 1 --seconds 560
 
 What comes back is log.jsonl (a line for each run, and each stack's measured seconds beside the
-estimated ones) and store.tgz.00, .01 and so on, packed every 30 s. A run's key has the versions of
-torch and numpy, so ``keep`` files what came back under the keys of the machine that judges; each
-record says what made it. First register what no claim uses, then judge::
+estimated ones) and store.tgz.00, .01 and so on, packed after each stack. A run's key has the
+versions of torch and numpy, so ``keep`` files what came back under the keys of the machine that
+judges; each record says what made it. First register what no claim uses, then judge::
 
     .venv/bin/python benchmarks/full.py keep FOLDER ... --data DATA_DIR --to STORES
     embinit register kim2024 --tier full --seeds 10 --data-dir DATA_DIR \\
@@ -42,7 +42,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -91,7 +90,7 @@ SLOWER = {"H100": 1.15, "cpu": 0.0}
 STORES = ("claims", "registering")
 STACK = 15
 SPARE = 10.0
-"""The most runs of a stack, and the seconds that the last packing may take."""
+"""The most runs of a stack, and the seconds that packing may take after it."""
 
 GLOVE = ("xavier", "pretrained", "pretrained_xavier")
 BERT = (*GLOVE, "pretrained_shuffled", "xavier_pretrained")
@@ -169,12 +168,10 @@ def units(slot: str, seeds: int, at_once: int) -> Iterator[tuple[str, range]]:
 
 def chosen(names: Sequence[str], every: Sequence[Part]) -> list[Part]:
     """The parts of the slots and units of those names, in the order of the names."""
-    known = {part.unit for part in every} | {part.unit.rstrip("abcd") for part in every}
-    if unknown := set(names) - known:
-        sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(known)}")
-    return [
-        part for name in names for part in every if name in (part.unit, part.unit.rstrip("abcd"))
-    ]
+    known = [(name, part) for part in every for name in {part.unit, part.unit.rstrip("abcd")}]
+    if unknown := {*names} - {*dict(known)}:
+        sys.exit(f"there is no slot {', '.join(sorted(unknown))}; there are {sorted(dict(known))}")
+    return [part for name in names for of, part in known if of == name]
 
 
 def tiny(part: Part) -> Part:
@@ -191,14 +188,6 @@ def tiny(part: Part) -> Part:
         )
         runs.append(replace(run, recipe=changed))
     return replace(part, runs=tuple(runs))
-
-
-def stacks_of(runs: Iterable[RunSpec], most: int) -> Iterator[tuple[RunSpec, ...]]:
-    """Runs that can be trained together, at most so many at a time, in their order."""
-    for _, group in itertools.groupby(runs, key=lambda run: run.stack_key):
-        alike = tuple(group)
-        for first in range(0, len(alike), most):
-            yield alike[first : first + most]
 
 
 TOKENIZERS = {
@@ -275,18 +264,8 @@ class Trained:
         out.mkdir(parents=True, exist_ok=True)
         self.out, self.root = out, root
         self.stores = {name: Store(root / name) for name in STORES}
-        self.began, self._done = time.monotonic(), threading.Event()
-        self._packing = threading.Thread(target=self._pack_now_and_then, daemon=True)
+        self.began = time.monotonic()
         (out / "log.jsonl").write_text("")
-
-    def __enter__(self) -> Trained:
-        self._packing.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._packing.join()
-        self.pack()
 
     @property
     def seconds(self) -> float:
@@ -299,10 +278,6 @@ class Trained:
         print(line, flush=True)
         with (self.out / "log.jsonl").open("a") as log:
             log.write(f"{line}\n")
-
-    def _pack_now_and_then(self) -> None:
-        while not self._done.wait(30):
-            self.pack()
 
     def pack(self) -> None:
         """Packs all records so far, in pieces."""
@@ -343,7 +318,8 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
         if fit < min(3, len(todo)):
             to.say(unit=part.unit, left_out=len(todo), because="no time")
             break
-        stack = next(stacks_of(todo, min(STACK, fit)))
+        _, alike = next(itertools.groupby(todo, key=lambda run: run.stack_key))
+        stack = tuple(itertools.islice(alike, min(STACK, fit)))
         began = to.seconds
         results = kind_of(stack[0]).make(Stack(stack), RunContext(data, device))
         for run, result in zip(stack, results, strict=True):
@@ -351,14 +327,10 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
             to.say(unit=part.unit, **_log_line(run, result))
         took, wanted = to.seconds - began, part.run_seconds * len(stack) + part.stack_seconds
         peak = torch.cuda.max_memory_allocated() / 2**30 if device != "cpu" else 0.0
-        to.say(
-            unit=part.unit,
-            stack=len(stack),
-            registering=part.registering,
-            seconds=round(took, 1),
-            estimated=round(wanted * pace, 1),
-            peak_gib=round(peak, 1),
-        )
+        sizes = {"stack": len(stack), "registering": part.registering, "peak_gib": round(peak, 1)}
+        times = {"seconds": round(took, 1), "estimated": round(wanted * pace, 1)}
+        to.say(unit=part.unit, **sizes, **times)
+        to.pack()
         if device != "cpu":
             torch.cuda.reset_peak_memory_stats()
             pace = took / wanted
@@ -368,16 +340,14 @@ def train(part: Part, data: Path, device: str, seconds: float, pace: float, to: 
 
 def _log_line(run: RunSpec, result: Any) -> dict[str, Any]:
     """A run for the log: its arm, its seed and its main scores."""
-    names = ("accuracy", "bleu", "validation_loss", "best_epoch")
-    scores = {name: round(result.measures[name], 4) for name in names if name in result.measures}
-    recipe = run.recipe
+    names, recipe = ("accuracy", "bleu", "validation_loss", "best_epoch"), run.recipe
     return {
         "arm": f"{recipe.table.init} of {recipe.table.source}",
         "trained": recipe.table.trained,
         "positions": recipe.positions.kind,
         "precision": recipe.training.precision,
         "seed": run.seed,
-        "scores": scores,
+        "scores": {name: round(x, 4) for name, x in result.measures.items() if name in names},
         "failure": result.failure,
     }
 
@@ -392,6 +362,7 @@ def run(ready: Path, todo: Sequence[Part], device: str, seconds: float, to: Trai
     name = "cpu" if device == "cpu" else torch.cuda.get_device_name()
     pace = next((times for key, times in SLOWER.items() if key in name), 1.0)
     to.say(device=name, torch=torch.__version__, python=sys.version.split()[0])
+    to.pack()  # what earlier calls brought back
     for part in todo:
         try:
             pace = train(part, data, device, seconds, pace, to)
@@ -461,8 +432,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     todo = chosen(given.slots, parts()) if given.slots else parts()
     if given.tiny:
         todo = [tiny(part) for part in todo]
-    with tempfile.TemporaryDirectory() as root, Trained(given.out, Path(root)) as to:
+    with tempfile.TemporaryDirectory() as root:
         unpack(given.done, Path(root))
+        to = Trained(given.out, Path(root))
         run(given.ready, todo, "cpu" if given.tiny else "cuda", given.seconds, to)
 
 

@@ -13,11 +13,11 @@ It writes ``benchmarks/results/nights.json`` and prints the table of ``docs/numb
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from records import written
 
 from embinit.scores.judging import Plan, judge
 from embinit.scores.rows import from_words
@@ -104,7 +104,7 @@ def main() -> None:
                 "nights_with_one": float(np.mean([number > 0 for number in kept])),
                 "runs_a_trial": float(np.mean([runs for _, runs in played])) / TRIALS,
             }
-    RESULTS.write_text(json.dumps({"nights": nights, "rules": rules}, indent=1) + "\n", "utf-8")
+    written(RESULTS, {"nights": nights, "rules": rules})
     print(table(rules))
 
 

@@ -46,6 +46,8 @@ from embinit.runs.store import RecordError, Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from records import written
+
 import malformed
 
 CLAIMS = """
@@ -62,21 +64,16 @@ def fit(seed, arm, tell):
 ON = experiment("scores", training=fit, arms=["low", "mid", "high"], margin=1.0, seeds=6)
 MINE = Family("mine/f", size=4)
 
-@claim("mine/f/a", says="High is above low", family=MINE, on=ON)
-def test_a(arms):
-    assert arms["high"] > arms["low"]
+def stated(name, says, compare):
+    def test(arms):
+        assert compare(arms)
 
-@claim("mine/f/b", says="High is above mid", family=MINE, on=ON)
-def test_b(arms):
-    assert arms["high"] > arms["mid"]
+    return claim(f"mine/f/{name}", says=says, family=MINE, on=ON)(test)
 
-@claim("mine/f/c", says="Mid is below low", family=MINE, on=ON)
-def test_c(arms):
-    assert arms["mid"] < arms["low"]
-
-@claim("mine/f/d", says="Mid is no worse than low", family=MINE, on=ON)
-def test_d(arms):
-    assert arms["mid"] >= arms["low"]
+test_a = stated("a", "High is above low", lambda arms: arms["high"] > arms["low"])
+test_b = stated("b", "High is above mid", lambda arms: arms["high"] > arms["mid"])
+test_c = stated("c", "Mid is below low", lambda arms: arms["mid"] < arms["low"])
+test_d = stated("d", "Mid is no worse than low", lambda arms: arms["mid"] >= arms["low"])
 """
 MOST_KILLS, SECONDS = 5, 300.0
 BASE = {"low": 1, "mid": 5, "high": 9}
@@ -338,18 +335,11 @@ def main() -> int:
     warnings.simplefilter("ignore", DeprecationWarning)  # a fork of a process with threads
     os.environ.update(PLUGINS)
     counts: dict[str, dict[str, int]] = {}
-    for name, number, count in (
-        ("kills", parsed.kills, kills),
-        ("damages", parsed.damage, damages),
-        ("spoils", parsed.spoil, spoils),
-    ):
+    for count, number in ((kills, parsed.kills), (damages, parsed.damage), (spoils, parsed.spoil)):
         with tempfile.TemporaryDirectory(prefix="embinit-reliability-") as root:
             found = count(number, random.Random(parsed.seed), Path(root))
-            counts[name] = dict(sorted(found.items()))
-    text = json.dumps({"seed": parsed.seed, **counts}, indent=1)
-    print(text)
-    if parsed.json:
-        parsed.json.write_text(text + "\n")
+            counts[count.__name__] = dict(sorted(found.items()))
+    print(written(parsed.json, {"seed": parsed.seed, **counts}))
     return int(any(count.get("WRONG") for count in counts.values()))
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from records import table
+
 from embinit.claims.records import AuditRecord, Blessed, ClaimRecord, ComparisonRecord
 from embinit.report.document import FAILS, HERE, MIXED, Document, StatementCounts
 from embinit.report.markdown import findings_as_markdown
@@ -137,7 +139,7 @@ def _session(document: Document) -> str:
     for (when, revision), number in sorted(earlier.items()):
         whose = f"{number} of the claims and controls"
         rows.append((whose, f"of another session, blessed {when}, at `{revision}`"))
-    return _table(("session", "value"), rows)
+    return table(("session", "value"), rows)
 
 
 def _revision(blessed: Blessed) -> str:
@@ -152,24 +154,24 @@ def _whose(statements: Iterable[StatementCounts], shown: Sequence[str]) -> str:
         counts = [str(row.verdicts[verdict]) for verdict in shown]
         rows.append((name, *counts, f"{row.beforehand} of {row.claims}"))
         late += [f"- {name}, {number}: {why}." for why, number in row.late.items()]
-    table = _table(("Statements", *shown, "preregistered"), rows)
-    return "\n".join([table, *late, ""] if late else [table])
+    made = table(("Statements", *shown, "preregistered"), rows)
+    return "\n".join([made, *late, ""] if late else [made])
 
 
 def _disagreements(documents: Sequence[Document]) -> str:
     """One row a finding that some data decide against the paper, with the likely reason."""
     against = (FAILS, HERE[FAILS], MIXED)
     rows = []
-    for table in tables(documents):
-        for title, cells in table.rows.items():
+    for findings in tables(documents):
+        for title, cells in findings.rows.items():
             found = [
-                f"{cell.outcome} ({table.columns[number]})"
+                f"{cell.outcome} ({findings.columns[number]})"
                 for number, cell in cells.items()
                 if cell.outcome in against
             ]
             if found:
                 rows.append((title, "; ".join(found), REASONS[title]))
-    made = _table(("finding", "outcome", "likely reason"), rows)
+    made = table(("finding", "outcome", "likely reason"), rows)
     return f"The reasons are likely ones, and none is tested.\n\n{made}"
 
 
@@ -181,7 +183,7 @@ def _levels(documents: Sequence[Document]) -> str:
         for level, values in _with_printed(document):
             row = rows.setdefault(level, dict.fromkeys(tiers, ()))
             row[tier] = max(values, row[tier], key=len)
-    made = _table(
+    made = table(
         ("task", "embeddings", "arm", "printed", *(f"`{tier}`" for tier in tiers)),
         [
             (
@@ -231,7 +233,7 @@ def _beside(made: Document, real: Document) -> str:
             same[other.verdict != "UNDECIDED"].append(alike)
             pair = ", ".join(map(_in_words, (one, other)))
             row[task] = pair if alike else f"**{pair}**"
-    table = _table(
+    differences = table(
         ("difference", *(f"`{task}`, `{name}`" for name, task in ALIKE.items())),
         [
             (" − ".join(arms), *(row.get(task, "") for task in ALIKE.values()))
@@ -243,7 +245,7 @@ def _beside(made: Document, real: Document) -> str:
         "Means, in BLEU and points; in brackets what is undecided there, bold where signs differ. "
         f"On real text MiniLM is in place of BERT. Of {len(same[True])} that real text decides "
         f"{sum(same[True])} point the same way, and of {len(same[False])} undecided ones "
-        f"{sum(same[False])}.\n\n{table}"
+        f"{sum(same[False])}.\n\n{differences}"
     )
 
 
@@ -255,12 +257,12 @@ def _sides(studies: Document) -> str:
         for claim in claims
         for one in claim.comparisons
     ]
-    table = _table(("statement", "means", "difference", "verdict"), rows)
+    made = table(("statement", "means", "difference", "verdict"), rows)
     return (
         "The paper puts pretrained embeddings on both sides of a translation model. With GloVe on "
         "the encoder alone, the decoder starts from Xavier in every arm; frozen, it keeps a random "
         "table. That is another experiment: it understates what unscaled GloVe costs, and lets "
-        f"frozen GloVe beat Xavier's.\n\n{table}"
+        f"frozen GloVe beat Xavier's.\n\n{made}"
     )
 
 
@@ -276,13 +278,7 @@ def _audits(audits: Iterable[AuditRecord]) -> str:
         wrong = [one for one in audit.checks if not one.consistent]
         what = "; ".join(f"{one.what}: {one.printed}, not {one.computed}" for one in wrong)
         rows.append((f"`{audit.id}`", audit.statement, audit.verdict, what))
-    return _table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    cells = ([" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines)
-    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+    return table(("Audit", "Statement", "Verdict", "Numbers that disagree"), rows)
 
 
 STATEMENTS = "claims/embinit_papers/*/statements.toml"
@@ -311,7 +307,7 @@ def statements(documents: Sequence[Document], entries: Sequence[Mapping[str, Any
         f"Of {len(entries)} statements: {summary}. A cell counts the verdicts of the named claims "
         "in the experiments that the statement is about; a dash says that none was judged there."
         "\n\n"
-        + _table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
+        + table(("Where", "Statement", "Claims", *(f"`{tier}`" for tier, _ in known), "How"), rows)
     )
 
 
@@ -346,14 +342,14 @@ def readme(documents: Sequence[Document], text: str) -> str:
     """The README with its table of findings written anew, each cell in short."""
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    table = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
-    table = re.sub(r"inconclusive, (?:1 (undecided)|(\d+ undecided))", r"\1\2", table)
-    table = table.replace("| finding |", "| |")
-    table = "\n".join(map(_named_once, table.splitlines()))
-    if len(alone := {*re.findall(r"( \([^|()]+\)) \|$", table, re.MULTILINE)}) == 1:
+    short = re.sub(r"(\d+) of (\d+)", r"\1/\2", findings_as_markdown(documents, short=True))
+    short = re.sub(r"inconclusive, (?:1 (undecided)|(\d+ undecided))", r"\1\2", short)
+    short = short.replace("| finding |", "| |")
+    short = "\n".join(map(_named_once, short.splitlines()))
+    if len(alone := {*re.findall(r"( \([^|()]+\)) \|$", short, re.MULTILINE)}) == 1:
         of_all = alone.pop()  # the only embeddings of the last column stand in its head
-        table = table.replace(f"{of_all} |\n", " |\n").replace(" |\n", f"{of_all} |\n", 1)
-    return f"{before}{BEGIN}{table}\n\n{END}{after}"
+        short = short.replace(f"{of_all} |\n", " |\n").replace(" |\n", f"{of_all} |\n", 1)
+    return f"{before}{BEGIN}{short}\n\n{END}{after}"
 
 
 def main() -> None:
@@ -362,8 +358,7 @@ def main() -> None:
     (ROOT / PAGE).write_text(page(documents), encoding="utf-8")
     for path in ROOT.glob(STATEMENTS):
         entries = tomllib.loads(path.read_text("utf-8"))["statement"]
-        table = statements(documents, entries)
-        path.with_name("STATEMENTS.md").write_text(table, encoding="utf-8")
+        path.with_name("STATEMENTS.md").write_text(statements(documents, entries), encoding="utf-8")
     print(f"{PAGE} has the results of {REFERENCES}")
     path = ROOT / "README.md"
     path.write_text(readme(documents, path.read_text("utf-8")), encoding="utf-8")

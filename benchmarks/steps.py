@@ -13,9 +13,6 @@ Speed does not need the text, so ids are random.
 from __future__ import annotations
 
 import argparse
-import datetime
-import json
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -24,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from records import dated, written
 
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.models.embedding import Embedding
@@ -33,7 +31,6 @@ from embinit.lab.models.losses import cross_entropy
 from embinit.lab.models.memory import RunValues, activations, estimated_bytes
 from embinit.lab.models.transformer import ModelShape, StackedTransformer
 from embinit.lab.tables import positions
-from embinit.runs.results import device_name, versions
 from embinit_papers.kim2024.experiments import experiments
 from embinit_papers.kim2024.printed import numbers
 
@@ -114,20 +111,16 @@ def seconds_of_a_step(work: Work, device: str) -> float:
     """The median of a few steps after some to warm up."""
     step, generators = step_of(work, device)
     graphs = Replayed(step, cuda_graphs(generators)) if device != "cpu" else step
+    wait = torch.cuda.synchronize if device != "cpu" else lambda: None
     batch, times = torch.arange(work.batch, device=device)[None], []
     with torch.cuda.stream(torch.cuda.Stream(device)) if device != "cpu" else nullcontext():
         for _ in range(WARM + STEPS):
-            _wait(device)
+            wait()
             started = time.perf_counter()
             graphs(batch, work.source, work.target)
-            _wait(device)
+            wait()
             times.append(time.perf_counter() - started)
     return sorted(times[WARM:])[STEPS // 2]
-
-
-def _wait(device: str) -> None:
-    if device != "cpu":
-        torch.cuda.synchronize()
 
 
 def measured(work: Work, device: str) -> dict[str, Any]:
@@ -216,17 +209,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     found = bill(arguments.device, arguments.precision)
-    if arguments.json:
-        document = {
-            "command": f"python benchmarks/steps.py --device {arguments.device}"
-            f" --precision {arguments.precision}",
-            "date": datetime.date.today().isoformat(),
-            "device": device_name(arguments.device),
-            "versions": versions(),
-            **found,
-        }
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    written(arguments.json, dated(arguments.device, **found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -26,17 +26,10 @@ def load(name):
         return importlib.import_module(name)
 
 
-@pytest.fixture(scope="module")
-def engines():
-    return load("engines")
+calibration, engines, nights, steps = map(load, ("calibration", "engines", "nights", "steps"))
 
 
-@pytest.fixture(scope="module")
-def steps():
-    return load("steps")
-
-
-def small(engines):
+def small():
     one = engines.setting("micro", 2, None)
     return replace(
         one,
@@ -45,9 +38,9 @@ def small(engines):
     )
 
 
-def test_a_stack_learns_what_its_runs_learn_alone(engines):
+def test_a_stack_learns_what_its_runs_learn_alone():
     """Runs that fill a stack up change nothing of those that are compared."""
-    one = small(engines)
+    one = small()
     together, alone, plain = (
         engine(engines.Work(one, None, runs, "cpu"), 1)
         for engine, runs in ((engines.stacked, 4), (engines.stacked, 1), (engines.plain, 1))
@@ -68,9 +61,9 @@ def take_weights(plain, ours):
     copy_linear(plain.output, ours.output, 0)
 
 
-def test_the_plain_loop_learns_step_by_step_what_we_learn(engines):
+def test_the_plain_loop_learns_step_by_step_what_we_learn():
     """From the same weights, without dropout, on the same batches: the same loss in every step."""
-    one = small(engines)
+    one = small()
     one = replace(one, model=replace(one.model, layers=2, dropout=0.0))
     ours = engines.StackTraining(engines.Stack((one.run("xavier", 0),)), None, "cpu")
     plain = engines.Plain(one, ours.data, 1)
@@ -94,7 +87,7 @@ def test_the_plain_loop_learns_step_by_step_what_we_learn(engines):
         adam.step()
 
 
-def test_the_papers_bill_is_197_gpu_hours(steps):
+def test_the_papers_bill_is_197_gpu_hours():
     """Table 5's minutes an epoch, times epochs, seeds and the arms of Tables 1 and 7."""
     found = steps.settings()
     assert len(found) == 12
@@ -106,7 +99,7 @@ def test_the_papers_bill_is_197_gpu_hours(steps):
 
 
 @pytest.mark.parametrize(("words", "precision"), [(40, "tf32"), (0, "float32")])
-def test_a_step_is_taken_and_its_memory_estimated(steps, words, precision):
+def test_a_step_is_taken_and_its_memory_estimated(words, precision):
     """Of a translation, and of a classification, which has no decoder."""
     shape = steps.ModelShape(ModelSpec(20, 2, 1, 30), 50, words, words or 2, precision)
     found = steps.measured(steps.Work(shape, 2, 6, 5, 4), "cpu")
@@ -116,7 +109,7 @@ def test_a_step_is_taken_and_its_memory_estimated(steps, words, precision):
 
 def test_the_simulated_rule_is_the_one_that_decides():
     """Calibration decides in numpy, for speed; its bounds are those of ``decide``."""
-    calibration, rng, level = load("calibration"), np.random.default_rng(3), 0.01
+    rng, level = np.random.default_rng(3), 0.01
     seen = rng.lognormal(size=(60, 6)) - rng.uniform(-6, 9, (60, 1))
     for known in (np.full(60, 0.9), None):
         mean, found = calibration.bounds(seen, known, level)
@@ -133,7 +126,6 @@ def test_the_simulated_rule_is_the_one_that_decides():
 
 def test_the_protocol_is_applied_as_it_was_written():
     """Candidates over a limit are out, then power counts, and two points of it buy a device."""
-    calibration = load("calibration")
     results = json.loads(calibration.RESULTS.read_text())
     assert calibration.chosen(results) == results["chosen"]
     assert not calibration.excess(results, results["chosen"])
@@ -142,7 +134,6 @@ def test_the_protocol_is_applied_as_it_was_written():
 
 def test_the_page_shows_what_was_simulated():
     """Its tables are those that ``benchmarks/calibration.py --page`` prints."""
-    calibration = load("calibration")
     results = json.loads(calibration.RESULTS.read_text())
     page = (calibration.ROOT / "docs/verdicts.md").read_text("utf-8")
     assert [table for table in calibration.tables(results) if table not in page] == []
@@ -169,14 +160,13 @@ def test_the_pages_code_recomputes_every_verdict_of_the_references(tier):
 
 def test_a_night_of_trials_keeps_what_helps_and_nothing_that_does_not():
     """The rules of ``docs/numbers.md``, on a night of each kind."""
-    a_night_by, rng = load("nights").judged, np.random.default_rng(3)
-    assert a_night_by(100)(rng, 0.0)[0] == 0
-    assert a_night_by(0)(rng, 0.0)[0] <= 10
-    assert a_night_by(0)(rng, 2.0)[0] >= 80
+    rng = np.random.default_rng(3)
+    assert nights.judged(100)(rng, 0.0)[0] == 0
+    assert nights.judged(0)(rng, 0.0)[0] <= 10
+    assert nights.judged(0)(rng, 2.0)[0] >= 80
 
 
 def test_the_page_has_the_nights_that_were_simulated():
-    nights = load("nights")
     known = json.loads(nights.RESULTS.read_text("utf-8"))
     page = (BENCHMARKS.parent / "docs/numbers.md").read_text("utf-8")
     assert nights.table(known["rules"]) in page

@@ -19,20 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embinit.claims.roles import Role
-from embinit.lab.specs import (
-    Cut,
-    DataSpec,
-    DownstreamSpec,
-    ModelRecipe,
-    ModelSpec,
-    PositionSpec,
-    PretrainingSpec,
-    TableSpec,
-    TrainingSpec,
-    TransferSpec,
-)
+from embinit.lab.specs import Cut, TransferSpec
 from embinit.lab.training import stacks as training
 from embinit.lab.transfer import stacks as transfer
+from embinit.lab.transfer.frozen import FURTHER
 from embinit.runs.engines import Processes
 from embinit.runs.kinds import Stack
 from embinit.runs.results import RunResult
@@ -41,6 +31,7 @@ from embinit.runs.store import DamagedWarning, Store
 from embinit.runs.trainers.processes import Surroundings
 from embinit.specs import RunSpec
 from embinit_papers.kim2024.experiments import experiments
+from test_transfer import TEXT, TRANSFER, run_of
 
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -50,7 +41,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "untied": {"attention": "untied", "dim": 60, "heads": 3},
     "rotary": {"attention": "rotary", "norm_after_sum": True, "input_width": 19},
 }
-TRAIN, HELD_OUT = 75, 37
 SETTINGS: list[Any] = [
     *((role, "plain", "float32") for role in ("translation", "sentiment", "inference")),
     *(("translation", model, "float32") for model in MODELS if model != "plain"),
@@ -65,75 +55,54 @@ def arms(role: str, model: str, precision: str) -> tuple[RunSpec, ...]:
     """Fifteen runs of one stack: three seeds, and tables of all sorts, one of them frozen."""
     [one] = experiments("micro", ("glove",), (role,))
     one = one.changed()
-    width = MODELS[model].get("input_width", MODELS[model].get("dim", one.model.dim))
     one = replace(
         one,
         model=replace(one.model, **MODELS[model]),
         training=replace(one.training, batch_size=16, epochs=2, precision=precision),
-        data=replace(one.data, cut=Cut(TRAIN, HELD_OUT, HELD_OUT)),
+        data=replace(one.data, cut=Cut(75, 37, 37)),
     )
-    fits = width == 64  # GloVe's vectors
-    variants = [(one, "xavier"), (one.frozen(), "xavier"), (one.without_positions(), "xavier")]
-    variants += (
-        [(one, "pretrained"), (one.with_sigma(0.3), "pretrained")]
-        if fits
-        else [(one.with_sigma(sigma), "xavier") for sigma in (0.05, 0.3)]
-    )
+    variants = [(setting, "xavier") for setting in (one, one.frozen(), one.without_positions())]
+    if one.model.table_width == 64:  # GloVe's vectors
+        variants += [(setting, "pretrained") for setting in (one, one.with_sigma(0.3))]
+    else:
+        variants += [(one.with_sigma(sigma), "xavier") for sigma in (0.05, 0.3)]
     return tuple(s.run(init, i, Role.REGISTRATION) for i in range(3) for s, init in variants)
 
 
 @functools.cache
 def transfers(name: str) -> tuple[RunSpec, ...]:
     """Six runs that pre-train, are probed and are fine-tuned, with output tables of two widths."""
-    body = {
+    model = {"dim": 24, "heads": 3, "feed_forward": 31, "activation": "relu"}
+    model |= {
         "coupled": {"coupled": True},
         "decoupled": {"input_width": 9, "output_width": 21, "activation": "gelu"},
         "bf16-mixed": {"feed_forward": 37},
     }[name]
-    precision = "bf16-mixed" if name == "bf16-mixed" else "float32"
-    text = DataSpec(
-        "micro-two-languages", ("whitespace", "whitespace"), Cut(70), 1, 24, most_words=111
-    )
-
-    def labelled(task: str) -> DataSpec:
-        return DataSpec(task, ("whitespace",), Cut(45, 21), 1, 24, vocabulary=text)
-
+    usual = {"batch_size": 16, "precision": name if name == "bf16-mixed" else "float32"}
+    text, [task] = replace(TEXT, cut=Cut(70), most_words=111), TRANSFER.tasks
+    data = [replace(one, cut=Cut(45, 21), vocabulary=text) for one in (task.data, *TRANSFER.probes)]
+    tuning = replace(task.training, schedule="linear", **usual)
     recipe = TransferSpec(
-        PretrainingSpec(16, 2, 2e-3, share=0.3, precision=precision),
-        (
-            DownstreamSpec(
-                "sentiment",
-                labelled("micro-sentiment-across"),
-                TrainingSpec(16, 2, 1e-3, precision=precision, schedule="linear"),
-                times=3,
-            ),
-        ),
-        (labelled("micro-verb"), labelled("micro-sentiment-across")),
+        replace(TRANSFER.pretraining, **usual),
+        (replace(task, data=data[0], training=tuning, times=3),),
+        tuple(data[1:]),
+        further=FURTHER,
     )
-    spec = replace(ModelSpec(24, 3, 2, 31, 0.1, norm_after_sum=True), **body)
-    where = PositionSpec("learned", "one")
-    other = replace(spec, coupled=False, output_width=13)
+    other = model | {"coupled": False, "output_width": 13}
     return tuple(
-        RunSpec(ModelRecipe(text, model, recipe, TableSpec(init, None), where), seed)
+        run_of(seed, init, recipe, **sizes).changed(data=text)
         for seed in (5000, 5001, 5002)
-        for init, model in (("normal", spec), ("xavier", other))
+        for init, sizes in (("normal", model), ("xavier", other))
     )
 
 
-def numbers(result: RunResult) -> tuple[Any, ...]:
+def numbers(result: RunResult) -> RunResult:
     """All that training made of a run."""
-    return (
-        result.measures,
-        result.curves,
-        result.outputs,
-        result.tables,
-        result.positions,
-        result.failure,
-    )
+    return replace(result, provenance={})
 
 
 @functools.cache
-def alone(run: RunSpec) -> tuple[Any, ...]:
+def alone(run: RunSpec) -> RunResult:
     make = transfer.train if run.kind == "transfer" else training.train
     return numbers(make(Stack((run,)))[0])
 
@@ -191,7 +160,7 @@ def work(root: Path, runs: list[RunSpec]) -> None:
     session.ensure(runs)
 
 
-def stored(root: Path, runs: list[RunSpec]) -> list[tuple[Any, ...]]:
+def stored(root: Path, runs: list[RunSpec]) -> list[RunResult]:
     session = Session(Store(root), None, "cpu", may_train=False)
     results = [session.result(run) for run in runs]
     assert all(result is not None for result in results)

@@ -19,27 +19,10 @@ from tiny_models import as_bin, change, model_directory, sharded
 TABLE = "model.embed_tokens.weight"
 
 
-def written(name, content):
-    """Writes a file of the model's."""
-    return lambda directory: (directory / name).write_bytes(content)
-
-
-def without(name):
-    return lambda directory: (directory / name).unlink()
-
-
-def no_factor(directory):
-    change(directory, config={"embedding_multiplier": 0})
-
-
 def shard_elsewhere(directory):
     (directory / "model.safetensors").unlink()
     content = json.dumps({"weight_map": {TABLE: "../model.safetensors"}})
     (directory / "model.safetensors.index.json").write_text(content)
-
-
-def pickled_object(directory):
-    as_bin(directory, **{TABLE: Path("x")})
 
 
 def half(directory):
@@ -63,10 +46,6 @@ def without_shards(directory):
         path.unlink()
 
 
-def quantised(directory):
-    change(directory, model_embed_tokens_weight=lambda table: table.to(torch.int8))
-
-
 def unknown(directory):
     weights = load_file(directory / "model.safetensors")
     weights["strange.matrix"] = weights.pop(TABLE)
@@ -77,21 +56,22 @@ def unknown(directory):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (without("model.safetensors"), r"neither of model.safetensors.*put"),
-        (without("config.json"), "no config.json; put"),
-        (written("config.json", b"{"), "not JSON"),
+        (lambda it: (it / "model.safetensors").unlink(), r"neither of model.safetensors.*put"),
+        (lambda it: (it / "config.json").unlink(), "no config.json; put"),
+        (lambda it: (it / "config.json").write_bytes(b"{"), "not JSON"),
         (half, "not fully covered.*fetch it again"),
-        (written("tokenizer.json", b'{"model": {}}'), "no vocabulary"),
+        (lambda it: (it / "tokenizer.json").write_bytes(b'{"model": {}}'), "no vocabulary"),
         (adapter, r"LoRA.*merge"),
         (empty_adapter, r"embed_tokens.weight' has shape \[0\], .* not saved.*gathered weights"),
         (without_shards, r"no model-0000\d-of-00003.safetensors"),
-        (quantised, "quantised or no plain table; name the checkpoint"),
+        (lambda it: change(it, model_embed_tokens_weight=torch.Tensor.char),
+         "quantised or no plain table; name the checkpoint"),
         (unknown, r"no tensor named like an input table.*--tensor"),
-        (pickled_object, "could run code.*convert it to safetensors"),
+        (lambda it: as_bin(it, **{TABLE: Path("x")}), "could run code.*convert it to safetensors"),
         (shard_elsewhere, "names no file of the model's own directory"),
-        (no_factor, "which is no factor; mend it"),
+        (lambda it: change(it, config={"embedding_multiplier": 0}), "which is no factor; mend it"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_model_is_refused_in_one_line(spoil, message, tmp_path, capsys):
     """No traceback, no half answer; a repair writes nothing."""
     directory = model_directory("llama", tmp_path)

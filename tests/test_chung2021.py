@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from types import SimpleNamespace
 
 import pytest
@@ -51,13 +52,11 @@ def test_a_tiers_experiments_are_one_set_of_runs(tier):
 def test_draws_of_trials_deviations_and_claims_never_meet():
     """Else a claim would be tested on what it was chosen or registered on."""
     [one] = on_average("micro")
-    tried = range(5201, 5207)  # choosing.md
-    sets = [one.data_draws, one.registering_draws, tried]
+    sets = [one.data_draws, one.registering_draws, range(5201, 5207)]  # choosing.md has the last
     assert [len(draws) for draws in sets] == [20, 10, 6]
-    assert len({draw for draws in sets for draw in draws}) == 36
-    assert {draw_set(draws[0]) for draws in sets} == {
-        "pre-training claiming", "pre-training registering", "free",
-    }  # fmt: skip
+    assert len({*chain(*sets)}) == 36
+    known = [draw_set(draws[0]) for draws in sets]
+    assert known == ["pre-training claiming", "pre-training registering", "free"]
 
 
 def test_a_measure_has_its_margin():
@@ -112,10 +111,9 @@ def test_the_papers_numbers_are_whole():
             printed(row[name])
     models = [*tables["xtreme"].values(), *tables["tables_12_and_13"].values()]
     assert (len(tables["table_1"]), len(models)) == (5, 18)
-    for row in models:
-        for count in (row["pretraining"], row["finetuning"]):
-            assert count.endswith("M")
-            printed(count)
+    for count in (row[phase] for row in models for phase in ("pretraining", "finetuning")):
+        assert count.endswith("M")
+        printed(count)
     for row in tables["xtreme"].values():
         assert [len(texts) for texts in row["scores"].values()] == [1, 1, 1, 2, 2, 2]
         for texts in (*row["scores"].values(), [row["average"]]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ from embinit.errors import InputError
 from embinit.lab.tables import diagnostics
 from embinit.lab.tables.diagnostics import (
     HISTOGRAM,
-    Question,
     analogy_accuracy,
     neighbour_purity,
     pe_share,
@@ -26,26 +26,23 @@ from embinit.lab.tables.diagnostics import (
 )
 from embinit.lab.tables.inits import standardise, xavier_sigma
 from embinit.lab.tables.positions import sinusoidal
+from test_init import generator
 
 modest = settings(max_examples=30)
 seeds = st.integers(0, 2**31)
-
-
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def normal(n: int, d: int, seed: int, sigma: float = 1.0) -> Tensor:
     return torch.randn(n, d, generator=generator(seed)) * sigma
 
 
-def named(table: Tensor) -> list[str]:
-    return [f"w{index}" for index in range(len(table))]
+def named(rows: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"w{row}" for row in rows)
 
 
-def some_questions(n: int, count: int, seed: int) -> list[Question]:
-    rows = [torch.randperm(n, generator=generator(seed + i))[:4].tolist() for i in range(count)]
-    return [tuple(f"w{row}" for row in four) for four in rows]
+def some_rows(n: int, count: int, seed: int) -> list[list[int]]:
+    """Rows of questions, four of each."""
+    return [torch.randperm(n, generator=generator(seed + i))[:4].tolist() for i in range(count)]
 
 
 @modest
@@ -54,25 +51,20 @@ def test_scaling_and_equation_1_keep_the_relations_of_words(
     n: int, d: int, seed: int, sigma: float, mean: float
 ) -> None:
     """Section 3.4: a factor keeps each answer, and equation 1 the directions from word to word."""
-    table = normal(n, d, seed, sigma) + mean
-    questions = some_questions(n, 20, seed)
-    answered = analogy_accuracy(table, named(table), questions)
-    assert analogy_accuracy(table * math.sqrt(d), named(table), questions) == answered
+    table, rows = normal(n, d, seed, sigma) + mean, some_rows(n, 20, seed)
+    words, questions = named(range(n)), [*map(named, rows)]
+    answered = analogy_accuracy(table, words, questions)
+    assert analogy_accuracy(table * math.sqrt(d), words, questions) == answered
     special = torch.zeros(n, dtype=torch.bool)
-    rows = [torch.tensor(column) for column in zip(*_rows(questions), strict=True)]
 
     def parallel(of: Tensor) -> Tensor:
-        first, second, third, fourth = (of.double()[row] for row in rows)
+        first, second, third, fourth = of.double()[torch.tensor(rows)].unbind(dim=1)
         return torch.cosine_similarity(second - first, fourth - third)
 
     changed = standardise(table, special, 0.0, xavier_sigma(n, d))
     assert torch.allclose(parallel(changed), parallel(table), atol=1e-3)
     drawn = normal(n, d, seed + 1)
     assert not torch.allclose(parallel(drawn), parallel(table), atol=1e-3)
-
-
-def _rows(questions: list[Question]) -> list[list[int]]:
-    return [[int(word[1:]) for word in four] for four in questions]
 
 
 @modest
@@ -136,15 +128,14 @@ def test_random_positions_are_rows_drawn_evenly() -> None:
     assert torch.equal(drawn, random_positions(pe, 20_000, generator(4)))
 
 
-def naive_answers(table: Tensor, words: list[str], questions: list[Question]) -> int:
+def naive_answers(table: Tensor, rows: list[list[int]]) -> int:
     """3CosAdd as its definition reads, one candidate at a time, in float64."""
-    units = table.double() / table.double().norm(dim=1, keepdim=True)
-    row = dict(zip(words, units.numpy(), strict=True))
+    units = (table.double() / table.double().norm(dim=1, keepdim=True)).numpy()
     right = 0
-    for a, b, c, answer in questions:
-        wanted = row[b] - row[a] + row[c]
-        candidates = [word for word in words if word not in (a, b, c)]
-        right += max(candidates, key=lambda word: float(row[word] @ wanted)) == answer
+    for a, b, c, answer in rows:
+        wanted = units[b] - units[a] + units[c]
+        candidates = {*range(len(table))} - {a, b, c}
+        right += max(candidates, key=lambda row: float(units[row] @ wanted)) == answer
     return right
 
 
@@ -152,13 +143,12 @@ def naive_answers(table: Tensor, words: list[str], questions: list[Question]) ->
 @given(st.integers(5, 9), st.integers(2, 6), seeds, st.booleans())
 def test_analogies_are_the_naive_loops(n: int, d: int, seed: int, small: bool) -> None:
     """The batched products answer as the loop does, also when cut into blocks of one question."""
-    table = normal(n, d, seed)
-    questions = some_questions(n, 12, seed)
+    table, rows = normal(n, d, seed), some_rows(n, 12, seed)
     with pytest.MonkeyPatch.context() as patch:
         if small:
             patch.setattr(diagnostics, "BLOCK_VALUES", n)
-        score = analogy_accuracy(table, named(table), questions)
-    assert score == naive_answers(table, named(table), questions) / 12
+        score = analogy_accuracy(table, named(range(n)), [*map(named, rows)])
+    assert score == naive_answers(table, rows) / 12
 
 
 def test_only_wholly_known_questions_are_asked() -> None:

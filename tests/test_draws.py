@@ -33,11 +33,7 @@ from embinit.lab.data.microcosm.lexicon import (
 from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.data.sources import SOURCES, microcosm
 from embinit.lab.data.sources.assets import load_table, save_table
-from embinit.lab.data.sources.microcosm import (
-    TABLES,
-    MicrocosmSource,
-    table_path,
-)
+from embinit.lab.data.sources.microcosm import TABLES, MicrocosmSource, table_path
 from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.tasks import TASKS
 from embinit.lab.data.tasks import microcosm as tasks
@@ -158,9 +154,8 @@ def test_every_task_is_drawn_in_a_draw_s_languages():
         words_read = {word for e in read for word in f"{e.text} {e.pair} {e.target or ''}".split()}
         assert words_read <= source_words | target_words, task.name
         assert words_read & source_words, task.name
-        assert set(there.languages.values()) == {
-            f"{language}@{FREE}" for language in task.languages.values()
-        }
+        languages = {side: f"{language}@{FREE}" for side, language in task.languages.items()}
+        assert there.languages == languages
 
 
 def make(*names: str, draw: int = FREE, effort: float = 0.02) -> None:
@@ -274,12 +269,10 @@ def test_shipped_tables_are_of_their_draws():
 def test_shipped_tables_have_their_checksums():
     """As ``sha256sum`` writes them; a table that comes or goes changes the list."""
     folder = table_path("micro-glove").parent
-    there = {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*.safetensors")
-    }
+    there = {f"{path.relative_to(folder)}": path for path in folder.rglob("*.safetensors")}
+    digests = {name: hashlib.sha256(there[name].read_bytes()).hexdigest() for name in there}
     listed = (folder / "SHA256SUMS").read_text().splitlines()
-    assert listed == [f"{there[name]}  {name}" for name in sorted(there)]
+    assert listed == [f"{digests[name]}  {name}" for name in sorted(digests)]
 
 
 def on_draws(first: int = 9000, **changes: Any) -> ModelExperiment:
@@ -295,9 +288,8 @@ def test_a_seed_has_a_draw_that_all_its_arms_share(seed, registered):
     [ours], [other] = arm.runs_of(seed), base.runs_of(seed)
     assert recipe_of(ours).table.source == f"micro-glove@{CLAIMING[seed]}"
     assert ours.recipe.task == "micro-sentiment"
-    assert {recipe_of(run).data.task for run in (ours, other)} == {
-        f"micro-sentiment@{CLAIMING[seed]}"
-    }
+    text = f"micro-sentiment@{CLAIMING[seed]}"
+    assert recipe_of(ours).data.task == recipe_of(other).data.task == text
     assert ours.seed != other.seed
     [pilot] = arm.in_role(Role.REGISTRATION).runs_of(registered)
     assert recipe_of(pilot).data.task == f"micro-sentiment@{REGISTERING[registered]}"
@@ -347,16 +339,9 @@ def a_claim(arms: ModelExperiment) -> None:
 
 
 def test_the_draws_are_registered():
-    one, other, still, later = (
-        frozen(case)
-        for experiment in (
-            on_draws(),
-            on_draws(9500),
-            make_experiment(),
-            replace(make_experiment(), claims_from=100),
-        )
-        for case in [read_claim(a_claim, experiment)]
-    )
+    usual = make_experiment()
+    asked = (on_draws(), on_draws(9500), usual, replace(usual, claims_from=100))
+    one, other, still, later = (frozen(read_claim(a_claim, experiment)) for experiment in asked)
     assert "replicates" not in still
     assert difference(still, later) == "its seeds have numbers from 100 on, registered was none"
     assert difference(one, other) == (
@@ -368,11 +353,8 @@ def test_the_option_chooses_the_draws(pytester):
     config = pytester.parseconfig("-o", "embinit_worlds=9100-9104")
     changed = pytest_embinit_experiment(config, replace(on_draws(), most_seeds=12), None)
     assert isinstance(changed, ModelExperiment)
-    assert (changed.data_draws, changed.seeds, changed.most_seeds) == (
-        tuple(range(9100, 9105)),
-        3,
-        5,
-    )
+    assert changed.data_draws == (*range(9100, 9105),)
+    assert (changed.seeds, changed.most_seeds) == (3, 5)
     assert pytest_embinit_experiment(config, make_experiment(), None) == make_experiment()
     config = pytester.parseconfig("-o", "embinit_worlds=9100")
     changed = pytest_embinit_experiment(config, on_draws(), None)
@@ -446,10 +428,9 @@ def test_a_missing_table_is_made_before_its_runs(monkeypatch, tmp_path):
 def test_a_stack_and_a_transfer_are_of_one_draw():
     """Arms of two draws have other text; a transfer's tasks, vocabulary and probes are of one."""
     experiment = on_draws()
-    keys = [
-        [experiment.run(arm, seed).stack_key for arm in ("pretrained", "xavier")] for seed in (0, 1)
-    ]
-    assert keys[0][0] == keys[0][1] != keys[1][0] == keys[1][1]
+    arms = ("pretrained", "xavier")
+    keys = [experiment.run(arm, seed).stack_key for seed in (0, 1) for arm in arms]
+    assert keys[0] == keys[1] != keys[2] == keys[3]
     usual = chung2021.experiments("micro")[0]
     run = replace(usual, data_draws=range(9000, 9003)).run("normal", 1)
     named = set(re.findall(r"micro-[a-z0-9-]+@?[0-9]*", canonical(run)))

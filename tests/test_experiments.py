@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import embinit
-from embinit.claims.audit import printed
 from embinit.errors import InputError
-from embinit.lab.data.tasks import TASKS as DATA_SETS
-from embinit.lab.models.transformer import ModelShape
 from embinit.runs.kinds import Stack
 from embinit.runs.plan import FEW_ARMS, TrainingPlan
+from embinit_papers.kim2024 import test_audit
 from embinit_papers.kim2024.experiments import experiments, probes
 from embinit_papers.kim2024.printed import numbers
 
@@ -113,24 +111,11 @@ def test_the_papers_settings_are_table_5s():
         assert one.data.task == (f"{task}-de-en" if translates else task)
 
 
-@pytest.mark.parametrize("one", experiments("paper"), ids=lambda one: one.name)
-def test_the_models_are_as_large_as_table_5_prints(one):
+def test_the_models_are_as_large_as_table_5_prints():
     """At one of the vocabularies that round to the printed ones. No other feed-forward width is."""
-    family, task = one.name.split("-")[:2]
-    row = numbers()["table_5"][family][task]
-    rounded = [printed(text) for text in row["vocabulary"]]
-    stated = printed(row["parameters"])
-    least, most = (
-        ModelShape(
-            one.model,
-            encoder_vocabulary=words[0],
-            decoder_vocabulary=words[1] if words[1:] else 0,
-            outputs=words[1] if words[1:] else DATA_SETS[task].classes,
-        ).parameters
-        for words in ([int(sizes.a) for sizes in rounded], [int(sizes.b) for sizes in rounded])
-    )
-    assert stated.a <= most
-    assert least <= stated.b
+    checks = test_audit.test_parameter_counts_are_the_models()
+    assert [check for check in checks if not check.consistent] == []
+    assert len(checks) == len(experiments("paper"))
 
 
 def test_kinds_of_runs_have_limits_of_their_own():

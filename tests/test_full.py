@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import tarfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -93,14 +91,17 @@ def test_parts_are_trained_in_their_order_and_one_that_fails_stops_no_other(
 ):
     """What was trained is in the packs, and is not trained again where these are taken along."""
     units, every = ["3a", "1a", "2", "4", "9a", "10a", "10b"], full.parts()
-    broken = [
-        replace(one, runs=tuple(with_task(run, "no-such-text") for run in one.runs))
-        if one.unit == "1a"
-        else one
+
+    def broken(run):
+        data = replace(run.recipe.data, task="no-such-text")
+        return replace(run, recipe=replace(run.recipe, data=data))
+
+    changed = [
+        replace(one, runs=tuple(map(broken, one.runs))) if one.unit == "1a" else one
         for one in every
     ]
     monkeypatch.setattr(full, "PIECE", 4000)
-    monkeypatch.setattr(full, "parts", lambda: broken)
+    monkeypatch.setattr(full, "parts", lambda: changed)
     lines, met = run(ready, tmp_path / "first", "--slots", *units)
     assert met == units
     [failed] = [line for line in lines if "failed" in line]
@@ -108,14 +109,12 @@ def test_parts_are_trained_in_their_order_and_one_that_fails_stops_no_other(
     assert "no-such-text" in failed["failed"]
     packs = sorted((tmp_path / "first").glob("store.tgz.*"))
     assert 1 < len(packs) <= 7
-    content = b"".join(path.read_bytes() for path in packs)
-    with tarfile.open(fileobj=io.BytesIO(content)) as packed:
-        packed.extractall(tmp_path / "stores", filter="data")
+    full.unpack([tmp_path / "first"], tmp_path / "stores")
     good = [full.tiny(one) for one in every if one.unit in units and one.unit != "1a"]
     for name, registers in (("claims", False), ("registering", True)):
         store = Store(tmp_path / "stores" / name)
         wanted = {run for one in good if one.registering == registers for run in one.runs}
-        assert {result.spec for result in map(store.get, keys(store))} == wanted
+        assert {store.read(key).spec for key in store} == wanted
     done = str(tmp_path / "first")
     lines, met = run(ready, tmp_path / "second", "--slots", *units, "--done", done)
     assert met == ["1a"], "nothing else is left to train"
@@ -143,18 +142,10 @@ def test_what_another_machine_trained_is_kept_under_the_keys_of_this_one(
         full.main(["keep", folder, "--data", str(tmp_path / data), "--to", str(to)])
         for name in full.STORES:
             store = Store(to / name)
-            assert len(keys(store)) == count
-            kept = {result.spec for result in map(store.get, keys(store))}
+            kept = [store.read(key).spec for key in store]
+            assert len(kept) == count
             assert all(key_of(run, tmp_path / data) in store for run in kept)
-            assert kept <= set(runs)
-
-
-def with_task(run, task):
-    return replace(run, recipe=replace(run.recipe, data=replace(run.recipe.data, task=task)))
-
-
-def keys(store):
-    return [path.stem for path in Path(store.root).glob("runs/*/*.json")]
+            assert {*kept} <= {*runs}
 
 
 def test_nothing_begins_that_would_not_end_in_time(ready, tmp_path):
@@ -164,11 +155,7 @@ def test_nothing_begins_that_would_not_end_in_time(ready, tmp_path):
     assert all(line["because"] == "no time" for line in lines if "unit" in line)
 
 
-@given(
-    st.floats(-100, 1000),
-    st.sampled_from(full.parts()),
-    st.sampled_from([0.5, 1.0, 1.15, 3.0]),
-)
+@given(st.floats(-100, 1000), st.sampled_from(full.parts()), st.sampled_from([0.5, 1.0, 1.15, 3.0]))
 def test_the_runs_that_fit_end_before_the_last_packing(left, part, pace):
     """By the estimates, and one more would not."""
     fit = full.fitting(left, part, pace)

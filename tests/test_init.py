@@ -60,9 +60,9 @@ def test_equations_1_and_4_are_numpys_affine_maps(
 ) -> None:
     """Xavier's sigma is the distribution's, with N counting special rows."""
     table, special = made
-    vectors, shape = table[~special].double().numpy(), (table.shape[0], table.shape[1])
-    plain = xavier(shape, special, generator(seed))
-    xaviers = math.sqrt(2 / sum(shape))
+    vectors = table[~special].double().numpy()
+    plain = xavier(table.shape, special, generator(seed))
+    xaviers = math.sqrt(2 / sum(table.shape))
     assert plain.abs().max().item() <= math.sqrt(3) * xaviers * (1 + 1e-6)
     for found, wanted in (
         (standardise(table, special, mean, sigma), numpys(table, special, mean, sigma)),
@@ -83,10 +83,9 @@ def test_special_rows_stay_zero_and_out_of_statistics(made: Table, seed: int, na
     table, special = made
     loud = table.clone()
     loud[special] = 1e6
-    shape = (table.shape[0], table.shape[1])
-    result = INITS[name](shape, special, generator(seed), table)
+    result = INITS[name](table.shape, special, generator(seed), table)
     assert bool((result[special] == 0).all())
-    assert torch.equal(result, INITS[name](shape, special, generator(seed), loud))
+    assert torch.equal(result, INITS[name](table.shape, special, generator(seed), loud))
 
 
 def test_xavier_is_uniform() -> None:
@@ -110,8 +109,7 @@ def test_shuffling_keeps_rows_whole_and_the_geometry(made: Table, seed: int) -> 
     """Each new row is one old row with its values in another order, used once. The order is one
     for all rows, which is orthogonal: inner products of rows stay."""
     table, special = made
-    shape = (table.shape[0], table.shape[1])
-    result = INITS["pretrained_shuffled"](shape, special, generator(seed), table)
+    result = INITS["pretrained_shuffled"](table.shape, special, generator(seed), table)
     rows, kept = (values[~special] for values in (table, result))
     old, new = (sorted(map(tuple, values.sort(dim=1).values.tolist())) for values in (rows, kept))
     assert new == old
@@ -135,13 +133,12 @@ def test_draws_depend_on_generator_and_shape_alone(made: Table, seed: int, name:
     """The same state gives the same table, whatever torch's global stream has been through; and
     neither vectors nor special rows change how far the generator moves."""
     table, special = made
-    shape = (table.shape[0], table.shape[1])
     first, second, third = generator(seed), generator(seed), generator(seed)
     before = torch.get_rng_state()
-    result = INITS[name](shape, special, first, table)
+    result = INITS[name](table.shape, special, first, table)
     assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(result, INITS[name](shape, special, second, table))
-    INITS[name](shape, torch.zeros_like(special), third, table * 2 + 1)
+    assert torch.equal(result, INITS[name](table.shape, special, second, table))
+    INITS[name](table.shape, torch.zeros_like(special), third, table * 2 + 1)
     assert torch.equal(first.get_state(), second.get_state())
     assert torch.equal(first.get_state(), third.get_state())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from unittest import mock
 
 import pytest
@@ -20,9 +21,8 @@ DIM = 4
 def drawn(runs: int, count: int, words: int, copies: int, precision: str = "float32"):
     generator = torch.Generator().manual_seed(runs + 7 * count + 31 * words)
     layer = StackedLinear(runs, DIM, words, precision)
-    with torch.no_grad():
-        layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator))
-        layer.bias.copy_(torch.randn(layer.bias.shape, generator=generator))
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, generator=generator)
     hidden = torch.randn(runs, count, DIM, generator=generator)
     labels = torch.randint(0, words, (copies, count), generator=generator)
     left_out = torch.rand(copies, count, generator=generator) < 0.3
@@ -48,20 +48,12 @@ def test_it_is_torchs_with_its_gradients(runs, count, words, shared, most_bytes)
     ours = torch.autograd.grad((losses * weights).sum(), inputs)
 
     logits = hidden @ layer.weight + layer.bias
-    theirs = torch.stack(
-        [
-            functional.cross_entropy(
-                logits[run], labels[0 if shared else run], ignore_index=NOTHING, reduction="sum"
-            )
-            for run in range(runs)
-        ]
-    )
+    pairs = zip(logits, labels.expand(runs, -1), strict=True)
+    of_run = functools.partial(functional.cross_entropy, ignore_index=NOTHING, reduction="sum")
+    theirs = torch.stack([of_run(*pair) for pair in pairs])
     assert counted.tolist() == [int((row != NOTHING).sum()) for row in labels]
     torch.testing.assert_close(losses, theirs)
-    for own, wanted in zip(
-        ours, torch.autograd.grad((theirs * weights).sum(), inputs), strict=True
-    ):
-        torch.testing.assert_close(own, wanted)
+    torch.testing.assert_close(ours, torch.autograd.grad((theirs * weights).sum(), inputs))
 
 
 @pytest.mark.parametrize("kept", ["hidden", "layer"])

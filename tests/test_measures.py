@@ -122,15 +122,9 @@ def test_a_tables_statistic_is_read_off_the_encoders_table(name):
     assert read.of(make_result(RUN, tables={"decoder": table})) is None
 
 
-@pytest.fixture
-def registry(monkeypatch):
-    """The measures; what a test registers is gone after it."""
-    set_apart(monkeypatch, MEASURES)
-    return MEASURES
-
-
-def test_a_registered_measure_is_compared_with_nothing_else_changed(registry):
+def test_a_registered_measure_is_compared_with_nothing_else_changed(monkeypatch):
     """By its name, in its unit and words; where it is missing is told so."""
+    set_apart(monkeypatch, MEASURES)
     longest = Measure(
         "longest_output",
         "characters",
@@ -138,7 +132,7 @@ def test_a_registered_measure_is_compared_with_nothing_else_changed(registry):
         "down",
         read=lambda result: max(map(len, result.outputs), default=None),
     )
-    registry.register("longest_output", longest)
+    MEASURES.register("longest_output", longest)
     raw, base = (
         ONE[init].measured_by("longest_output").with_seeds(6) for init in ("pretrained", "xavier")
     )

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from embinit.errors import InputError
 from embinit.lab.models import memory
-from embinit.lab.models.memory import (
-    RunValues,
-    activations,
-    estimated_bytes,
-    free_bytes,
-    ran_out,
-    runs_that_fit,
-)
+from embinit.lab.models.memory import RunValues, activations, estimated_bytes, runs_that_fit
 from embinit.lab.models.transformer import ModelShape
 from embinit.lab.specs import ModelSpec
 from embinit.lab.training import stacked
@@ -56,18 +49,12 @@ def test_as_many_fit_as_the_estimate_allows(runs, free):
     assert fit == runs or estimated_bytes(held_by(), fit + 1) > room
 
 
-@given(
-    every=st.integers(1, 2**37),
-    taken=st.floats(0, 1),
-    own=st.floats(0, 1),
-    idle=st.floats(0, 1),
-    sharers=st.integers(1, 8),
-)
-def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharers):
+@given(st.integers(1, 2**37), st.tuples(*[st.floats(0, 1)] * 3), st.integers(1, 8))
+def test_a_process_is_held_to_its_share_of_a_gpu(every, shares, sharers):
     """What it holds and doesn't use counts as free for it; what others hold doesn't."""
-    held = int(every * taken)
-    mine, set_to = int(held * own), []
-    used = int(mine * (1 - idle))
+    taken, own, in_use = shares
+    held, set_to = int(every * taken), []
+    used = int((mine := int(held * own)) * in_use)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "mem_get_info", lambda device: (every - held, every))
         patch.setattr(torch.cuda, "memory_reserved", lambda device: mine)
@@ -75,7 +62,7 @@ def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharer
         patch.setattr(
             torch.cuda, "set_per_process_memory_fraction", lambda *given: set_to.append(given)
         )
-        free = free_bytes("cuda:1", sharers)
+        free = memory.free_bytes("cuda:1", sharers)
         runs_that_fit(held_by(), 3, "cuda:1", sharers)
     assert free == min(every // sharers - used, every - held + mine - used)
     assert set_to == [(1 / sharers, 1)]
@@ -84,9 +71,8 @@ def test_a_process_is_held_to_its_share_of_a_gpu(every, taken, own, idle, sharer
 def test_torch_says_so_when_memory_runs_out():
     with pytest.raises(RuntimeError) as raised:
         torch.empty(2**60)
-    assert ran_out(raised.value)
-    assert ran_out(torch.OutOfMemoryError("CUDA out of memory"))
-    assert not ran_out(RuntimeError("another"))
+    errors = raised.value, torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("another")
+    assert [*map(memory.ran_out, errors)] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -109,8 +95,8 @@ def test_what_does_not_fit_is_cut_and_comes_to_the_same(monkeypatch, estimated, 
     monkeypatch.setattr(StackTraining, "run", tight)
     monkeypatch.setattr(stacked, "runs_that_fit", lambda *_: estimated)
     results = train(Stack(tuple(runs)), RunContext(None, progress=shares.append))
-    assert [result.spec for result in results] == [result.spec for result in whole]
     for one, other in zip(results, whole, strict=True):
+        assert one.spec == other.spec
         assert one.measures["accuracy"] == pytest.approx(other.measures["accuracy"], abs=1)
     assert shares == sorted(shares)
     assert shares[-1] == 1

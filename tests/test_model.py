@@ -11,12 +11,7 @@ from torch import nn
 
 from embinit.errors import InputError
 from embinit.lab.data.vocabulary import PAD
-from embinit.lab.models.attention import (
-    REACH,
-    RelativeAttention,
-    UntiedAttention,
-    rotated,
-)
+from embinit.lab.models.attention import REACH, RelativeAttention, UntiedAttention, rotated
 from embinit.lab.models.embedding import Embedding
 from embinit.lab.models.layers import SeedDropout
 from embinit.lab.models.sizes import NORM_POSITIONS

@@ -20,16 +20,7 @@ from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.sources import SOURCES as SOURCE_TABLES
 from embinit.lab.measures import table_statistic
-from embinit.papers import (
-    PAPERS,
-    Paper,
-    Printed,
-    Tier,
-    paper,
-    papers_of,
-    printed_for,
-    with_tier,
-)
+from embinit.papers import PAPERS, Paper, Printed, Tier, paper, papers_of, printed_for, with_tier
 from embinit_papers.kim2024 import (
     everywhere,
     of_source,
@@ -40,12 +31,7 @@ from embinit_papers.kim2024 import (
     with_missing_at_xavier,
     with_shuffled_positions,
 )
-from embinit_papers.kim2024.experiments import (
-    LABELS,
-    OTHER_SOURCES,
-    SOURCES,
-    experiments,
-)
+from embinit_papers.kim2024.experiments import LABELS, OTHER_SOURCES, SOURCES, experiments
 from test_claims import OF_PAPERS
 
 KIM = PAPERS["kim2024"]
@@ -149,20 +135,13 @@ def test_what_the_paper_did_not_do_it_does_not_print(change):
     assert rows(one["xavier"].pe_share > one["pretrained"].pe_share) == []
 
 
-def core():
-    """embinit's modules and other texts."""
-    root = Path(embinit.__file__).parent
-    return [
-        path for path in sorted(root.rglob("*")) if path.suffix in (".py", ".j2", ".json", ".js")
-    ]
-
-
 def test_the_core_names_no_paper():
     """A paper is an object that registers itself; nothing else knows which there are."""
-    assert len(core()) > 60
+    every, read = Path(embinit.__file__).parent.rglob("*"), (".py", ".j2", ".json", ".js")
+    texts = {path: path.read_text("utf-8") for path in every if path.suffix in read}
+    assert len(texts) > 60
     shipped = (*OF_PAPERS, "embinit_papers", "embinit_studies")
-    texts = {path.name: path.read_text("utf-8") for path in core()}
-    named = {(name, key) for name, text in texts.items() for key in shipped if key in text}
+    named = {(path.name, key) for path, text in texts.items() for key in shipped if key in text}
     assert named == {("code.py", "embinit_papers"), ("code.py", "embinit_studies")}
 
 
@@ -170,11 +149,8 @@ MINE = Family("mine/finding", {"micro": 1}, says="Mine")
 
 
 @claim("mine/finding/a", says="a", family=MINE, experiments=list)
-def test_stated(experiment):
+def stated(experiment):
     assert experiment["pretrained"] < experiment["xavier"]
-
-
-test_stated.__test__ = False
 
 
 def scored(run):
@@ -185,23 +161,17 @@ def scored(run):
 def judged():
     """The claim's record in verdicts.json."""
     session = ReadySession(scored)
-    judgement = judge(test_stated, make_experiment(), session)
+    judgement = judge(stated, make_experiment(), session)
     assert len(*session.asked) == 10
     return claim_record(judgement, "test.py::test_stated", session.key, printed_for)
 
 
-@pytest.fixture
-def registry(monkeypatch):
-    """The papers; what a test registers is gone after it."""
-    set_apart(monkeypatch, PAPERS)
-    return PAPERS
-
-
-def test_a_third_partys_paper_brings_what_it_prints(registry):
+def test_a_third_partys_paper_brings_what_it_prints(monkeypatch):
     """Registered, its numbers stand in the verdict, and its tiers are known."""
-    [stated] = judged().comparisons
-    assert stated.printed == ()
-    assert Counter(stated.runs.values()) == {"GloVe": 5, "Xavier": 5}
+    set_apart(monkeypatch, PAPERS)
+    [before] = judged().comparisons
+    assert before.printed == ()
+    assert Counter(before.runs.values()) == {"GloVe": 5, "Xavier": 5}
     assert paper("mine") is None
     mine = Paper(
         key="mine",
@@ -212,7 +182,7 @@ def test_a_third_partys_paper_brings_what_it_prints(registry):
         families=(MINE,),
         printed=lambda comparison: [Printed("mine", 1.0, 3.5, -2.5)],
     )
-    registry.register("mine", mine)
+    PAPERS.register("mine", mine)
     assert paper("mine") is mine
     assert papers_of(["unheard", "mine", "kim2024", "mine"]) == [mine, KIM]
     assert mine in with_tier("micro")
@@ -222,9 +192,8 @@ def test_a_third_partys_paper_brings_what_it_prints(registry):
 
 def test_an_unknown_tier_is_told_with_those_of_all_papers(monkeypatch):
     monkeypatch.setattr(papers, "OWN_TIERS", {})
-    with pytest.raises(
-        InputError, match=r"unknown tier 'nano': known are micro, paper, sample, full$"
-    ):
+    known = r"unknown tier 'nano': known are micro, paper, sample, full$"
+    with pytest.raises(InputError, match=known):
         with_tier("nano")
 
 

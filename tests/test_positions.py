@@ -17,14 +17,14 @@ from embinit.lab.tables.positions import (
     sinusoidal,
     table,
 )
+from test_init import generator
 
 modest = settings(max_examples=40)
+STRENGTH = math.sqrt(ORTHOGONAL_DIRECTIONS / 2)
+"""The norm of each row of positions that are apart or faint."""
+
 lengths = st.integers(1, 200)
 dims = st.integers(1, 70)
-
-
-def generator(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @modest
@@ -81,19 +81,11 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
     assert pe.shape == (length, dim)
     centred = (rows - rows.mean(dim=0)).double()
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    used, least = (
-        directions[: dim - ORTHOGONAL_DIRECTIONS],
-        directions[dim - ORTHOGONAL_DIRECTIONS :],
-    )
+    used, least = directions.tensor_split([dim - ORTHOGONAL_DIRECTIONS])
     assert (pe.double() @ used.T).abs().max().item() < 1e-5
-    assert pe.norm(dim=1).tolist() == pytest.approx(
-        [math.sqrt(ORTHOGONAL_DIRECTIONS / 2)] * length, rel=1e-5
-    )
-    ours, vaswani = (
-        pe @ pe.T,
-        sinusoidal(length, ORTHOGONAL_DIRECTIONS) @ sinusoidal(length, ORTHOGONAL_DIRECTIONS).T,
-    )
-    torch.testing.assert_close(ours, vaswani, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(pe.norm(dim=1), torch.full((length,), STRENGTH), rtol=1e-5, atol=0)
+    vaswani = sinusoidal(length, ORTHOGONAL_DIRECTIONS)
+    torch.testing.assert_close(pe @ pe.T, vaswani @ vaswani.T, rtol=1e-4, atol=1e-4)
     assert (pe.double() @ least.T).norm().item() == pytest.approx(pe.norm().item(), rel=1e-5)
 
 
@@ -101,9 +93,7 @@ def test_positions_apart_keep_to_the_least_used_directions(length, dim, seed):
 def test_faint_positions_are_as_strong_as_those_apart(length, dim):
     """Every row as long, pointing where Vaswani's points."""
     pe, whole = table("faint", length, dim), sinusoidal(length, dim)
-    assert pe.norm(dim=1).tolist() == pytest.approx(
-        [math.sqrt(ORTHOGONAL_DIRECTIONS / 2)] * length, rel=1e-5
-    )
+    torch.testing.assert_close(pe.norm(dim=1), torch.full((length,), STRENGTH), rtol=1e-5, atol=0)
     torch.testing.assert_close(torch.nn.functional.cosine_similarity(pe, whole), torch.ones(length))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import subprocess
@@ -44,15 +45,18 @@ from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION, cut_s
 from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_studies.table_pretraining import pretrainings
+from test_init import generator
 
-SOURCE_NAMES = (
-    "micro-glove",
-    "micro-bert",
-    "micro-t5",
-    "micro-word2vec",
-    "micro-fasttext",
-    "micro-elmo",
-)
+TRAININGS = {
+    "glove": functools.partial(train_glove, dim=8, epochs=1),
+    "bert": functools.partial(MASKED_WORDS.train, steps=3, dim=8, batch=8),
+    "t5": functools.partial(SPAN_CORRUPTION.train, steps=3, dim=8, batch=8),
+    "word2vec": functools.partial(train_word2vec, dim=8, epochs=1),
+    "fasttext": functools.partial(train_fasttext, dim=8, epochs=1),
+    "elmo": functools.partial(TWO_WAY.train, steps=3, dim=8, batch=8),
+}
+"""Short trainings by the tables that they make."""
+
 some = settings(max_examples=40)
 texts = st.lists(
     st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=14).map(" ".join),
@@ -83,7 +87,7 @@ def test_glove_steps_follow_the_gradient_of_its_loss(dim, count, seed):
 
     The loss of a pair that occurs ``count`` times is written out, and differentiated by torch.
     """
-    found = GloveParameters.start(2, dim, torch.Generator().manual_seed(seed))
+    found = GloveParameters.start(2, dim, generator(seed))
     before = [tensor.clone().requires_grad_() for tensor in vars(found).values()]
     words, contexts, word_biases, context_biases = before
     error = words[0] @ contexts[1] + word_biases[0] + context_biases[1] - math.log(count)
@@ -174,9 +178,8 @@ def test_cut_spans_lose_nothing(length, seed):
 @given(st.integers(0, 2**31), st.integers(2, 500))
 def test_masking_keeps_what_it_does_not_ask_for(seed, size):
     """What is not chosen is seen as it was; what is chosen is the target; padding is neither."""
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(size + 1, (8, 12), generator=generator)
-    seen, targets = mask_tokens(ids, size, generator)
+    ids = torch.randint(size + 1, (8, 12), generator=generator(seed))
+    seen, targets = mask_tokens(ids, size, generator(seed))
     asked = targets != UNMASKED
     assert torch.equal(seen[~asked], ids[~asked])
     assert torch.equal(targets[asked], ids[asked])
@@ -187,7 +190,7 @@ def test_masking_keeps_what_it_does_not_ask_for(seed, size):
 def test_share_that_is_masked():
     """15 % are asked for, of which 80 % hidden, 10 % other words and 10 % left; 5 sigma bounds."""
     size, ids = 1000, torch.arange(1000).repeat(200, 1)
-    seen, targets = mask_tokens(ids, size, torch.Generator().manual_seed(0))
+    seen, targets = mask_tokens(ids, size, generator(0))
     asked = targets != UNMASKED
     assert asked.float().mean().item() == pytest.approx(MASK_PROBABILITY, abs=0.004)
     hidden = (seen[asked] == size + 1).float().mean().item()
@@ -205,21 +208,10 @@ def test_relative_buckets_equal_the_library_s(both_ways):
     assert torch.equal(relative_buckets(140, 150, both_ways), theirs)
 
 
-@pytest.mark.parametrize(
-    "train",
-    [
-        lambda corpus: train_glove(corpus, dim=8, epochs=1),
-        lambda corpus: MASKED_WORDS.train(corpus, 3, dim=8, batch=8),
-        lambda corpus: SPAN_CORRUPTION.train(corpus, 3, dim=8, batch=8),
-        lambda corpus: train_word2vec(corpus, dim=8, epochs=1),
-        lambda corpus: train_fasttext(corpus, dim=8, epochs=1),
-        lambda corpus: TWO_WAY.train(corpus, 3, dim=8, batch=8),
-    ],
-    ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
-)
-def test_training_depends_on_its_seed_alone(train):
+@pytest.mark.parametrize("name", TRAININGS)
+def test_training_depends_on_its_seed_alone(name):
     """Each training forks torch's generator, and so neither sees nor leaves global randomness."""
-    corpus = Corpus.read(unlabelled(100))
+    corpus, train = Corpus.read(unlabelled(100)), TRAININGS[name]
     torch.manual_seed(54321)
     first = train(corpus)
     torch.manual_seed(12345)
@@ -230,10 +222,8 @@ def test_training_depends_on_its_seed_alone(train):
 
 def stepped(optimizer: str, scale: float, steps: int = 1) -> float:
     """The root mean square of the last of ``steps`` steps of a (8, 4) table of that sigma."""
-    generator = torch.Generator().manual_seed(1)
     model = torch.nn.Embedding(8, 4)
-    table = torch.randn(8, 4, generator=generator)
-    gradient = torch.randn(8, 4, generator=generator)
+    table, gradient = torch.randn(2, 8, 4, generator=generator(1))
     step = OPTIMIZERS[optimizer](model, 0.1, steps)
     for _ in range(steps):
         with torch.no_grad():
@@ -310,10 +300,10 @@ def test_corpus_orders_words_and_pads_behind():
         Corpus.read([" "])
 
 
-@pytest.mark.parametrize("name", SOURCE_NAMES)
+@pytest.mark.parametrize("name", TRAININGS)
 def test_assets_are_what_their_record_says(name):
     """The shipped table covers the language, has the recorded sigma, and knows some synonyms."""
-    source = SOURCES[name](None)
+    source = SOURCES[f"micro-{name}"](None)
     words = [*synonym_groups(), "unheard-of"]
     vectors = source.lookup(words)
     assert source.dim == 64
@@ -326,19 +316,21 @@ def test_assets_are_what_their_record_says(name):
     groups = synonym_groups()
     members = torch.tensor([groups.get(word, -1) for word in table.words])
     assert neighbour_purity(table.values, members) > 10 / len(groups) * 5
-    assert source.fingerprint() == SOURCES[name](None).fingerprint()
+    assert source.fingerprint() == SOURCES[f"micro-{name}"](None).fingerprint()
+
+
+def write_multi30k(root, english, german, more=""):
+    """Writes parallel text, with ``more`` on either side of the training split."""
+    (root / "multi30k").mkdir()
+    for side, text in (("en", english), ("de", german)):
+        for split in ("train", "val", "test_2016_flickr"):
+            (root / f"multi30k/{split}.{side}").write_text(text + more * (split == "train"))
 
 
 def test_german_vectors_are_of_words_that_occur_twice_and_give_way_to_published_ones(tmp_path):
     """One's own are a stand-in: the German side takes them only for want of others."""
-    folder = tmp_path / "multi30k"
-    folder.mkdir()
     (tmp_path / "vectors").mkdir()
-    texts = {"en": "a dog runs\n", "de": "ein Hund rennt\n"}
-    for side, line in texts.items():
-        for split in ("train", "val", "test_2016_flickr"):
-            rare = "einmal\n" if split == "train" else ""
-            (folder / f"{split}.{side}").write_text(3 * line + rare, encoding="utf-8")
+    write_multi30k(tmp_path, 3 * "a dog runs\n", 3 * "ein Hund rennt\n", "einmal\n")
     (tmp_path / "vectors/glove.840B.300d.txt").write_text("dog " + " ".join(["1"] * 300) + "\n")
     with pytest.raises(InputError, match=r"table_pretraining german"):
         SOURCES["glove-en-de"](tmp_path)
@@ -356,10 +348,7 @@ def test_german_vectors_without_text_are_one_error(tmp_path):
     """It names the data that would do; a broken text is no missing one."""
     with pytest.raises(InputError, match="has no German text; put multi30k"):
         make_german(tmp_path)
-    (tmp_path / "multi30k").mkdir()
-    for split in ("train", "val", "test_2016_flickr"):
-        (tmp_path / f"multi30k/{split}.en").write_text("one\ntwo\n")
-        (tmp_path / f"multi30k/{split}.de").write_text("eins\n")
+    write_multi30k(tmp_path, "one\ntwo\n", "eins\n")
     (tmp_path / "iwslt2017").mkdir()
     with pytest.raises(InputError, match=r"multi30k/.*\.de"):
         make_german(tmp_path)

@@ -54,19 +54,13 @@ def test_layers_dropped_after_pre_training_are_layers_removed_in_each_fine_tunin
     assert removed.measures["finetuning_less_parameters"] == counts[1]["finetuning"]
 
 
-def test_further_measures_do_not_depend_on_the_stack():
-    """A run's numbers are its own, to the last bit, and asking for more changes no other."""
-    further = replace(TRANSFER, further=FURTHER, tasks=())
-    runs = (run_of(0, training=further), run_of(1, training=further, output_width=5))
-    together = train(Stack(runs))
-    for run, result in zip(runs, together, strict=True):
-        [alone] = train(Stack((run,)))
-        assert alone.measures == result.measures
-        assert alone.curves == result.curves
-    [fewer] = train(Stack((run_of(0, training=replace(further, further=())),)))
-    assert fewer.measures.items() < together[0].measures.items()
-    assert 0 < together[0].measures["masked_accuracy"] < 100
-    assert len(together[0].curves["neighbours_by_layer"]) == 3
+def test_further_measures_change_no_other():
+    """``test_bits.py`` has that they don't depend on the stack."""
+    runs = (run_of(training=replace(TRANSFER, tasks=(), further=more)) for more in (FURTHER, ()))
+    [further], [fewer] = (train(Stack((run,))) for run in runs)
+    assert fewer.measures.items() < further.measures.items()
+    assert 0 < further.measures["masked_accuracy"] < 100
+    assert len(further.curves["neighbours_by_layer"]) == 3
 
 
 def test_masked_words_are_predicted_where_their_logit_is_the_largest():
@@ -158,7 +152,6 @@ def test_bad_shapes_are_named_before_anything_trains():
 
 def test_measures_are_read_off_the_layers():
     """On the paper's figure 2, E_out = H: the upper third, the fall before the last, the last."""
-
     result = SimpleNamespace(
         curves={"neighbours_by_layer": [0, 35, 38, 53, 58, 67, 72, 75, 76, 74, 71, 68, 50]},
         measures={"a_accuracy": 80.0, "a_test": 60.0, "b_accuracy": 70.0, "b_test": 60.0},

@@ -31,8 +31,10 @@ DATA = os.environ.get("EMBINIT_DATA")
 WORDS = ("the", ". . .", "Straße", "at name@domain.com", "dog", "cat")
 
 
-def write(path: Path, text: bytes) -> Path:
-    if path.suffix == ".gz":
+def write(path: Path, text: bytes | dict[str, np.ndarray]) -> Path:
+    if isinstance(text, dict):
+        np.savez(path, **text)
+    elif path.suffix == ".gz":
         path.write_bytes(gzip.compress(text))
     elif path.suffix == ".zip":
         with zipfile.ZipFile(path, "w") as archive:
@@ -44,11 +46,11 @@ def write(path: Path, text: bytes) -> Path:
 
 QUOTED = b"".join(b"b'w%d' 0.1 0.2 0.3\n" % number for number in range(20))
 GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
+WELL = malformed.binary(["the", "dog"], torch.ones(2, 3), b"")
+WORD = {"words": np.array(["a"])}
 
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+BAD = {
+    "v.txt": [
         (GOOD + b"cat 1 nan 3\n", r":3: word 'cat' has a NaN"),
         (GOOD + b"cat 1 x 3\n", r":3: word 'cat' has something that is no number"),
         (b"w 1 2 3\n" * 20 + b"cat 1 2\n", r":21: 2 numbers where 3"),
@@ -71,11 +73,36 @@ GOOD = b"the 0.1 0.2 0.3\ndog 1 2 3\n"
         (QUOTED + b"b'h\\x' 1 2 3\n", r":21: b'h\\x' is no bytes literal"),
         (QUOTED + b"b'half 1 2 3\n", r":21: b'half is no bytes literal"),
     ],
+    "v.bin": [
+        (b"", "byte 0: no header"),
+        (b"PK\x03\x04" + bytes(99), "byte 0: no header.*by its directory"),
+        (struct.pack("<i", 793712314) + bytes(99), "byte 0: no header.*take fastText's .vec file"),
+        (b"0 3\n", "byte 0: no header"),
+        (WELL[:-1], "byte 20: the file ends in word 2 of the 2.*cut short"),
+        (WELL[:22], "byte 20: the file ends in word 2"),
+        (b"1 3\n" + WELL[4:], "byte 20: more follows the 1 words"),
+        (WELL.replace(b"dog", b"d\xffg"), "byte 20: the word is not UTF-8"),
+        (WELL[:-4] + struct.pack("<f", float("nan")), "byte 20: word 'dog' has a NaN"),
+    ],
+    "v.npz": [
+        (WORD, r"has 'words', not 'words' and 'vectors'; .*numpy\.savez"),
+        (WORD | {"vectors": np.ones((2, 3))}, r"\(1,\).*\(2, 3\); they must be"),
+        (WORD | {"vectors": np.ones((1, 3), int)}, "int64"),
+        (WORD | {"vectors": np.full((1, 2), np.nan)}, "row 0: word 'a' has a NaN"),
+        # Objects could run code, so they are not read at all.
+        ({"words": np.array(["a"], object), "vectors": np.ones((1, 2))}, "allow_pickle"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"), [(name, *bad) for name, those in BAD.items() for bad in those]
 )
-def test_bad_text_vectors_are_named_by_line(tmp_path, text, message):
-    source = TextVectors("mine", write(tmp_path / "v.txt", text))
-    with pytest.raises(InputError, match=message):
-        source.lookup(["the"] * (source.dim > 0) + ["cat"])
+def test_bad_vectors_are_named_by_their_place(tmp_path, name, content, message):
+    """The line, the byte or the row and the mend, whether the word is wanted or not."""
+    place = rf"v\.bin, {message}" if name == "v.bin" else message
+    with pytest.raises(InputError, match=place):
+        open_source("mine", write(tmp_path / name, content)).lookup(["the", "cat"])
 
 
 def in_quotes(text: bytes) -> bytes:
@@ -160,29 +187,6 @@ def test_binary_vectors_come_back_exactly(tmp_path_factory, ending, end, drawn, 
     assert torch.equal(torch.from_numpy(read.vectors), table)
 
 
-WELL = malformed.binary(["the", "dog"], torch.ones(2, 3), b"")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "byte 0: no header"),
-        (b"PK\x03\x04" + bytes(99), "byte 0: no header.*by its directory"),
-        (struct.pack("<i", 793712314) + bytes(99), "byte 0: no header.*take fastText's .vec file"),
-        (b"0 3\n", "byte 0: no header"),
-        (WELL[:-1], "byte 20: the file ends in word 2 of the 2.*cut short"),
-        (WELL[:22], "byte 20: the file ends in word 2"),
-        (b"1 3\n" + WELL[4:], "byte 20: more follows the 1 words"),
-        (WELL.replace(b"dog", b"d\xffg"), "byte 20: the word is not UTF-8"),
-        (WELL[:-4] + struct.pack("<f", float("nan")), "byte 20: word 'dog' has a NaN"),
-    ],
-)
-def test_bad_binary_vectors_are_named_by_byte(tmp_path, content, message):
-    """The thing, the place and the mend, whether the word is wanted or not."""
-    with pytest.raises(InputError, match=rf"v\.bin, {message}"):
-        Word2VecBinary("mine", write(tmp_path / "v.bin", content)).lookup(["the"])
-
-
 def test_large_binary_vectors_are_read_in_constant_memory(tmp_path):
     """What isn't wanted isn't kept: 60 MB are read in less than 8."""
     import tracemalloc
@@ -217,26 +221,6 @@ def test_arrays_come_back_by_their_words(tmp_path, kind):
     assert found.found.tolist() == [True, False, True]
     assert torch.equal(found.values[0], torch.tensor(table[2].astype(np.float32)))
     assert found.values.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"words": np.array(["a"])}, r"has 'words', not 'words' and 'vectors'; .*numpy\.savez"),
-        ({"words": np.array(["a"]), "vectors": np.ones((2, 3))}, r"\(1,\).*\(2, 3\); they must be"),
-        ({"words": np.array(["a"]), "vectors": np.ones((1, 3), int)}, "int64"),
-        (
-            {"words": np.array(["a"]), "vectors": np.full((1, 2), np.nan)},
-            "row 0: word 'a' has a NaN",
-        ),
-        ({"words": np.array(["a"], object), "vectors": np.ones((1, 2))}, "allow_pickle"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(tmp_path, arrays, message):
-    """What is wrong is named; objects, which could run code, are not read at all."""
-    np.savez(tmp_path / "v.npz", **arrays)
-    with pytest.raises(InputError, match=message):
-        open_source("mine", tmp_path / "v.npz").lookup(["b"])
 
 
 def test_a_missing_source_says_where_to_put_it(tmp_path):

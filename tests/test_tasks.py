@@ -61,14 +61,12 @@ def test_rows_become_examples_and_cuts_are_the_same_for_all(made):
     """A cut keeps the file's order and is drawn once."""
     sst2 = TASKS["sst2"]
     splits = sst2.load(made, Cut(train=7, validation=5))
-    assert len(splits.train) == 7
     assert splits.train == sst2.load(made, Cut(train=7)).train
     numbers = [int(example.text.split()[1]) for example in splits.train]
+    assert len(numbers) == 7
     assert numbers == sorted(numbers)
     assert numbers != list(range(7))
-    assert all(
-        example.label == number % 2 for example, number in zip(splits.train, numbers, strict=True)
-    )
+    assert [example.label for example in splits.train] == [number % 2 for number in numbers]
     assert splits.test == splits.validation
     assert [example.text for example in splits.test] == [f"phrase {n}" for n in range(5)]
     pair = TASKS["multi30k-de-en"].load(made, Cut()).test[3]
@@ -110,30 +108,24 @@ def test_subsets_stand_in_until_the_whole_is_there(made):
     """Each file by itself, but both languages of a split together."""
     mnli, iwslt = TASKS["mnli"], TASKS["iwslt2017-de-en"]
     splits = mnli.load(made, Cut())
-    assert splits.train == [
-        Example('the "cat" sat', "a cat sat", label=0),
-        Example("it ran", "it did'nt", label=2),
-    ]
-    assert splits.validation == splits.train
+    rows = [('the "cat" sat', "a cat sat", 0), ("it ran", "it did'nt", 2)]
+    assert splits.train == splits.validation == [Example(a, b, label=label) for a, b, label in rows]
     assert splits.test == [Example("a man eats .", "a cook .", label=1)]
     before = mnli.fingerprint(made)
     put(made, {"mnli/dev_mismatched.tsv.gz": MNLI + "a\tb\tneutral\n"})
     assert mnli.load(made, Cut()).test == [Example("a", "b", label=1)]
     assert mnli.fingerprint(made) != before
 
-    assert iwslt.load(made, Cut()).train[2] == Example(
-        "train_subset de 2", target="train_subset en 2"
-    )
+    part = Example("train_subset de 2", target="train_subset en 2")
+    assert iwslt.load(made, Cut()).train[2] == part
     (made / "iwslt2017/train.en").write_text("whole en\n")
-    with pytest.raises(
-        InputError, match=r"train split \(de\) is missing: put iwslt2017/train\.de\.gz"
-    ):
+    missing = r"train split \(de\) is missing: put iwslt2017/train\.de\.gz"
+    with pytest.raises(InputError, match=missing):
         iwslt.fingerprint(made)
     (made / "iwslt2017/train.de").write_text("whole de\n")
     assert iwslt.load(made, Cut()).train == [Example("whole de", target="whole en")]
-    assert TASKS["iwslt2017-en-de"].load(made, Cut(test=1)).test == [
-        Example("test en 0", target="test de 0")
-    ]
+    [other_way] = TASKS["iwslt2017-en-de"].load(made, Cut(test=1)).test
+    assert other_way == Example("test en 0", target="test de 0")
 
 
 def test_glues_own_files_are_read_by_their_header(made):
@@ -160,9 +152,7 @@ def test_parallel_text_comes_back_without_its_blank_pairs(pairs, end):
             content = "".join(f"{text}\n" for text in texts)
             splits = ("train", "validation", "test")
             put(Path(name), {f"iwslt2017/{split}.{side}{end}": content for split in splits})
-        kept = [
-            (german, english) for german, english in pairs if german.strip() and english.strip()
-        ]
+        kept = [pair for pair in pairs if all(map(str.strip, pair))]
         if not kept:
             with pytest.raises(InputError, match=r"train\.de.* has no example"):
                 TASKS["iwslt2017-de-en"].load(Path(name), Cut())
@@ -203,9 +193,8 @@ def test_mnli_from_the_hub(monkeypatch):
     assert splits.test == [Example("mismatched", "b", label=2)]
     assert sorted(calls) == [("nyu-mll/glue", "mnli", None, None, split) for split in content]
     content["validation_mismatched"].append(bare)
-    with pytest.raises(
-        InputError, match=r"nyu-mll/glue/mnli, split validation_mismatched, row 1: .*'-1'"
-    ):
+    place = r"nyu-mll/glue/mnli, split validation_mismatched, row 1: .*'-1'"
+    with pytest.raises(InputError, match=place):
         TASKS["mnli"].load(None, Cut())
 
 

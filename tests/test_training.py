@@ -41,12 +41,8 @@ def test_the_init_leaves_weights_and_order_alone(init):
     first, second = (
         StackTraining(Stack((one.run(name, 3),)), None, "cpu") for name in ("xavier", init)
     )
-    others = dict(second.model.named_parameters())
-    differing = [
-        name
-        for name, value in first.model.named_parameters()
-        if not torch.equal(value, others[name])
-    ]
+    pairs = zip(first.model.named_parameters(), second.model.parameters(), strict=True)
+    differing = [name for (name, value), other in pairs if not torch.equal(value, other)]
     assert differing == [f"{side}_embedding.table" for side in ("encoder", "decoder")]
     orders = [run.buckets.shuffle(run.orders[0]) for run in (first, second)]
     assert all(torch.equal(a, b) for a, b in zip(*orders, strict=True))
@@ -63,15 +59,12 @@ def test_a_side_without_vectors_needs_the_experiment_s_word():
             ask(run, None)
     said = replace(one, one_sided=True)
     assert said.note == "embeddings on the encoder alone"
-    tables = {
-        init: initial_tables.make_initial_tables(said.run(init, 0), prepare(one.data, None), None)
+    xavier, glove = (
+        initial_tables.make_initial_tables(said.run(init, 0), prepare(one.data, None), None)
         for init in ("xavier", "pretrained")
-    }
-    same = {
-        side: torch.equal(tables["xavier"][side].values, tables["pretrained"][side].values)
-        for side in ("encoder", "decoder")
-    }
-    assert same == {"encoder": False, "decoder": True}
+    )
+    assert not torch.equal(xavier["encoder"].values, glove["encoder"].values)
+    assert torch.equal(xavier["decoder"].values, glove["decoder"].values)
 
 
 def test_vectors_without_a_word_of_the_text_are_refused(monkeypatch):
@@ -155,13 +148,16 @@ def test_epochs_after_the_best_change_no_translation():
     assert longer.outputs == trained(best).outputs
 
 
-def test_a_run_tells_what_is_added_to_its_tables():
-    one = small("sentiment", 1)
-    runs = (one.run("xavier", 0), one.without_positions().run("xavier", 0))
-    with_positions, without = train(Stack(runs))
-    assert with_positions.positions["encoder"].dim == 64
-    assert with_positions.positions["encoder"].maximum == pytest.approx(1.0, abs=1e-3)
-    assert without.positions == {}
+def test_a_run_tells_what_its_table_starts_with_and_what_is_added_to_it():
+    one = small("sentiment", 1).with_sigma(0.7)
+    arms = (one, "pretrained"), (one, "xavier"), (one.without_positions(), "xavier")
+    results = train(Stack(tuple(setting.run(init, 0) for setting, init in arms)))
+    for result in results:
+        assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
+        assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
+    assert results[1].positions["encoder"].dim == 64
+    assert results[1].positions["encoder"].maximum == pytest.approx(1.0, abs=1e-3)
+    assert results[2].positions == {}
 
 
 def mnli(directory: Path, matched: list[str], mismatched: list[str]) -> list[RunResult]:
@@ -196,25 +192,14 @@ def test_mismatched_accuracy_is_the_best_over_epochs(tmp_path):
 def test_validation_bleu_is_followed_and_changes_nothing_else():
     """Figure 1's curve: one value an epoch; the same losses and test BLEU without it."""
     one = small("translation", epochs=3)
-    followed, plain = (
-        train(
-            Stack(
-                (replace(one, training=replace(one.training, validation_bleu=on)).run("xavier", 0),)
-            )
-        )[0]
-        for on in (True, False)
+    settings = (replace(one.training, validation_bleu=on) for on in (True, False))
+    [followed], [plain] = (
+        train(Stack((replace(one, training=setting).run("xavier", 0),))) for setting in settings
     )
     assert len(followed.curves["validation_bleu"]) == 3
     assert "validation_bleu" not in plain.curves
     assert followed.curves["validation_loss"] == plain.curves["validation_loss"]
     assert followed.measures == plain.measures
-
-
-def test_a_sigma_is_what_the_table_starts_with():
-    one = small("sentiment", epochs=1).with_sigma(0.7)
-    for result in train(Stack((one.run("pretrained", 0), one.run("xavier", 0)))):
-        assert result.measures["sigma"] == pytest.approx(0.7, rel=1e-5)
-        assert result.tables["encoder"].mean == pytest.approx(0, abs=1e-6)
 
 
 @pytest.fixture
@@ -252,9 +237,8 @@ def test_a_falling_rate_ends_at_next_to_nothing_and_only_the_last_epoch_counts(r
 def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
     """Whether it broke before the epoch that is measured or in it; the other run goes on."""
     one = small("sentiment", 3)
-    runs = [falling(one.run(init, 0)) for init in ("xavier", "pretrained")]
-    healthy = train(Stack(tuple(runs)))
-    honest = StackTraining.train_epoch
+    runs = Stack(tuple(falling(one.run(init, 0)) for init in ("xavier", "pretrained")))
+    healthy, honest = train(runs), StackTraining.train_epoch
     for epoch in (0, 2):
 
         def train_epoch(self, number, at=epoch):
@@ -264,7 +248,7 @@ def test_a_run_with_a_falling_rate_that_breaks_has_no_measures(monkeypatch):
                 losses[-1] = torch.tensor([torch.nan, losses[-1][1]])
 
         monkeypatch.setattr(StackTraining, "train_epoch", train_epoch)
-        broken, other = train(Stack(tuple(runs)))
+        broken, other = train(runs)
         assert broken.failure == f"the loss stopped being a number in epoch {epoch + 1}"
         assert "accuracy" not in broken.measures
         assert len(broken.curves["train_loss"]) == epoch

@@ -51,10 +51,6 @@ def configurations() -> dict[str, tuple[type, object]]:
     }
 
 
-ARCHITECTURES = ("llama", "gemma", "gpt2", "bert", "t5")
-TIED = ("gemma", "gpt2", "bert", "t5")
-
-
 def tokenizer(words=WORDS) -> PreTrainedTokenizerFast:
     """Words at white space, with padding and an unknown word."""
     whole = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
@@ -111,6 +107,9 @@ TABLES = {
     "t5": "shared_weight",
 }
 """The end of the input table's name, with underscores."""
+
+ARCHITECTURES = tuple(TABLES)
+TIED = ARCHITECTURES[1:]
 
 
 def sharded(directory: Path) -> Path:

@@ -107,10 +107,7 @@ class TaskSetting:
             ),
             "model": ModelSpec(source.dim, source.heads, self.layers, self.feed_forward),
             "training": TrainingSpec(
-                self.batch_size,
-                self.epochs,
-                self.lr,
-                validation_bleu=self.validation_bleu,
+                self.batch_size, self.epochs, self.lr, validation_bleu=self.validation_bleu
             ),
             "metric": MEASURES[self.metric],
             "seeds": self.seeds,

@@ -55,38 +55,21 @@ def _row(says: str, *claims: str, untestable: tuple[str, ...] = ()) -> Finding:
 
 FINDINGS = (
     _row("Decoupling alone changes little", "section-4/decoupling-alike"),
-    _row(
-        "A narrow input costs no more than a narrow output",
-        "section-4/narrow-input-not-below-narrow-output",
-    ),
-    _row(
-        "Narrow tables cost",
-        "section-4/narrow-output-costs",
-        "section-4/narrow-input-costs",
-        "section-5/narrow-input-below-coupled",
-    ),
+    _row("A narrow input costs no more than a narrow output",
+         "section-4/narrow-input-not-below-narrow-output"),
+    _row("Narrow tables cost", "section-4/narrow-output-costs", "section-4/narrow-input-costs",
+         "section-5/narrow-input-below-coupled"),
     _row("A wider output table improves fine-tuning", "section-5/wider-output-improves"),
-    _row(
-        "Wider or decoupled output tables predict more masked words",
-        "section-6.1/wider-output-predicts-better",
-        "section-6.1/decoupled-predicts-better",
-    ),
-    _row(
-        "Saved input parameters gain more in width, most in layers",
-        "section-5/reinvested-in-width-above-coupled",
-        "section-5/reinvested-in-layers-above-coupled",
-        "section-5/layers-above-width",
-        untestable=("micro",),
-    ),
-    _row(
-        "A wider output table keeps the upper layers general",
-        "section-6.2/removal-costs-more",
-        "section-6.2/mixed-probes-improve",
-        "section-6.3/upper-layers-translate",
-        "section-6.3/flatter-fall",
-        untestable=("micro",),
-    ),
-)
+    _row("Wider or decoupled output tables predict more masked words",
+         "section-6.1/wider-output-predicts-better", "section-6.1/decoupled-predicts-better"),
+    _row("Saved input parameters gain more in width, most in layers",
+         "section-5/reinvested-in-width-above-coupled",
+         "section-5/reinvested-in-layers-above-coupled", "section-5/layers-above-width",
+         untestable=("micro",)),
+    _row("A wider output table keeps the upper layers general", "section-6.2/removal-costs-more",
+         "section-6.2/mixed-probes-improve", "section-6.3/upper-layers-translate",
+         "section-6.3/flatter-fall", untestable=("micro",)),
+)  # fmt: skip
 """The report's rows: each statement that ``micro`` asks, and the two that it can't show."""
 
 MEASURES = {

@@ -5,13 +5,7 @@ from __future__ import annotations
 from embinit.lab.experiments import ModelExperiment
 from embinit.papers import Paper, Tier
 from embinit.runs.measures import Measure
-from embinit_papers.chung2021 import (
-    FAMILIES,
-    FINDINGS,
-    MEASURES,
-    numbers,
-    printed,
-)
+from embinit_papers.chung2021 import FAMILIES, FINDINGS, MEASURES, numbers, printed
 from embinit_papers.chung2021.setting import SETTINGS, experiments, shown
 
 

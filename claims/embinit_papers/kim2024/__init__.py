@@ -66,16 +66,10 @@ def _family(
 
 
 FAMILIES = (
-    _family(
-        "finding-1",
-        (18, 33, 33, 10),
-        "Finding 1: large-sigma embeddings train worse, and standardizing repairs them",
-    ),
-    _family(
-        "finding-2",
-        (3, 11, 11, 4),
-        "Finding 2: large-sigma embeddings absorb the position encodings",
-    ),
+    _family("finding-1", (18, 33, 33, 10),
+            "Finding 1: large-sigma embeddings train worse, and standardizing repairs them"),
+    _family("finding-2", (3, 11, 11, 4),
+            "Finding 2: large-sigma embeddings absorb the position encodings"),
     _family("finding-3", (11, 16, 16, 5), "Finding 3: meaning helps, and shuffling hurts"),
     _family("table-1", (18, 32, 32, 10), "Table 1: its other directions, and its exceptions"),
     _family("table-2", (0, 24, 56, 0), "Table 2: the tables' standard deviations"),
@@ -83,41 +77,20 @@ FAMILIES = (
     _family("table-4", (4, 4, 4, 0), "Table 4: word relations under scaling and positions"),
     _family("figure-1", (6, 0, 9, 3), "Figure 1: the curves over epochs"),
     _family("levels", (0, 0, 13, 7), "Levels: Xavier scores here what it scores in print", "ours"),
-    _family(
-        "readings",
-        (2, 2, 2, 3),
-        "Readings of the paper's tables that its text does not state",
-        "ours",
-    ),
-    _family(
-        "shuffled-positions",
-        (9, 12, 12, 0),
-        "Shuffled positions: meaning still helps, as a summary of the paper has it",
-        "summary",
-    ),
-    _family(
-        "next-checks",
-        (9, 10, 13, 4),
-        "Next checks of a summary: deeper, longer, every family",
-        "summary",
-    ),
-    _family(
-        "other-tables",
-        (18, 16, 0, 0),
-        "Next checks of a summary: tables of other methods",
-        "summary",
-    ),
-    _family(
-        "precision", (0, 0, 0, 2), "Precision: products in TF32 train as well as in float32", "ours"
-    ),
-    _family(
-        "beyond",
-        (1, 0, 0, 0),
-        "Section 3.1: a sigma that does not depend on the vocabulary",
-        "ours",
-    ),
+    _family("readings", (2, 2, 2, 3), "Readings of the paper's tables that its text does not state",
+            "ours"),
+    _family("shuffled-positions", (9, 12, 12, 0),
+            "Shuffled positions: meaning still helps, as a summary of the paper has it", "summary"),
+    _family("next-checks", (9, 10, 13, 4), "Next checks of a summary: deeper, longer, every family",
+            "summary"),
+    _family("other-tables", (18, 16, 0, 0), "Next checks of a summary: tables of other methods",
+            "summary"),
+    _family("precision", (0, 0, 0, 2), "Precision: products in TF32 train as well as in float32",
+            "ours"),
+    _family("beyond", (1, 0, 0, 0), "Section 3.1: a sigma that does not depend on the vocabulary",
+            "ours"),
     _family("extent", (7, 9, 9, 2), "Extent: what the paper's adverbs say of a size"),
-)
+)  # fmt: skip
 claim = claim_in(FAMILIES)
 
 
@@ -126,91 +99,46 @@ def _row(says: str, *claims: str, published: bool = False) -> Finding:
 
 
 FINDINGS = (
-    _row(
-        "Embeddings with a standard deviation (sd) far above Xavier's train worse",
-        "finding-1/wide-below-xavier",
-        "finding-1/stretched-xavier-below-xavier",
-    ),
+    _row("Embeddings with a standard deviation (sd) far above Xavier's train worse",
+         "finding-1/wide-below-xavier", "finding-1/stretched-xavier-below-xavier"),
     _row("Costs grow from BERT to GloVe to T5", "figure-1/gap-ordered-by-sigma"),
     _row("Standardizing them helps", "finding-1/standardising-repairs"),
-    _row(
-        "BERT embeddings, near Xavier's sd, beat Xavier's",
-        "finding-1/bert-above-xavier",
-        published=True,
-    ),
-    _row(
-        "Standardizing BERT embeddings does not help",
-        "table-1/standardising-bert-gains-nothing",
-        published=True,
-    ),
+    _row("BERT embeddings, near Xavier's sd, beat Xavier's", "finding-1/bert-above-xavier",
+         published=True),
+    _row("Standardizing BERT embeddings does not help", "table-1/standardising-bert-gains-nothing",
+         published=True),
     _row("Standardizing BERT embeddings hurts", "table-1/bert-above-bert-xavier", published=True),
-    _row(
-        "On SST-2, T5 embeddings beat Xavier's and standardized T5",
-        "table-1/t5-above-xavier-on-sst2",
-        "table-1/t5-above-t5-xavier-on-sst2",
-        published=True,
-    ),
-    _row(
-        "On SST-2 and IWSLT2017, Xavier at BERT's sd beats Xavier",
-        "table-7/stretched-to-bert-above-xavier",
-        published=True,
-    ),
-    _row(
-        "On MNLI, Xavier at BERT's sd equals Xavier",
-        "table-7/stretched-to-bert-alike-on-mnli",
-        published=True,
-    ),
-    _row(
-        "Xavier at T5's sd equals shuffled T5",
-        "extent/stretched-xavier-like-shuffled-t5",
-        published=True,
-    ),
-    _row(
-        "Standardized embeddings beat Xavier's",
-        "finding-3/standardised-above-xavier",
-        "finding-3/standardised-sub-words-above-xavier",
-    ),
-    _row(
-        "Standardized GloVe beats Xavier's by under two margins",
-        "extent/standardised-gains-little",
-        published=True,
-    ),
-    _row(
-        "Shuffling pretrained embeddings hurts",
-        "finding-3/shuffled-below-original",
-        "figure-1/shuffled-below-original-at-each-epoch",
-    ),
-    _row(
-        "Position encodings help GloVe less than Xavier's and standardized GloVe",
-        "finding-2/positions-gain-less",
-    ),
-    _row(
-        "Position encodings help frozen GloVe less", "table-3/positions-gain-less-for-frozen-glove"
-    ),
-    _row(
-        "Position encodings help more than training the embeddings",
-        "table-3/positions-gain-more-than-training",
-        "table-3/positions-gain-xavier-more-than-training",
-    ),
-    _row(
-        "Without positions, training does not help standardized GloVe",
-        "table-3/training-alone-gains-standardised-nothing",
-    ),
+    _row("On SST-2, T5 embeddings beat Xavier's and standardized T5",
+         "table-1/t5-above-xavier-on-sst2", "table-1/t5-above-t5-xavier-on-sst2", published=True),
+    _row("On SST-2 and IWSLT2017, Xavier at BERT's sd beats Xavier",
+         "table-7/stretched-to-bert-above-xavier", published=True),
+    _row("On MNLI, Xavier at BERT's sd equals Xavier", "table-7/stretched-to-bert-alike-on-mnli",
+         published=True),
+    _row("Xavier at T5's sd equals shuffled T5", "extent/stretched-xavier-like-shuffled-t5",
+         published=True),
+    _row("Standardized embeddings beat Xavier's", "finding-3/standardised-above-xavier",
+         "finding-3/standardised-sub-words-above-xavier"),
+    _row("Standardized GloVe beats Xavier's by under two margins",
+         "extent/standardised-gains-little", published=True),
+    _row("Shuffling pretrained embeddings hurts", "finding-3/shuffled-below-original",
+         "figure-1/shuffled-below-original-at-each-epoch"),
+    _row("Position encodings help GloVe less than Xavier's and standardized GloVe",
+         "finding-2/positions-gain-less"),
+    _row("Position encodings help frozen GloVe less",
+         "table-3/positions-gain-less-for-frozen-glove"),
+    _row("Position encodings help more than training the embeddings",
+         "table-3/positions-gain-more-than-training",
+         "table-3/positions-gain-xavier-more-than-training"),
+    _row("Without positions, training does not help standardized GloVe",
+         "table-3/training-alone-gains-standardised-nothing"),
     _row("Frozen without positions, GloVe equals standardized GloVe", "finding-2/frozen-alike"),
-    _row(
-        "Frozen without positions, GloVe and standardized GloVe beat Xavier's",
-        "finding-2/frozen-above-xavier",
-    ),
-    _row(
-        "With position encodings, GloVe × √D keeps word relations", "table-4/scaled-with-positions"
-    ),
-    _row(
-        "Position encodings cost standardized GloVe most word relations, not all",
-        "extent/most-relations-lost",
-        "table-4/standardised-keeps-some-relations",
-        published=True,
-    ),
-)
+    _row("Frozen without positions, GloVe and standardized GloVe beat Xavier's",
+         "finding-2/frozen-above-xavier"),
+    _row("With position encodings, GloVe × √D keeps word relations",
+         "table-4/scaled-with-positions"),
+    _row("Position encodings cost standardized GloVe most word relations, not all",
+         "extent/most-relations-lost", "table-4/standardised-keeps-some-relations", published=True),
+)  # fmt: skip
 """The report's rows: each title states what its claims test, and no claim is counted twice."""
 
 

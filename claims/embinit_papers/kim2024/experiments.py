@@ -237,14 +237,8 @@ FULL = Settings(
     settings=(
         # Two cores train six seeds of an arm in an hour; another six are for what is undecided.
         (replace(_SST2, seeds=6, most_seeds=12), SAMPLE_SOURCES[0]),
-        (
-            replace(_MULTI30K, task="multi30k-en-de", batch_size=64, seeds=8),
-            SAMPLE_SOURCES[0],
-        ),
-        (
-            _OF_12_SEEDS,
-            SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "hf:minilm"),
-        ),
+        (replace(_MULTI30K, task="multi30k-en-de", batch_size=64, seeds=8), SAMPLE_SOURCES[0]),
+        (_OF_12_SEEDS, SourceSetting("bert", "minilm", "MiniLM", 384, 8, "hf:minilm", "hf:minilm")),
         (replace(_OF_6_SEEDS, task="multi30k-en-de"), SAMPLE_SOURCES[1]),
     ),
     without_vectors=(
@@ -314,10 +308,7 @@ def without_vectors(name: str) -> list[ModelExperiment]:
     """
     return [
         task.experiment(
-            name,
-            source,
-            name=f"{source.role}-{task.task}-no-vectors",
-            **replicates(name),
+            name, source, name=f"{source.role}-{task.task}-no-vectors", **replicates(name)
         )
         for task, source in settings(name).without_vectors
     ]
