@@ -1,7 +1,5 @@
 """What tests are made of: results that no training gave, an experiment of no paper, any spec."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os

@@ -1,7 +1,5 @@
 """Documents of tests: parts of JSON, completed and typed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

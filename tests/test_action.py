@@ -1,7 +1,5 @@
 """The GitHub action: its metadata is what GitHub reads, and its steps' shell does what it says."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The schedule of interim analyses: more seeds go only to what is undecided."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -202,11 +200,7 @@ def stated_over(arm, most=6, margin=0.0, expects=None):
     arms = make_experiment(seeds=3, most_seeds=most)
 
     @claim(
-        f"mine/looks/{arm}",
-        says=arm,
-        family=Family("mine/looks", size=1),
-        on=arms,
-        expects=expects,
+        f"mine/looks/{arm}", says=arm, family=Family("mine/looks", size=1), on=arms, expects=expects
     )
     def it_helps(experiment):
         assert experiment[arm].with_margin(margin) > experiment["xavier"].with_margin(margin)

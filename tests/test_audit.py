@@ -1,7 +1,5 @@
 """Printed numbers as intervals: rounding never makes a paper inconsistent, a wrong digit does."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """The benchmarks in small: that they do the same work, not how long it takes."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claims are read without training, and families have the size that they were registered with."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import math
@@ -20,14 +18,7 @@ from scipy import stats
 from builders import make_result
 from embinit.claims.audit import Audit
 from embinit.claims.comparisons import Comparison, trend
-from embinit.claims.definitions import (
-    Claim,
-    Family,
-    Origin,
-    claim,
-    claim_of,
-    comparisons_of,
-)
+from embinit.claims.definitions import Claim, Family, Origin, claim, claim_of, comparisons_of
 from embinit.claims.judging import read
 from embinit.claims.lock import NAME, Lock, difference_key
 from embinit.claims.statements import Statement

@@ -1,7 +1,5 @@
 """Whether ``-n`` counts trainers or pytest-xdist's workers: by the paths that are named alone."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands around claims, as a new user meets them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """The documents say what is so: code runs, links lead somewhere, options exist."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Verdict documents come in whole or as one error, go out together, and say what they lack."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """What a session ends with means one thing, and its document says what it lacks."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -67,8 +65,7 @@ def session(pytester, monkeypatch):
     def run(text=CLAIMS, *arguments):
         (pytester.path / "claims/test_mine.py").write_text(text)
         done = pytester.runpytest_inprocess(
-            *("claims", "-p", "no:cacheprovider", *arguments),
-            no_reraise_ctrlc=True,
+            *("claims", "-p", "no:cacheprovider", *arguments), no_reraise_ctrlc=True
         )
         there = (pytester.path / "reports/latest/verdicts.json").exists()
         return done, latest(pytester.path) if there else None

@@ -1,7 +1,5 @@
 """One instruction set: trainers are pinned whatever the user's environment says."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -137,16 +135,8 @@ VERSIONS = {"torch": "2.13.0"}
     ("session", "setting", "kind"),
     [
         ({}, "", LOST),
-        (
-            {"versions": {"torch": "2.14.0"}},
-            "torch 2.14.0 in place of torch 2.13.0",
-            LOST,
-        ),
-        (
-            {"machines": [{**MACHINE, "instructions": "native"}]},
-            "native) in place of",
-            LOST,
-        ),
+        ({"versions": {"torch": "2.14.0"}}, "torch 2.14.0 in place of torch 2.13.0", LOST),
+        ({"machines": [{**MACHINE, "instructions": "native"}]}, "native) in place of", LOST),
         ({"machines": [OTHER]}, "No processor of GenuineIntel was tried", MOVED),
     ],
 )

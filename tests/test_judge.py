@@ -1,7 +1,5 @@
 """``embinit judge``: a verdict on numbers that exist, and one clear line on those that can't be."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Claims are collected and listed without torch, which takes longer to load than all the rest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

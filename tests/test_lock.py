@@ -1,7 +1,5 @@
 """``claims.lock``: margins from the noise floor, and claims held against what was registered."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Margins on the synthetic language are a share of what its baselines learn, as registered."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

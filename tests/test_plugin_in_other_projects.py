@@ -3,8 +3,6 @@
 What trains here is tiny, and most tests share one store, so that hardly anything is trained twice.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

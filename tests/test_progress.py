@@ -1,7 +1,5 @@
 """The time that is left while models train; nothing is trained here, and nothing timed."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from types import SimpleNamespace

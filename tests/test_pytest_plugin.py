@@ -1,7 +1,5 @@
 """Verdicts become outcomes, and the controller writes them down; nothing is trained here."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -377,8 +375,7 @@ def test_cheap(arms):
 
 
 @pytest.mark.parametrize(
-    ("minutes", "kinds"),
-    [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])],
+    ("minutes", "kinds"), [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])]
 )
 def test_a_cheap_later_analysis_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
     """Though the costly claim is the first in its file, unless a budget has no time for both."""

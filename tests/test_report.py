@@ -1,7 +1,5 @@
 """The report: what goes in comes out, escaped, linked, balanced and without a request."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -3,8 +3,6 @@
 No file here may lead to a wrong "keep" (status 0), and every command that a question offers works.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The fixture ``seeds`` in any test file: five lines, and each comparison is a claim."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -393,10 +391,7 @@ SAME = 1.0
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
-        (
-            'setattr(lib, "K", -1.0)',
-            "K of lib.py is -1.0 in pytest's process (a fixture",
-        ),
+        ('setattr(lib, "K", -1.0)', "K of lib.py is -1.0 in pytest's process (a fixture"),
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
         ('setattr(lib.Model, "rate", 0.2)', "Model.rate of lib.py is 0.2"),
         ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),

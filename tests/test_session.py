@@ -1,7 +1,5 @@
 """One process plans for all trainers; who is killed loses only what it held."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The rule against scipy and statsmodels, and its symmetries."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -218,11 +216,7 @@ def test_the_level_is_kept_at_five_seeds():
     drawn = np.random.default_rng(0).normal(size=(2000, 15))
     outcomes = [
         compare(
-            row[:5],
-            np.zeros(5),
-            Relation.ABOVE,
-            0.05,
-            known_sd=KnownSd(row[5:].std(ddof=1), 10),
+            row[:5], np.zeros(5), Relation.ABOVE, 0.05, known_sd=KnownSd(row[5:].std(ddof=1), 10)
         )
         for row in drawn
     ]

@@ -1,7 +1,5 @@
 """The store returns what was put, whatever is interrupted."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import hashlib
@@ -143,8 +141,7 @@ store.put("ab12", make_result(make_experiment().run("xavier", 0), bleu=2.0))
 
 
 @pytest.mark.parametrize(
-    ("when", "bleu"),
-    [("fsync before", 31.5), ("replace before", 31.5), ("replace after", 2.0)],
+    ("when", "bleu"), [("fsync before", 31.5), ("replace before", 31.5), ("replace after", 2.0)]
 )
 def test_a_kill_leaves_the_old_record_or_the_new_one(store, when, bleu):
     """The rename is the last step: until then the old record stays."""

@@ -1,7 +1,5 @@
 """The summary of a document: one rule for a finding's outcome, and counts that add up."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

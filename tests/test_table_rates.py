@@ -6,8 +6,6 @@ as high: the norm takes the k away, the table's gradient is a k-th, and Adam's s
 depend on the gradient's size, is k times as long. Only the epsilons of norm and Adam know the k.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 

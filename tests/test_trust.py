@@ -1,7 +1,5 @@
 """What the section Security of docs/options.md says: claims are code, everything else is data."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import metadata

@@ -1,7 +1,5 @@
 """Dataclasses as JSON: what is written follows the schema, and is read as it was."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """One mistake is one failed test with its line and its mend; all other claims are decided."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import re
@@ -438,11 +436,7 @@ def line_of_here(text):
             "real-sise",
             "*unknown tier 'real-sise': did you mean 'real-size'? known are micro, *, ci-size, *",
         ),
-        (
-            "--embinit-report-dir",
-            "vectors.txt/x",
-            "*-report-dir *vectors.txt is no folder*",
-        ),
+        ("--embinit-report-dir", "vectors.txt/x", "*-report-dir *vectors.txt is no folder*"),
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
