@@ -344,22 +344,23 @@ def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error"),
+    ("arguments", "usage", "error"),
     [
-        (["check"], "embinit check: error: the following arguments are required: "),
-        (["frobnicate"], "embinit: error: argument command: invalid choice: 'frobnicate'"),
-        (["check", "a", "--frobnicate"], "embinit check: error: unrecognized arguments: --frob"),
-        (["judge", "base=1,2", "--low"], "embinit judge: error: unrecognized arguments: --low\n"),
+        ("check", "[--baseline BASELINE]", "the following arguments are required: verdicts\n"),
+        ("frobnicate", "[--version]", "argument command: invalid choice: 'frobnicate'"),
+        ("check a --frobnicate", "[--baseline BASELINE]", "unrecognized arguments: --frobnicate\n"),
+        ("judge base=1,2 --low", "[--by COLUMNS]", "unrecognized arguments: --low\n"),
     ],
 )
-def test_a_wrong_command_is_unusable_input(arguments, error, capsys):
+def test_a_wrong_command_is_unusable_input(arguments, usage, error, capsys):
     """With the usage of the command; argparse would end with 2, which means interrupted."""
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        main(arguments.split())
     assert ended.value.code == Status.UNUSABLE
+    command = f"embinit {arguments.split()[0]}".removesuffix(" frobnicate")
     printed = capsys.readouterr().err
-    assert printed.startswith(f"usage: {error.partition(':')[0]} [-h]")
-    assert f"\n{error}" in printed
+    assert printed.startswith(f"usage: {command} [-h] {usage}")
+    assert f"\n{command}: error: {error}" in printed
 
 
 def run_apart(pytester: pytest.Pytester, most: int = -1) -> subprocess.CompletedProcess[str]:
