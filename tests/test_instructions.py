@@ -42,7 +42,6 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
     """Whatever the user's environment asks for: else numbers differ from machine to machine."""
     for name in PINNED:
         monkeypatch.setenv(name, "default")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
     task = TrainerTask(Making(str(written), describe), (), None, "cpu")
     task.make_in(trainers.of(None), print)
