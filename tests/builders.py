@@ -1,7 +1,5 @@
 """What tests are made of: results that no training gave, an experiment of no paper, any spec."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os
@@ -40,18 +38,17 @@ def set_apart(
             monkeypatch.setattr(registry, name, type(value)() if empty else value.copy())
 
 
-def python(
-    *arguments: object, cwd: Path | None = None, **variables: str
+def ran(
+    *command: object, cwd: Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs this Python in a process of its own, in the checkout or in another folder."""
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=cwd or Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **variables},
-    )
+    """Runs a command in the checkout or in another folder."""
+    printed = {"capture_output": True, "text": True, "check": False}
+    environ, home = {**os.environ, **variables}, cwd or Path(__file__).parents[1]
+    return subprocess.run([*map(str, command)], cwd=home, env=environ, **printed)
+
+
+python = functools.partial(ran, sys.executable)
+"""Runs this Python in a process of its own."""
 
 
 def make_function_run() -> RunSpec:

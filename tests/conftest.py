@@ -7,6 +7,7 @@ each process costs a second or two, most of it for plugins that have no part in 
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from embinit.runs.instructions import variables
 
@@ -23,6 +24,7 @@ import shape_checks
 shape_checks.install()
 
 from embinit_papers.settings import DATA_DRAWS  # noqa: E402, what it imports is checked
+from projects import session  # noqa: E402, F401, a fixture
 
 DATA_DRAWS.clear()  # one language for all seeds takes less time; test_draws has many
 
@@ -55,6 +57,8 @@ def one_environment() -> Iterator[None]:
         for name in (*USERS, *(name for name in os.environ if name.startswith("EMBINIT_"))):
             patch.delenv(name, raising=False)
         patch.setenv("COLUMNS", "80")
+        path = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))  # claims use builders
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         patch.setenv("PYTEST_PLUGINS", "embinit.pytest_plugin,xdist.plugin")
         yield

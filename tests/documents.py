@@ -1,7 +1,5 @@
 """Documents of tests: parts of JSON, completed and typed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -42,9 +40,9 @@ NOTHING = {"as_expected": 0, "not_as_expected": 0, "not_run": 0, "too_weak": 0}
 SUMMARY = {"verdicts": {}, "qualified": {}, "controls": NOTHING, "audits": {}}
 
 
-def latest(root: Path) -> dict[str, Any]:
+def latest(root: Path | str = ".") -> dict[str, Any]:
     """The document of the last session in a project, which follows the schema."""
-    document: dict[str, Any] = json.loads((root / "reports/latest/verdicts.json").read_bytes())
+    document: dict[str, Any] = json.loads(Path(root, "reports/latest/verdicts.json").read_bytes())
     jsonschema.validate(document, load_schema())
     return document
 

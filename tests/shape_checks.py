@@ -5,8 +5,6 @@ others alone: mypy checks them, tests put stand-ins where a protocol is asked fo
 reads the properties of an object (so the files of a source) to tell whether it fits a protocol.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,15 +1,13 @@
 """The GitHub action: its metadata is what GitHub reads, and its steps' shell does what it says."""
 
-from __future__ import annotations
-
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from builders import ran
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[1]
@@ -84,16 +82,10 @@ def step(name: str, folder: Path, outputs: dict[str, str], **inputs: str) -> int
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         "PYTHONPATH": str(ROOT / "src"),
     }
-    ran = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script["run"]],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    print(ran.stdout, ran.stderr)
-    return ran.returncode
+    bash = ("bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c")
+    done = ran(*bash, script["run"], cwd=folder, **environment)
+    print(done.stdout, done.stderr)
+    return done.returncode
 
 
 def outputs_of(folder: Path) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """The schedule of interim analyses: more seeds go only to what is undecided."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -102,17 +100,38 @@ def decided(made, comparisons, in_time=True, known=KNOWN, family=FAMILY, most=20
 
 
 def test_seeds_follow_need():
-    """A large effect stops at the first analysis; a small one goes on, with the new seeds too."""
-    made = Made({"pretrained": -40})
-    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
-    assert (decision.verdict, len(made.asked)) == (Verdict.SUPPORTED, 1)
-    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[0].share)
+    """A small effect goes on to further analyses, with the new seeds too."""
     made = Made({})
     [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
     assert decision.verdict is Verdict.UNDECIDED
     assert [len(runs) // 2 for runs in made.asked] == [5, 10, 20]
     assert (decision.outcome.n, len(decision.left)) == (20, 20)
     assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[2].share)
+
+
+BELOW = ONE["pretrained"] < ONE["xavier"]
+BELOW_SIGMA = ONE["pretrained"].sigma < ONE["xavier"].sigma
+
+
+@pytest.mark.parametrize(
+    ("comparison", "measures", "in_time", "verdict", "n"),
+    [
+        (BELOW, None, True, Verdict.SUPPORTED, 5),  # a large effect
+        (BELOW_SIGMA, {"sigma": 0.5}, True, Verdict.NO_EFFECT, 5),  # no seed changes a table's
+        (BELOW, {}, True, Verdict.NOT_RUN, None),  # no measure, and no more training for it
+        # The first is always taken, since without it there is no verdict at all.
+        (ONE["xavier_pretrained"] < ONE["xavier"], None, False, Verdict.UNDECIDED, 5),
+    ],
+)
+def test_there_is_one_analysis_where_more_would_not_help(comparison, measures, in_time, verdict, n):
+    """It is decided, can't change, can't be decided, or the time is over."""
+    made = Made({"pretrained": -40})
+    if measures is not None:
+        made.record = lambda run: make_result(run, **measures)
+    [decision] = decided(made, [comparison], in_time)
+    assert (decision.verdict, len(made.asked)) == (verdict, 1)
+    assert decision.alpha == pytest.approx(0.01 * schedule(5, 20, 0.01)[0].share)
+    assert n is None or decision.outcome.n == n
 
 
 def test_scores_that_are_equal_on_every_seed_show_no_equality():
@@ -135,29 +154,6 @@ def test_a_later_analysis_takes_only_what_is_open():
     made = Made({"pretrained": -40})
     assert verdict_of([one.verdict for one in decided(made, [fallen, close])]) is Verdict.REFUTED
     assert len(made.asked) == 1
-
-
-def test_no_analysis_begins_without_time():
-    """The first is always taken, since without it there is no verdict at all."""
-    made = Made({})
-    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]], in_time=False)
-    assert (decision.outcome.n, len(made.asked)) == (5, 1)
-
-
-def test_numbers_that_no_seed_changes_are_looked_at_once():
-    """A table's width is what it is."""
-    made = Made({})
-    made.record = lambda run: make_result(run, sigma=0.5)
-    [decision] = decided(made, [ONE["pretrained"].sigma > ONE["xavier"].sigma])
-    assert (decision.verdict, len(made.asked)) == (Verdict.NO_EFFECT, 1)
-
-
-def test_a_missing_number_ends_the_analyses():
-    """No measure, no verdict, and no more training for it."""
-    made = Made({})
-    made.record = make_result
-    [decision] = decided(made, [ONE["pretrained"] < ONE["xavier"]])
-    assert (decision.verdict, len(made.asked)) == (Verdict.NOT_RUN, 1)
 
 
 def test_one_of_several_comparisons_refutes_at_its_part_alone():
@@ -202,11 +198,7 @@ def stated_over(arm, most=6, margin=0.0, expects=None):
     arms = make_experiment(seeds=3, most_seeds=most)
 
     @claim(
-        f"mine/looks/{arm}",
-        says=arm,
-        family=Family("mine/looks", size=1),
-        on=arms,
-        expects=expects,
+        f"mine/looks/{arm}", says=arm, family=Family("mine/looks", size=1), on=arms, expects=expects
     )
     def it_helps(experiment):
         assert experiment[arm].with_margin(margin) > experiment["xavier"].with_margin(margin)
@@ -214,23 +206,32 @@ def stated_over(arm, most=6, margin=0.0, expects=None):
     return read(it_helps, arms)
 
 
-def test_an_analysis_costs_what_its_missing_runs_take(tmp_path):
-    """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
-    case = stated_over("pretrained")
-    session = Session(Store(tmp_path), None, "cpu")
+@pytest.fixture
+def session(tmp_path):
+    return Session(Store(tmp_path), None, "cpu")
+
+
+def keep(session, case, score):
+    """Stores a case's runs, by seed and whether they are GloVe's, which took four times as long."""
     for run in case.runs():
         ours = run.recipe.table.init == "pretrained"
-        result = make_result(run, accuracy=70.0 + ours * (1 + run.seed))
+        result = make_result(run, accuracy=score(run.seed, ours), loss=float(ours))
         took = {"seconds": 4.0 if ours else 1.0}
         session.store.put(session.key(run), replace(result, provenance=took))
+
+
+def test_an_analysis_costs_what_its_missing_runs_take(session):
+    """An arm's stored runs tell how long its next ones take, whatever kinds of runs cost."""
+    case = stated_over("pretrained")
+    keep(session, case, lambda seed, ours: 70.0 + ours * (1 + seed))
     following = judge_stored(case, session)
     assert following.costs.keys() == {run for run in following.runs if run.seed >= 3}
     assert following.seconds == pytest.approx(3 * (4.0 + 1.0))
 
 
-def test_an_analysis_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatch):
+def test_an_analysis_costs_what_is_made_before_its_runs_too(session, monkeypatch):
     """Each table once, however many of its runs read it: else one seems cheap that isn't."""
-    case, session = stated_over("pretrained"), Session(Store(tmp_path), None, "cpu")
+    case = stated_over("pretrained")
     before = judge_stored(case, session).seconds
     tables = {seed: Making(f"table of {seed}", print, 100 * SECOND) for seed in range(3)}
     monkeypatch.setattr(session, "lacks", lambda run: [tables[run.seed]])
@@ -238,31 +239,21 @@ def test_an_analysis_costs_what_is_made_before_its_runs_too(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(("effect", "seeds"), [(14.0, 6), (6.0, 12), (3.8, 24), (0.1, 24)])
-def test_a_claim_is_expected_to_end_with_the_seeds_that_it_needs(tmp_path, effect, seeds):
+def test_a_claim_is_expected_to_end_with_the_seeds_that_it_needs(session, effect, seeds):
     """Were its mean and standard deviation those of the stored runs."""
     case = stated_over("pretrained", most=24)
-    session = Session(Store(tmp_path), None, "cpu")
-    for run in case.runs():
-        ours = run.recipe.table.init == "pretrained"
-        score = 70.0 + ours * (effect + 3.0 * (run.seed - 1))
-        session.store.put(session.key(run), make_result(run, accuracy=score))
+    keep(session, case, lambda seed, ours: 70.0 + ours * (effect + 3.0 * (seed - 1)))
     following = judge_stored(case, session)
     [comparison] = case.comparisons
     assert set(expected_runs(following)) == set(comparison.with_seeds(seeds).runs())
     assert set(following.runs) == set(comparison.with_seeds(6).runs())
 
 
-def test_a_first_analysis_is_owed_and_so_is_each_of_a_control(tmp_path):
+def test_a_first_analysis_is_owed_and_so_is_each_of_a_control(session):
     """Nothing is known of either before; a claim's later one is taken if a budget has time."""
-    session = Session(Store(tmp_path), None, "cpu")
     claimed, control = stated_over("pretrained"), stated_over("pretrained", expects=Verdict.REFUTED)
     first = [judge_stored(case, session) for case in (claimed, control)]
     assert [pending.is_owed for pending in first] == [True, True]
     assert all(pending.costs.keys() == set(claimed.runs()) for pending in first)
-    for run in claimed.runs():
-        measures = {
-            "accuracy": 70.0 + run.seed % 2,
-            "loss": float(run.recipe.table.init == "xavier"),
-        }
-        session.store.put(session.key(run), make_result(run, **measures))
+    keep(session, claimed, lambda seed, ours: 70.0 + seed % 2)
     assert [judge_stored(case, session).is_owed for case in (claimed, control)] == [False, True]

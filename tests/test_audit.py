@@ -1,15 +1,13 @@
 """Printed numbers as intervals: rounding never makes a paper inconsistent, a wrong digit does."""
 
-from __future__ import annotations
-
-import json
+import functools
 from decimal import Decimal
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from documents import latest
 from embinit.claims.audit import (
     Check,
     Consistency,
@@ -23,7 +21,6 @@ from embinit.claims.audit import (
     root,
 )
 from embinit.errors import InputError
-from embinit.report import load_schema
 from embinit_papers.kim2024.printed import numbers
 
 
@@ -65,28 +62,29 @@ def test_impossible_means_are_found(text, count):
     assert low < float(text) < high
 
 
-@pytest.mark.parametrize("text", ["", "x", "1,5", "1.2.3", "7.8K", "nan"])
-def test_what_is_no_printed_number_is_said(text):
-    with pytest.raises(InputError, match="is not a number as papers print it"):
-        printed(text)
-
-
 def test_an_interval_meets_at_its_ends():
     assert agrees("x", "0.5", between(0.55, 0.7), "").consistent
     assert not agrees("x", "0.5", between(0.5501, 0.7), "").consistent
 
 
-def test_nothing_checked_is_nothing_found():
-    with pytest.raises(InputError, match="at least one check"):
-        consistency([])
+def test_one_wrong_check_makes_an_audit_inconsistent():
     good, bad = (Check("x", "1", "1", "", consistent) for consistent in (True, False))
     assert consistency([good]) is Consistency.CONSISTENT
     assert consistency([good, bad]) is Consistency.INCONSISTENT
 
 
-def test_an_audit_needs_a_whole_id():
-    with pytest.raises(InputError, match="must read paper/part/name"):
-        audited("mine", says="", where="")
+@pytest.mark.parametrize(
+    ("use", "given", "said"),
+    [
+        *((printed, text, "is not a number as papers print it")
+          for text in ("", "x", "1,5", "1.2.3", "7.8K", "nan")),
+        (consistency, [], "at least one check"),
+        (functools.partial(audited, says="", where=""), "mine", "must read paper/part/name"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_no_check_and_no_id_is_said(use, given, said):
+    with pytest.raises(InputError, match=said):
+        use(given)
 
 
 AUDITS = """
@@ -106,14 +104,11 @@ def test_product():
 
 def test_audits_are_told_and_written_down(pytester):
     """CONSISTENT passes, INCONSISTENT is xfailed with its arithmetic; both are in the report."""
-    directory = pytester.mkdir("claims")
-    (directory / "test_mine.py").write_text(AUDITS)
+    (pytester.mkdir("claims") / "test_mine.py").write_text(AUDITS)
     result = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", "-rx")
     result.assert_outcomes(passed=1, xfailed=1)
     result.stdout.fnmatch_lines(["*2 x 3: printed 5 DISAGREES with 6 (2 x 3 <i>)*"])
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
-    verdicts = {entry["id"]: entry["verdict"] for entry in document["audits"]}
+    verdicts = {entry["id"]: entry["verdict"] for entry in latest()["audits"]}
     assert verdicts == {"mine/audit/product": "INCONSISTENT", "mine/audit/sum": "CONSISTENT"}
     page = (pytester.path / "reports/latest/index.html").read_text()
     assert "A sum &lt;b&gt;is&lt;/b&gt; right" in page

@@ -1,7 +1,5 @@
 """The blessed baseline: small, complete, and what the committed page of results is made from."""
 
-from __future__ import annotations
-
 import json
 import re
 import statistics

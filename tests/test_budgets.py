@@ -1,18 +1,11 @@
 """Arms that are said to be of one size: counted before anything runs, and caught if they aren't."""
 
-from __future__ import annotations
-
 import pytest
 
 from embinit.claims.run_checks import unequal
 from embinit.errors import InputError
 from embinit.lab.models.sizes import ABOVE, BELOW, parameters_of
-from embinit_papers.chung2021 import (
-    SETTINGS,
-    on_average,
-    over_output_widths,
-    score,
-)
+from embinit_papers.chung2021 import SETTINGS, on_average, over_output_widths, score
 from embinit_papers.chung2021 import shapes as shape
 from embinit_studies import two_languages
 from embinit_studies.two_languages import over_input_widths

@@ -1,16 +1,12 @@
 """Whether ``-n`` counts trainers or pytest-xdist's workers: by the paths that are named alone."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest
 
-from builders import set_apart
 from embinit.options import REGISTER
 from embinit.pytest_plugin.claims_alone import asks_for_claims_alone
-from embinit.runs.trainings import TRAININGS
-from test_wrong_claims import CLAIMS
+from projects import GOOD
 
 OURS, THEIRS = "from embinit import claim\n", "def test_theirs():\n    pass\n"
 
@@ -51,29 +47,19 @@ def asks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("paths", "alone"),
+    ("alone", "asked"),
     [
-        (["claims"], True),
-        (["claims/test_a.py::test_a"], True),
-        (["claims/deep/test_b.py::test_theirs"], False),
-        (["studies"], True),
-        (["studies/mine/test_a.py::test_a", "claims"], True),
-        (["tests"], False),
-        (["claims", "tests"], False),
-        (["both"], False),
-        (["both/test_a.py"], False),
-        (["units"], False),
-        (["units/test_a.py::test_theirs"], False),
-        (["unlocked"], False),
-        (["."], False),
-        ([], False),
-        (["nowhere"], False),
+        (True, ["claims", "claims/test_a.py::test_a", "studies",
+                "studies/mine/test_a.py::test_a claims"]),
+        (False, ["claims/deep/test_b.py::test_theirs", "tests", "claims tests", "both",
+                 "both/test_a.py", "units", "units/test_a.py::test_theirs", "unlocked", ".", "",
+                 "nowhere"]),
     ],
-)
-def test_paths_say_whether_claims_alone_are_asked_for(asks, paths, alone):
+)  # fmt: skip
+def test_paths_say_whether_claims_alone_are_asked_for(asks, alone, asked):
     """A folder of tests that has a lock, too, keeps pytest-xdist's workers, and so does another
     project's folder that is called claims."""
-    assert asks(*paths) is alone
+    assert [paths for paths in asked if asks(*paths.split()) is not alone] == []
 
 
 def test_installed_claims_and_registering_are_claims_alone(asks):
@@ -93,13 +79,11 @@ def test_installed_claims_and_registering_are_claims_alone(asks):
         (("-p", "no:xdist"), "embinit: tier micro, device cpu"),
     ],
 )
-def test_claims_have_trainers_and_no_workers(pytester, monkeypatch, given, line):
+def test_claims_have_trainers_and_no_workers(session, pytester, monkeypatch, given, line):
     """However many are asked for, as many as there are cores train, and one process judges."""
     monkeypatch.setattr("embinit.runs.machine.cores", lambda: 2)
-    set_apart(monkeypatch, TRAININGS, empty=True)
     pytester.makeini("[pytest]\nembinit_short_options = all\nfilterwarnings = error\n")
-    (pytester.mkdir("claims") / "test_mine.py").write_text(CLAIMS)
-    done = pytester.runpytest_inprocess("claims", *given)
+    done, _ = session(GOOD, *given)
     done.assert_outcomes(passed=1)
     assert line in done.outlines
     assert "bringing up" not in done.stdout.str()

@@ -1,12 +1,9 @@
 """The commands around claims, as a new user meets them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
 import signal
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +11,7 @@ import pytest
 import yaml
 
 import embinit
-from builders import make_function_run, make_result, python
+from builders import make_function_run, make_result, python, ran
 from documents import latest
 from embinit.commands import new, register
 from embinit.commands.main import main
@@ -22,7 +19,7 @@ from embinit.commands.register import run_pytest
 from embinit.errors import Status
 from embinit.runs.store import Store
 from embinit.runs.trainers.inputs import digest_of_file, interpreter
-from test_exit_codes import CLAIMS
+from projects import CLAIMS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = str(Path(embinit.__file__).parents[1])
@@ -83,9 +80,8 @@ def test_runs_of_a_report_are_made_again(project, tmp_path):
 def test_git_ignores_what_a_session_writes(project):
     """Without a line in the project's own .gitignore; the accepted baseline is committed."""
     (project / ".gitignore").unlink()
-    subprocess.run(["git", "init", "-q", "."], cwd=project, check=True)
-    asked = ["git", "status", "--porcelain", "--untracked-files=all"]
-    shown = subprocess.run(asked, cwd=project, capture_output=True, text=True, check=True).stdout
+    assert ran("git", "init", "-q", ".", cwd=project).returncode == 0
+    shown = ran("git", "status", "--porcelain", "--untracked-files=all", cwd=project).stdout
     assert "claims/test_first.py" in shown
     assert ".embinit/" not in shown
     assert "reports/latest" not in shown

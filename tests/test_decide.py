@@ -1,7 +1,5 @@
 """One comparison is decided in one place: claims, ``seeds`` and ``judge`` come to one outcome."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +15,7 @@ from embinit.scores.arms import Arms, Score
 from embinit.scores.judging import Plan, judge
 from embinit.stats.counts import decide_counts
 from embinit.stats.rule import decide
-from embinit.stats.statements import (
-    Evidence,
-    KnownSd,
-    Pairing,
-    Relation,
-    Verdict,
-    verdict_of,
-)
+from embinit.stats.statements import Evidence, KnownSd, Pairing, Relation, Verdict, verdict_of
 
 SCORES = st.integers(-40, 40).map(lambda score: 30 + score / 8)
 SIDES = st.lists(SCORES, min_size=6, max_size=12)

@@ -1,7 +1,5 @@
 """The documents say what is so: code runs, links lead somewhere, options exist."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -18,16 +16,9 @@ from embinit.runs.measures import MEASURES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted(
-    (
-        *DOCS.rglob("*.md"),
-        *(ROOT / "examples").glob("*/README.md"),
-        ROOT / "claims/embinit_papers/README.md",
-        ROOT / "studies/README.md",
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-    )
-)
+WRITTEN = ("docs/**/*.md", "examples/*/README.md", "claims/embinit_papers/README.md")
+WRITTEN += ("studies/README.md", "README.md", "CONTRIBUTING.md")
+PAGES = sorted(page for pattern in WRITTEN for page in ROOT.glob(pattern))
 FENCE = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 EXCERPT = re.compile(r"^# (\S+/\S+)\n")
 

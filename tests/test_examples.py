@@ -1,7 +1,5 @@
 """The examples run as they are: what a stranger copies works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What a session ends with means one thing, and its document says what it lacks."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -13,44 +11,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders import set_apart
-from documents import latest
 from embinit.commands.main import main
 from embinit.errors import Status
 from embinit.pytest_plugin.session_options import SessionOptions
 from embinit.report.reading import read
-from embinit.runs.trainings import TRAININGS
+from projects import CLAIMS, GOOD, HOLDS, LAST, OTHER, stated
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = """
-import random
-
-from embinit import Family, claim, experiment, training
-
-
-@training(measures={"score": "points"})
-def fit(seed, arm):
-    return {"low": 1, "high": 9}[arm] + random.Random(f"{arm} {seed}").random()
-
-
-on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)
-MINE = Family("mine/f", size=9)
-
-
-@claim("mine/f/good", says="High is above low", family=MINE, on=on)
-def test_good(arms):
-    assert arms["high"] > arms["low"]
-
-
-@claim("mine/f/other", says="High is above low, again", family=MINE, on=on)
-def test_other(arms):
-    assert arms["high"] > arms["low"]
-
-
-@claim("mine/f/last", says="High is far above low", family=MINE, on=on)
-def test_last(arms):
-    assert arms["high"] > arms["low"]
-"""
 RAISES = """
 def pytest_runtest_logreport(report):
     if report.when == "call" and "test_other" in report.nodeid:
@@ -59,28 +26,10 @@ def pytest_runtest_logreport(report):
 
 
 @pytest.fixture
-def session(pytester, monkeypatch):
-    """Runs claims in this process: the status, and the document if there is one."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.mkdir("claims")
-
-    def run(text=CLAIMS, *arguments):
-        (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_inprocess(
-            *("claims", "-p", "no:cacheprovider", *arguments),
-            no_reraise_ctrlc=True,
-        )
-        there = (pytester.path / "reports/latest/verdicts.json").exists()
-        return done, latest(pytester.path) if there else None
-
-    return run
-
-
-@pytest.fixture
 def whole(session, pytester):
     """The document of a session in order, which is the baseline of others."""
     _, document = session()
-    (pytester.path / "blessed.json").write_text(json.dumps(document))
+    Path("blessed.json").write_text(json.dumps(document))
     return document
 
 
@@ -102,19 +51,15 @@ def test_each_status_is_documented():
     assert {Status.UNWRITABLE, Status.RUN_AGAIN}.isdisjoint(code.value for code in pytest.ExitCode)
 
 
-HOLDS = '    assert arms["high"] > arms["low"]'
-MISREAD, REFUTED = (
-    CLAIMS.replace(HOLDS, "    " + text, 2).replace("    " + text, HOLDS, 1)
-    for text in ("assert arms['hihg'] > arms['low']", "assert arms['high'] < arms['low']")
-)
-FAILS = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm):\n    raise OSError('gone')")
+MISREAD = GOOD + stated("other", HOLDS.replace("high", "hihg")) + LAST
+REFUTED = GOOD + stated("other", HOLDS.replace(">", "<")) + LAST
 
 
 def test_a_damaged_record_is_reported_and_made_again_where_warnings_are_errors(session, pytester):
     """It is found while runs are planned, in no test of its own."""
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
     session()
-    damaged = min((pytester.path / ".embinit/store/runs").glob("*/*.json"))
+    damaged = min(Path(".embinit/store/runs").glob("*/*.json"))
     damaged.write_text("{")
     done, document = session()
     assert (done.ret, document["session"]["runs"]["trained"]) == (Status.OK, 1)
@@ -149,28 +94,8 @@ def test_a_claim_that_broke_stands_in_the_document_and_is_lost(session, whole, c
     assert "This session is incomplete." in Path("reports/latest/index.html").read_text()
 
 
-def test_a_failed_run_is_broken_and_no_refutation(session):
-    """The claim stands as NOT RUN with the reason, and among the errors."""
-    done, document = session(FAILS)
-    assert done.ret == Status.BROKEN
-    assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
-    assert len(document["errors"]) == 3
-    assert "OSError: gone (test_mine.py:" in document["errors"][0]["reason"]
-
-
 FIT = "    return {"
-CONTROLS = """
-
-test_control = positive_control(MINE, on=on, worse="low")
-"""
-
-
-def with_controls(text=CLAIMS):
-    imported = "from embinit import claim, experiment, positive_control, training, Family"
-    text = text.replace('"high"], ', '"high"], baseline="high", ')
-    return text.replace("from embinit import Family, claim, experiment, training", imported) + (
-        CONTROLS
-    )
+CONTROLLED = CLAIMS + '\n\ntest_control = positive_control(MINE, on=on, worse="low")\n'
 
 
 @pytest.mark.parametrize(
@@ -185,9 +110,9 @@ def with_controls(text=CLAIMS):
 @pytest.mark.parametrize("ini", ["", "embinit_strict = true"], ids=["", "strict"])
 def test_a_run_that_diverges_is_never_green(session, pytester, when, reason, ini):
     """It was skipped, and the session ended with 0, as though nobody had asked for its claims."""
-    (pytester.path / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
-    broken = with_controls().replace(FIT, f"    if {when}:\n        return float('nan')\n{FIT}")
-    done, document = session(broken)
+    Path("pytest.ini").write_text(f"[pytest]\n{ini}\n")
+    diverges = f"    if {when}:\n        return {{'score': float('nan'), 'loss': 1.0}}\n{FIT}"
+    done, document = session(CONTROLLED.replace(FIT, diverges))
     assert done.ret == Status.BROKEN
     claims = [entry for entry in document["claims"] if not entry["control"]]
     assert {entry["verdict"] for entry in claims} == {"NOT RUN"}
@@ -197,7 +122,7 @@ def test_a_run_that_diverges_is_never_green(session, pytester, when, reason, ini
 
 def test_a_session_that_decides_nothing_is_never_green(session, pytester, capsys):
     """A store that was moved away leaves a session that may not train with nothing."""
-    done, document = session(with_controls(), "--embinit-no-train")
+    done, document = session(CONTROLLED, "--embinit-no-train")
     assert {entry["verdict"] for entry in document["claims"]} == {"NOT RUN"}
     assert done.ret == Status.NOT_OK
     done.stdout.fnmatch_lines(
@@ -233,7 +158,7 @@ def test_what_was_not_run_fails_a_strict_session(session, pytester):
     assert done.ret == Status.OK
     [skipped] = [entry for entry in document["claims"] if entry["verdict"] == "NOT RUN"]
     assert "lacking.csv doesn't exist" in skipped["reason"]
-    (pytester.path / "pytest.ini").write_text("[pytest]\nembinit_strict = true\n")
+    Path("pytest.ini").write_text("[pytest]\nembinit_strict = true\n")
     assert session(CLAIMS + LACKS)[0].ret == Status.NOT_OK
 
 
@@ -254,9 +179,8 @@ def of_some(request):
 )
 def test_a_claim_that_is_skipped_is_told_and_lost(session, whole, capsys, how, workers):
     """It vanished from the document, and every verdict was said to be as it was."""
-    text = "import pytest\n" + SKIPS[how]
-    assert workers or session(text)[0].ret == Status.OK
-    done, document = session(text, BASELINE, *workers)
+    assert workers or session(SKIPS[how])[0].ret == Status.OK
+    done, document = session(SKIPS[how], BASELINE, *workers)
     assert done.ret == Status.NOT_OK
     [skipped] = document["skipped"]
     assert (skipped["id"], skipped["reason"]) == ("mine/f/other[scores]", "slow")
@@ -269,7 +193,7 @@ def test_a_claim_that_is_skipped_is_told_and_lost(session, whole, capsys, how, w
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_file_that_is_skipped_loses_its_claims(session, whole, workers):
     """An optional package that went missing is no reason for a finding to hold."""
-    text = 'import pytest\n\npytest.importorskip("nowhere_at_all")\n' + CLAIMS
+    text = f"import pytest\n\npytest.importorskip('nowhere_at_all')\n{CLAIMS}"
     done, document = session(text, BASELINE, *workers)
     assert done.ret == Status.NOT_OK
     assert "could not import 'nowhere_at_all'" in document["skipped"][0]["reason"]
@@ -277,7 +201,6 @@ def test_a_file_that_is_skipped_loses_its_claims(session, whole, workers):
     assert len(lost) == 3
 
 
-LAST = CLAIMS[CLAIMS.index('@claim("mine/f/last"') :]
 LOST_LAST = "LOST: mine/f/last[scores] was SUPPORTED and is gone"
 NOT_ASKED_FOR = "No changes in what was compared. Of the baseline's 3 claims, 1 was not asked for."
 
@@ -286,20 +209,18 @@ NOT_ASKED_FOR = "No changes in what was compared. Of the baseline's 3 claims, 1 
     ("text", "arguments", "status", "said"),
     [
         (CLAIMS, (), 0, "No changes since the baseline."),
-        (CLAIMS.replace(LAST, ""), (), 1, LOST_LAST),
-        (CLAIMS.replace(LAST, ""), ("-n", "1"), 1, LOST_LAST),
+        (GOOD + OTHER, (), 1, LOST_LAST),
+        (GOOD + OTHER, ("-n", "1"), 1, LOST_LAST),
         (CLAIMS.replace("mine/f/last", "mine/f/end"), (), 1, LOST_LAST),
         ("def test_of_nothing():\n    pass", (), 1, LOST_LAST),
         ("", (), 1, LOST_LAST),
         (CLAIMS.replace(HOLDS, f"{HOLDS} * 2"), (), 3, "is ERROR"),
-        (
-            CLAIMS.replace(LAST, LAST.replace(" > ", " >= ")), (), 1,
-            "LOST: mine/f/last[scores] states something else: relation >= in place of >",
-        ),
+        (GOOD + OTHER + LAST.replace(" > ", " >= "), (), 1,
+         "LOST: mine/f/last[scores] states something else: relation >= in place of >"),
         (CLAIMS, ("-k", "not last"), 0, NOT_ASKED_FOR),
-        (CLAIMS.replace(LAST, ""), ("-k", "not last"), 0, NOT_ASKED_FOR),
-        (CLAIMS.replace(LAST, ""), ("--collect-only",), 0, ""),
-        (CLAIMS.replace(LAST, ""), ("nowhere",), 4, ""),
+        (GOOD + OTHER, ("-k", "not last"), 0, NOT_ASKED_FOR),
+        (GOOD + OTHER, ("--collect-only",), 0, ""),
+        (GOOD + OTHER, ("nowhere",), 4, ""),
         ("def test_of_nothing():\n    assert 0", (), 1, LOST_LAST),
         ("def test_of_nothing():\n    assert 0", ("-x",), 2, ""),
     ],
@@ -383,7 +304,7 @@ def test_what_is_nothing_to_fail_on_is_one_line(session, capsys):
 def test_an_interrupted_session_says_so(session, pytester, capsys):
     """13 claims were replaced by 0, and check said 0."""
     session()
-    (pytester.path / "conftest.py").write_text(RAISES)
+    Path("conftest.py").write_text(RAISES)
     done, cut = session()
     assert done.ret == Status.INTERRUPTED
     done.stdout.fnmatch_lines(["unfinished: it was interrupted from the keyboard"])
@@ -412,7 +333,7 @@ def test_a_session_without_claims_ends_as_pytest_does(pytester):
 
 def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
     """Its claims have no verdict; pytest itself would end with 1."""
-    (pytester.path / "claims").joinpath("test_z.py").write_text("import nowhere_at_all")
+    Path("claims/test_z.py").write_text("import nowhere_at_all")
     done, document = session(CLAIMS, "--continue-on-collection-errors")
     assert done.ret == Status.BROKEN
     [error] = document["errors"]
@@ -423,13 +344,23 @@ def test_a_file_that_cannot_be_collected_is_no_refutation(session, pytester):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["check"], ["frobnicate"], ["check", "a", "--frobnicate"]], ids=" ".join
+    ("arguments", "usage", "error"),
+    [
+        ("check", "[--baseline BASELINE]", "the following arguments are required: verdicts\n"),
+        ("frobnicate", "[--version]", "argument command: invalid choice: 'frobnicate'"),
+        ("check a --frobnicate", "[--baseline BASELINE]", "unrecognized arguments: --frobnicate\n"),
+        ("judge base=1,2 --low", "[--by COLUMNS]", "unrecognized arguments: --low\n"),
+    ],
 )
-def test_a_wrong_command_is_unusable_input(arguments):
-    """argparse would end with 2, which means interrupted."""
+def test_a_wrong_command_is_unusable_input(arguments, usage, error, capsys):
+    """With the usage of the command; argparse would end with 2, which means interrupted."""
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        main(arguments.split())
     assert ended.value.code == Status.UNUSABLE
+    command = f"embinit {arguments.split()[0]}".removesuffix(" frobnicate")
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"usage: {command} [-h] {usage}")
+    assert f"\n{command}: error: {error}" in printed
 
 
 def run_apart(pytester: pytest.Pytester, most: int = -1) -> subprocess.CompletedProcess[str]:
@@ -446,7 +377,7 @@ def run_apart(pytester: pytest.Pytester, most: int = -1) -> subprocess.Completed
 
 def test_an_error_in_the_report_is_no_refutation(pytester):
     """Python ends with 1 where an exception ends it."""
-    (pytester.path / "conftest.py").write_text(
+    Path("conftest.py").write_text(
         "import embinit.report.verdict_table as table\ntable.verdict_lines = lambda *_: 1 / 0\n"
     )
     done = run_apart(pytester)

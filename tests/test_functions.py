@@ -1,7 +1,5 @@
 """A training function as a kind of run: what it may do, and what becomes of its answer."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

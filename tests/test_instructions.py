@@ -1,7 +1,5 @@
 """One instruction set: trainers are pinned whatever the user's environment says."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -44,7 +42,6 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
     """Whatever the user's environment asks for: else numbers differ from machine to machine."""
     for name in PINNED:
         monkeypatch.setenv(name, "default")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
     task = TrainerTask(Making(str(written), describe), (), None, "cpu")
     task.make_in(trainers.of(None), print)
@@ -137,16 +134,8 @@ VERSIONS = {"torch": "2.13.0"}
     ("session", "setting", "kind"),
     [
         ({}, "", LOST),
-        (
-            {"versions": {"torch": "2.14.0"}},
-            "torch 2.14.0 in place of torch 2.13.0",
-            LOST,
-        ),
-        (
-            {"machines": [{**MACHINE, "instructions": "native"}]},
-            "native) in place of",
-            LOST,
-        ),
+        ({"versions": {"torch": "2.14.0"}}, "torch 2.14.0 in place of torch 2.13.0", LOST),
+        ({"machines": [{**MACHINE, "instructions": "native"}]}, "native) in place of", LOST),
         ({"machines": [OTHER]}, "No processor of GenuineIntel was tried", MOVED),
     ],
 )

@@ -1,7 +1,5 @@
 """Claims are collected and listed without torch, which takes longer to load than all the rest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -59,17 +57,27 @@ def test_every_claim_is_collected_without_torch(tmp_path, options):
     assert "-q" not in options or "scipy.optimize" not in modules
 
 
+MAIN = "from embinit.commands.main import main\n"
+JUDGED = "'judge', '--lower', 'base=3.27,3.28', 'new=3.26,3.27'"
+
+
 @pytest.mark.parametrize(
-    "code",
+    ("code", "absent"),
     [
-        "from embinit.commands.main import main\nmain([])",
-        "from embinit import INITS, Init, claim, experiment\n"
-        "assert INITS['pretrained_xavier'].label.format(source='GloVe') == 'GloVe_Xavier'",
+        (f"{MAIN}main([])", "torch"),
+        (f"{MAIN}assert main([{JUDGED}]) == 8", "torch embinit.lab embinit_papers"),
+        ("from embinit import INITS, Init, claim, experiment\n"
+         "assert INITS['pretrained_xavier'].label.format(source='GloVe') == 'GloVe_Xavier'",
+         "torch"),
+        (f"{MAIN}import embinit.report.page", "jsonschema"),
     ],
-    ids=["help", "inits"],
-)
-def test_nothing_else_loads_torch_before_a_table_is_made(code):
-    """Neither the command's help nor an init's description."""
-    checked = f"import sys\n{code}\nassert 'torch' not in sys.modules, 'torch is loaded'"
+    ids=["help", "judge", "inits", "page"],
+)  # fmt: skip
+def test_what_takes_long_to_import_is_imported_where_it_is_needed(code, absent):
+    """A command's help, a verdict on scores, an init's description: none of them makes a table.
+
+    A document is checked against its schema where it is read alone.
+    """
+    checked = f"import sys\n{code}\nassert sys.modules.keys().isdisjoint({absent.split()})"
     ran = python("-c", checked)
     assert ran.returncode == 0, ran.stderr

@@ -1,7 +1,5 @@
 """A malformed file is one InputError that names it and how to mend it; no pickle runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

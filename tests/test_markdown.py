@@ -1,7 +1,5 @@
 """The summary in Markdown: whatever a claim is called, it stays text, and a table a table."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

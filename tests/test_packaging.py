@@ -1,7 +1,5 @@
 """What a stranger gets: a wheel with the claims in it, a licence, and one version."""
 
-from __future__ import annotations
-
 import tomllib
 import zipfile
 from email import message_from_string

@@ -3,8 +3,6 @@
 A lock has an sd under the difference itself, and a noise floor under the baseline.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -3,24 +3,19 @@
 What trains here is tiny, and most tests share one store, so that hardly anything is trained twice.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 
+from documents import latest
 from embinit import Session, Store, judge
 from embinit.claims.entries import claim_record
-from embinit.errors import InputError
 from embinit.files.typed import as_json
 from embinit.options import OPTIONS, SETTINGS
 from embinit.papers import printed_for
-from embinit.report import load_schema
-from embinit_papers.kim2024.experiments import experiments
 
 CLAIMS = """
 from dataclasses import replace
@@ -66,12 +61,6 @@ RUNS = 2 * 2
 def write_claims(root: Path, text: str = CLAIMS) -> None:
     (root / "claims").mkdir(exist_ok=True)
     (root / "claims/test_mine.py").write_text(text)
-
-
-def verdicts(root: Path) -> dict:
-    document = json.loads((root / "reports/latest/verdicts.json").read_text())
-    jsonschema.validate(document, load_schema())
-    return document
 
 
 OWN_TIER = """
@@ -266,7 +255,7 @@ def test_a_projects_own_options_stay_its_own(pytester, workers, store, judged):
     assert done.ret in (0, 1)
     assert not [line for line in done.outlines if "test_theirs" in line and "FAILED" in line]
     assert sum(done.parseoutcomes().get(name, 0) for name in ("passed", "failed", "xfailed")) == 3
-    assert numbers(verdicts(pytester.path)) == numbers({"claims": judged.values()})
+    assert numbers(latest()) == numbers({"claims": judged.values()})
 
 
 FIRST_REPORT = """
@@ -296,7 +285,7 @@ def test_a_controller_without_options_learns_of_claims_from_its_workers(
     )
     done = pytester.runpytest_subprocess("-n", "1")
     assert (pytester.path / "first").read_text() == "False"
-    document = verdicts(pytester.path)
+    document = latest()
     assert document["session"]["runs"] == {"wanted": RUNS, "trained": RUNS, "stored": 0}
     assert numbers(document) == numbers({"claims": judged.values()})
     assert (pytester.path / "reports/latest/index.html").exists()
@@ -308,17 +297,6 @@ def test_judge_decides_as_the_plugin_does(pytester, store, judged):
     """The same entry to the last number, from the same runs, of which none is made again."""
     write_claims(pytester.path)
     pytester.runpytest_inprocess("claims", "--embinit-seeds=2", f"--embinit-store={store}")
-    document = verdicts(pytester.path)
+    document = latest()
     assert document["session"]["runs"]["trained"] == 0
     assert {entry["id"]: entry for entry in document["claims"]} == json.loads(json.dumps(judged))
-
-
-def test_judge_takes_claims_alone(store):
-    """A test without the decorator would be judged in no family, and at no level."""
-
-    def no_claim(experiment):
-        assert experiment["pretrained"] < experiment["xavier"]
-
-    session = Session(Store(store), None, "cpu")
-    with pytest.raises(InputError, match="no_claim is not a claim; decorate it: @claim"):
-        judge(no_claim, experiments("micro")[0], session)

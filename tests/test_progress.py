@@ -1,7 +1,5 @@
 """The time that is left while models train; nothing is trained here, and nothing timed."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from types import SimpleNamespace
@@ -32,15 +30,8 @@ class Plan(SimpleNamespace):
     """What progress sees of a session: what joined its plan, is in training, and is over."""
 
     def __init__(self, *runs, slots=1):
-        super().__init__(
-            joined=dict.fromkeys(runs),
-            over=set(),
-            at_work=[],
-            done=[],
-            slots=slots,
-            news=threading.Lock(),
-            failures=set(),
-        )
+        super().__init__(joined=dict.fromkeys(runs), over=set(), at_work=[], done=[], slots=slots)
+        self.news, self.failures = threading.Lock(), set()
 
     def failure(self, run):
         return "it failed" if run in self.failures else None

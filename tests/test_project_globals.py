@@ -103,40 +103,26 @@ CHANGED = {
     "a nested setting": (
         "import dataclasses\n@dataclasses.dataclass\nclass A:\n    rate: float = 1.0\n"
         "@dataclasses.dataclass\nclass B:\n    a: A = dataclasses.field(default_factory=A)\n"
-        "C = [B()]",
-        "lib.C[0].a.rate = None",
-        "C[0].a.rate",
-    ),
+        "C = [B()]", "lib.C[0].a.rate = None", "C[0].a.rate"),
     "a dictionary's entry": ("D = {'a': {'b': 1}}", "lib.D['a']['b'] = 2", "D['a']['b']"),
     "a dictionary's new entry": ("D = {'a': 1}", "lib.D['b'] = 2", "D['b']"),
     "a list's end": ("L = [1, 2]", "lib.L.pop()", "L[1]"),
-    "an enum's choice": (
-        "import enum\nclass E(enum.Enum):\n    A = 1\n    B = 2\nCHOICE = E.A",
-        "lib.CHOICE = lib.E.B",
-        "CHOICE",
-    ),
+    "an enum's choice": ("import enum\nclass E(enum.Enum):\n    A = 1\n    B = 2\nCHOICE = E.A",
+                         "lib.CHOICE = lib.E.B", "CHOICE"),
     "a path": ("import pathlib\nP = pathlib.Path('a')", "lib.P /= 'b'", "P"),
     "an array": ("import numpy as np\nN = np.zeros(2)", "lib.N[1] = 1", "N"),
     "a function": ("def f(): pass", "lib.f = lambda: 2", "f"),
     "a mock": ("def f(): pass", "from unittest import mock; lib.f = mock.Mock()", "f"),
     "an inherited method": ("class A(M): pass", "lib.A.f = fake", "A.f"),
     "an inherited attribute": ("class A(M): pass", "lib.A.rate = 2.0", "A.rate"),
-    "a library's method": (
-        "from fractions import Fraction",
-        "lib.Fraction.limit_denominator = fake",
-        "Fraction.limit_denominator",
-    ),
-    "an object with slots": (
-        "class S:\n    __slots__ = ('k',)\nO = S()\nO.k = 1",
-        "lib.O.k = 2",
-        "O.k",
-    ),
+    "a library's method": ("from fractions import Fraction",
+                           "lib.Fraction.limit_denominator = fake", "Fraction.limit_denominator"),
+    "an object with slots": ("class S:\n    __slots__ = ('k',)\nO = S()\nO.k = 1",
+                             "lib.O.k = 2", "O.k"),
     "a field of pydantic": (
         "import pydantic\nclass P(pydantic.BaseModel):\n    rate: float = 1.0\nO = P()",
-        "lib.O.rate = 2.0",
-        "O.rate",
-    ),
-}
+        "lib.O.rate = 2.0", "O.rate"),
+}  # fmt: skip
 """What a module has, what a fixture does with it, and where the change is."""
 
 HOSTILE = """

@@ -1,16 +1,14 @@
 """Verdicts become outcomes, and the controller writes them down; nothing is trained here."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
-from builders import set_apart
 from documents import counted, latest
 from embinit.claims.judging import NextAnalysis
 from embinit.claims.lock import Lock
@@ -19,7 +17,6 @@ from embinit.lab.tables import initial_tables
 from embinit.report import load_schema
 from embinit.runs import engines, session
 from embinit.runs.results import RunResult
-from embinit.runs.trainings import TRAININGS
 from embinit.stats.interim import Analysis, schedule
 from embinit.stats.power import smallest_effect
 from embinit.stats.statements import KnownSd
@@ -97,9 +94,8 @@ def test_each_verdict_has_its_outcome(suite):
     """Passed, failed, xfailed, skipped; a control passes when it comes out as it should."""
     result = suite.runpytest_inprocess("claims", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=3, xfailed=1, skipped=1)
-    document = latest(suite.path)
-    verdicts = {entry["statement"]: entry["verdict"] for entry in document["claims"]}
-    assert verdicts == VERDICTS
+    claims = by_statement(latest())
+    assert {says: entry["verdict"] for says, entry in claims.items()} == VERDICTS
     counts = "1 SUPPORTED, 1 REFUTED, 1 NO EFFECT, 1 UNDECIDED, 1 NOT RUN"
     for line in (
         "*GloVe > Xavier: REFUTED, difference -20* BLEU*6 seeds*",
@@ -108,11 +104,10 @@ def test_each_verdict_has_its_outcome(suite):
         f"{counts}*",
     ):
         result.stdout.fnmatch_lines([line])
-    [small] = [entry for entry in document["claims"] if entry["verdict"] == "NO EFFECT"]
-    [comparison] = small["comparisons"]
+    [comparison] = claims["small"]["comparisons"]
     assert comparison["p_no_effect"] < comparison["alpha"] < comparison["p"]
     assert comparison["spread"] is comparison["smallest_effect"] is None
-    assert counts in (suite.path / "reports/latest/index.html").read_text()
+    assert counts in Path("reports/latest/index.html").read_text()
 
 
 def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
@@ -135,21 +130,26 @@ def test_what_claims_can_see_is_told_before_anything_trains(suite, monkeypatch):
             "mine/finding/open[[]*: *; the margin, 0.01 BLEU, needs more than 20 seeds",
         ]
     )
-    assert not (suite.path / ".embinit").exists()
+    assert not Path(".embinit").exists()
     result = suite.runpytest_inprocess(*argued, "-k", "holds")
     collected = next(n for n, line in enumerate(result.outlines) if line.startswith("collected"))
     assert result.outlines[collected + 1].startswith("embinit: ")
-    document = latest(suite.path)
+    document = latest()
     [comparison] = document["claims"][0]["comparisons"]
     assert comparison["spread"] == {"sd": 2.0, "seeds": 10}
     seen = comparison["smallest_effect"]
     assert [seen["first"], seen["last"]] == [effects[0], effects[-1]]
 
 
+def by_statement(document):
+    """The entries of its claims, by what they state."""
+    return {entry["statement"]: entry for entry in document["claims"]}
+
+
 def blessed(suite, **verdicts):
     """A baseline from the suite's own report, with other verdicts for some statements."""
-    main(["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "reference")])
-    path = suite.path / "reference/verdicts.json"
+    main(["bless", "reports/latest", "--to", "reference"])
+    path = Path("reference/verdicts.json")
     document = json.loads(path.read_text())
     for entry in document["claims"]:
         entry["verdict"] = verdicts.get(entry["statement"], entry["verdict"])
@@ -183,7 +183,7 @@ def test_a_session_is_compared_with_a_baseline(suite):
 
 def test_only_a_sound_report_is_blessed(suite, capsys):
     """A control that misbehaved, or nothing run, is no baseline; nor one that has less."""
-    arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(suite.path / "to")]
+    arguments = ["bless", "reports/latest", "--to", "to"]
     for selected, said in (
         ("claim or mine", "not blessed: control mine/finding/misbehaving"),
         ("missing", "not blessed: no claim is decided: 1 NOT RUN"),
@@ -192,13 +192,13 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
         suite.runpytest_inprocess("claims", "-k", selected)
         assert main(arguments) == 4
         assert said in capsys.readouterr().err
-    assert not (suite.path / "to").exists()
+    assert not Path("to").exists()
     suite.runpytest_inprocess("claims", "-k", "holds or falls")
     assert main(arguments) == 0
     suite.runpytest_inprocess("claims", "-k", "holds")
     assert main(arguments) == 4
     assert "lacks 1 claim of" in capsys.readouterr().err
-    old = suite.path / "to/verdicts.json"
+    old = Path("to/verdicts.json")
     old.write_text(old.read_text().replace('"margin": ', '"margin": 9'))
     assert main([*arguments, "--anyway"]) == 0
     out = capsys.readouterr().out
@@ -208,12 +208,12 @@ def test_only_a_sound_report_is_blessed(suite, capsys):
 
 def test_a_paper_that_the_report_lacks_may_be_kept(suite):
     """With when it was blessed, until its own claims are blessed anew; so may single claims."""
-    to = suite.path / "to/verdicts.json"
+    to = Path("to/verdicts.json")
 
     def bless(selected, *options):
         suite.runpytest_inprocess("claims", "-k", selected)
         for _ in range(2):  # the second keeps what the first kept, and since when
-            arguments = ["bless", str(suite.path / "reports/latest"), "--to", str(to.parent)]
+            arguments = ["bless", "reports/latest", "--to", str(to.parent)]
             assert main([*arguments, *options]) == 0
         document = json.loads(to.read_text())
         jsonschema.validate(document, load_schema())
@@ -290,7 +290,7 @@ def test_a_crashed_worker_is_an_error(pytester, text):
 def test_junit_has_the_numbers_as_properties(suite):
     """For tools that read nothing else."""
     suite.runpytest_inprocess("claims", "-k", "holds", "--junit-xml", "j.xml")
-    root = ElementTree.parse(suite.path / "j.xml").getroot()
+    root = ElementTree.parse("j.xml").getroot()
     values = {one.get("name"): one.get("value") for one in root.iter("property")}
     assert values["verdict"] == values["1.verdict"] == "SUPPORTED"
     assert values["1.statement"] == "GloVe < Xavier"
@@ -303,20 +303,21 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
     """By the schedule that the file tells; what is decided keeps its first analysis."""
     result = suite.runpytest_inprocess("claims", "-k", "open or holds", "--embinit-max-seeds", "24")
     result.assert_outcomes(passed=1, xfailed=1)
-    document = latest(suite.path)
+    document = latest()
     analyses = [Analysis(**one) for one in document["claims"][0]["looks"]]
     assert analyses == [*schedule(6, 24, 0.01)]
     assert [one.seeds for one in analyses] == [6, 12, 24]
-    by_statement = {entry["statement"]: entry["comparisons"][0] for entry in document["claims"]}
-    assert (by_statement["holds"]["n"], by_statement["open"]["n"]) == (6, 24)
-    assert len(by_statement["open"]["left_values"]) == len(by_statement["open"]["seeds"]) == 24
-    assert by_statement["holds"]["alpha"] == pytest.approx(0.01 * analyses[0].share)
-    assert by_statement["open"]["alpha"] == pytest.approx(0.01 * analyses[2].share)
+    claims = by_statement(document)
+    [holds], [undecided] = (claims[name]["comparisons"] for name in ("holds", "open"))
+    assert (holds["n"], undecided["n"]) == (6, 24)
+    assert len(undecided["left_values"]) == len(undecided["seeds"]) == 24
+    assert holds["alpha"] == pytest.approx(0.01 * analyses[0].share)
+    assert undecided["alpha"] == pytest.approx(0.01 * analyses[2].share)
     budget = ("--embinit-budget", "0", "--embinit-store", "fresh")
     suite.runpytest_inprocess("claims", "-k", "open", "--embinit-max-seeds", "24", *budget)
-    document = latest(suite.path)
-    assert document["claims"][0]["comparisons"][0]["n"] == 6
-    assert document["claims"][0]["reason"] == "the interim analysis at 12 seeds was not reached"
+    [entry] = latest()["claims"]
+    assert entry["comparisons"][0]["n"] == 6
+    assert entry["reason"] == "the interim analysis at 12 seeds was not reached"
     result = suite.runpytest_inprocess("claims", "--embinit-max-seeds", "3")
     result.stderr.fnmatch_lines(
         ["*--embinit-max-seeds: at most 3 seeds, but the first interim analysis takes 6*"]
@@ -326,27 +327,12 @@ def test_more_seeds_are_trained_for_what_is_open(suite):
 def test_a_budget_ends_no_control(suite):
     """It is looked at until it is decided or has its last seeds; claims are not."""
     more = stated("control-open", OPEN, "Verdict.SUPPORTED")
-    (suite.path / "claims/test_mine.py").write_text(CLAIMS + more)
+    Path("claims/test_mine.py").write_text(CLAIMS + more)
     argued = ("claims", "-k", "open", "--embinit-max-seeds", "12", "--embinit-budget", "0")
     suite.runpytest_inprocess(*argued)
-    document = latest(suite.path)
-    seeds = {entry["statement"]: entry["comparisons"][0]["n"] for entry in document["claims"]}
+    claims = by_statement(latest()).items()
+    seeds = {says: entry["comparisons"][0]["n"] for says, entry in claims}
     assert seeds == {"open": 6, "control-open": 12}
-
-
-@pytest.fixture
-def judged(pytester, monkeypatch):
-    """Judges claims on training functions in this process; their entries by statement."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.makepyprojecttoml('[tool.pytest.ini_options]\naddopts = "-q"\n')
-
-    def judge(claims, *arguments):
-        pytester.mkdir("claims").joinpath("test_fits.py").write_text(claims)
-        pytester.runpytest_inprocess("claims", *arguments)
-        document = latest(pytester.path)
-        return {entry["statement"]: entry for entry in document["claims"]}
-
-    return judge
 
 
 LOGGED = """
@@ -377,17 +363,14 @@ def test_cheap(arms):
 
 
 @pytest.mark.parametrize(
-    ("minutes", "kinds"),
-    [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])],
+    ("minutes", "kinds"), [("60", ["cheap", "costly"]), ("1.5", ["cheap", "costly", "cheap"])]
 )
-def test_a_cheap_later_analysis_comes_before_a_costly_first_one(judged, pytester, minutes, kinds):
+def test_a_cheap_later_analysis_comes_before_a_costly_first_one(session, minutes, kinds):
     """Though the costly claim is the first in its file, unless a budget has no time for both."""
-    judged(CHEAP_AND_COSTLY, "--embinit-budget", minutes)
-    trained = [line.split()[0] for line in (pytester.path / "claims/log").read_text().splitlines()]
-    made = [
-        kind for kind, _ in itertools.groupby("cheap" if a in "ab" else "costly" for a in trained)
-    ]
-    assert made == kinds
+    session(CHEAP_AND_COSTLY, "--embinit-budget", minutes)
+    trained = Path("claims/log").read_text().splitlines()
+    made = itertools.groupby("cheap" if line[0] in "ab" else "costly" for line in trained)
+    assert [kind for kind, _ in made] == kinds
 
 
 FAILING = """
@@ -413,10 +396,10 @@ test_whole = stated("whole")
 """
 
 
-def test_an_analysis_whose_runs_fail_is_not_taken_for_ever(judged, monkeypatch):
+def test_an_analysis_whose_runs_fail_is_not_taken_for_ever(session, monkeypatch):
     """The others have their analyses, though it is first."""
     monkeypatch.setattr(NextAnalysis, "seconds", property(lambda analysis: analysis.case.id))
-    claims = judged(FAILING)
+    claims = by_statement(session(FAILING)[1])
     assert claims["broken"]["verdict"] == "NOT RUN"
     assert claims["whole"]["comparisons"][0]["n"] == 6
 
@@ -442,7 +425,7 @@ def test_strict_makes_undecided_fail(suite):
 )
 def test_bad_options_end_the_session_before_it_starts(suite, arguments, message):
     """One clear error each, and pytest's usage status."""
-    (suite.path / "file").write_text("the 1 2\n")
+    Path("file").write_text("the 1 2\n")
     result = suite.runpytest_inprocess("claims", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([message])
@@ -497,7 +480,7 @@ def test_a_source_may_be_read_from_anywhere(pytester, probed):
     ):
         done = probed(path, text, at, "-n", workers)
         done.assert_outcomes(passed=1)
-        document = latest(pytester.path)
+        document = latest()
         assert document["session"]["runs"] == {"wanted": 10, "trained": 10, "stored": 0}
 
 
@@ -511,20 +494,20 @@ def test_a_named_source_that_is_broken_is_unusable_input(pytester, probed):
 
 def test_check_fails_on_a_control(suite, capsys):
     """A refuted claim alone is a result; a control that misbehaves or wasn't run is a fault."""
-    path = suite.path / "reports/latest/verdicts.json"
+    path = Path("reports/latest/verdicts.json")
     suite.runpytest_inprocess("claims", "-k", "not misbehaving")
-    document = latest(suite.path)
+    document = latest()
     assert main(["check", str(path)]) == 0
-    [planted] = [entry for entry in document["claims"] if entry["statement"] == "planted"]
-    planted |= {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
+    lacks = {"verdict": "NOT RUN", "as_expected": None, "reason": "no data"}
+    by_statement(document)["planted"] |= lacks
     path.write_text(json.dumps(document))
     assert main(["check", str(path)]) == 1
     assert "planted[glove-micro-translation] was not run: no data" in capsys.readouterr().out
     suite.runpytest_inprocess("claims")
     assert main(["check", str(path)]) == 1
     document["session"]["tier"] = "sample"
-    (suite.path / "baseline.json").write_text(json.dumps(document))
-    assert main(["check", str(path), "--baseline", str(suite.path / "baseline.json")]) == 4
+    Path("baseline.json").write_text(json.dumps(document))
+    assert main(["check", str(path), "--baseline", "baseline.json"]) == 4
     assert "tier micro can't be compared with tier sample" in capsys.readouterr().err
 
 
@@ -562,12 +545,11 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     monkeypatch.setattr(
         engines.TrainerTask, "make", lambda self, *more: [*map(made, self.what.runs)]
     )
-    (suite.path / "claims/test_mine.py").write_text(BUDGETS)
+    Path("claims/test_mine.py").write_text(BUDGETS)
     result = suite.runpytest_inprocess("claims")
     result.assert_outcomes(passed=1, failed=1, skipped=1)
     assert {run.recipe.model.layers for run in wanted} == {2}
-    document = latest(suite.path)
-    found = {one["statement"]: one for one in document["claims"]}
+    found = by_statement(latest())
     assert {name: one["as_expected"] for name, one in found.items()} == {
         "caught": True,
         "not-caught": False,
@@ -575,14 +557,13 @@ def test_unequal_budgets_are_caught_before_anything_is_wanted(suite, monkeypatch
     }
     assert [found[name]["verdict"] for name in ("caught", "unfair")] == ["NOT RUN"] * 2
     assert "unequal budgets" in found["unfair"]["reason"]
-    assert main(["check", str(suite.path / "reports/latest/verdicts.json")]) == 1
+    assert main(["check", "reports/latest/verdicts.json"]) == 1
 
 
 def test_a_control_that_lacks_its_data_is_no_proof_of_the_budget_check(suite, monkeypatch):
     """Whatever it expects, NOT RUN for want of data says nothing."""
     monkeypatch.setattr(session.Session, "problem", lambda self, run: "no data here")
-    (suite.path / "claims/test_mine.py").write_text(BUDGETS)
+    Path("claims/test_mine.py").write_text(BUDGETS)
     suite.runpytest_inprocess("claims")
-    document = latest(suite.path)
-    found = {one["statement"]: one["as_expected"] for one in document["claims"]}
+    found = {says: one["as_expected"] for says, one in by_statement(latest()).items()}
     assert found == {"caught": True, "not-caught": None, "unfair": None}

@@ -1,7 +1,5 @@
 """A cluster trains what a machine would: the same runs under the same names, whatever is lost."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 ``benchmarks/reliability.py`` is the command.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """The report: what goes in comes out, escaped, linked, balanced and without a request."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
@@ -181,6 +179,7 @@ def check(html: str) -> Page:
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
     assert page.tags["script"] == 0
     [policy] = [value for tag, name, value in page.attributes if "default-src" in value]
+    assert html.index(policy) < html.index("<body")  # before any text of a document
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
     assert not re.search(r"@import|url\(|https?:", html)
     for tag, name, value in page.attributes:
@@ -201,8 +200,8 @@ def test_made_document_follows_the_schema():
     jsonschema.Draft202012Validator.check_schema(schema)
     document = as_json(make_full()[0])
     jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+    first, *others = document["claims"]
     for broken in ({"verdict": "MAYBE"}, {"extra": 1}, {"alpha": 2}):
-        first, *others = document["claims"]
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(document | {"claims": [first | broken, *others]}, schema)
 
@@ -446,23 +445,15 @@ def test_ticks_are_even_and_on_the_axis(low, size):
 @settings(max_examples=150)
 def test_shade_is_where_the_claim_holds(shift, relation, margin):
     """The mean lies in the shade exactly when the relation holds of it: the plot can't lie."""
-    plot = forest(
-        comparison_of(make_comparison(
-            relation=relation, left_values=[shift], right_values=[0.0], difference=shift,
-            interval=[shift - 1, shift + 1], margin=margin,
-        ))
-    )  # fmt: skip
+    sides = {"left_values": [shift], "right_values": [0.0], "difference": shift}
+    sides["interval"] = [shift - 1, shift + 1]
+    plot = forest(comparison_of(make_comparison(relation=relation, margin=margin, **sides)))
     assert plot is not None
     assert plot.mean is not None
-    holds = {
-        "<": shift < 0,
-        ">": shift > 0,
-        "<=": shift < margin,
-        ">=": shift > -margin,
-        "~": abs(shift) < margin,
-    }[relation]
+    holds = {"<": shift < 0, ">": shift > 0, "~": abs(shift) < margin}
+    holds |= {"<=": shift < margin, ">=": shift > -margin}
     near = min(abs(plot.mean - edge) for edge in plot.shade) < 0.2
-    assert near or holds == (plot.shade[0] < plot.mean < plot.shade[1])
+    assert near or holds[relation] == (plot.shade[0] < plot.mean < plot.shade[1])
     assert plot.span is not None
     assert plot.span[0] <= plot.mean <= plot.span[1]
     assert len(plot.margins) == {"<": 0, ">": 0, "~": 2}.get(relation, 1)

@@ -1,7 +1,5 @@
 """The report in Chromium: it fits, it folds, links open what they lead to, and nothing runs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

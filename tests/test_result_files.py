@@ -3,8 +3,6 @@
 No file here may lead to a wrong "keep" (status 0), and every command that a question offers works.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json
@@ -95,6 +93,8 @@ LONG = (3.012345, 2.998321, 3.023411, 2.987123, 3.001239, 3.019992)
 CURVES = {"base": (3.27866, 3.2787), "new": (3.27864, 3.2787)}
 FAR = {"base": HIGH, "new": LOW}
 STD = ["--metric", "std"]
+TWO_MEANS = json.dumps({arm: {"acc": {"mean": 91.2, "std": 0.3, "n": 3}, "loss": {"mean": 0.3,
+    "std": 0, "n": 3}} for arm in ("adamw", "muon")})  # fmt: skip
 PAIRED = ["--by", "arm", "--metric", "loss"]
 CASES = [
     # Tables of runs, in all forms.
@@ -393,6 +393,19 @@ CASES = [
     ("an index", "r.csv", "at,arm,loss\n" + "".join(f"{2 * s},base,{b}\n{2 * s + 1},new,{n}\n"
      for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
      "embinit judge r.csv --by arm --metric loss\n"),
+    # Fewer runs than --most discard nothing that all of them would not.
+    *((f"{len(adamw)} of 3 runs", "r.csv", rows("optimizer,seed,val_accuracy",
+       "{arm},{seed},{score}", adamw, sgd), ["--baseline", "base", "--most", "3"], AGAIN, "")
+      for adamw, sgd in (((.781, .79), (.783, .789)), ((.781, .79, .785), (.783, .789, .788)))),
+    ("names with commas", "r.csv", 'model,"size,mb",seed,"acc,none"\n' + "".join(
+     f"a,{size},{s},{s / 9 + size}\n" for size in (1, 2) for s in range(3)),
+     ["--by", "model,size,mb", "--metric", "acc,none", "--baseline", "a, 1"], AGAIN,
+     "arms from `model, size,mb`, scores from `acc,none`, higher is better"),
+    # Each is a row of its arm: judged together, a loss would be a run of an accuracy.
+    *((f"means of two metrics by arm: {text}", "r.json", TWO_MEANS, [], REFUSED, text)
+      for text in ("which metric is judged?", " --where metric=acc --baseline adamw --higher\n")),
+    ("means of one of two metrics", "r.json", TWO_MEANS,
+     ["--where", "metric=acc", "--baseline", "adamw", "--higher"], DISCARD, "adamw 3, muon 3"),
     # Names that number runs, and those that don't.
     ("numbered", "r.csv", rows("Name,State,loss", "{arm}-{seed},finished,{score}"), [], REFUSED,
      "embinit judge r.csv --names runs\n"),

@@ -1,7 +1,5 @@
 """The pages of results are those of the committed references, and count what these have."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import tomllib

@@ -1,14 +1,12 @@
 """The fixture ``seeds`` in any test file: five lines, and each comparison is a claim."""
 
-from __future__ import annotations
-
-import json
 import os
 import re
 
 import pytest
 
 from builders import set_apart
+from documents import latest
 from embinit import training
 from embinit.errors import InputError
 from embinit.runs.trainings import TRAININGS
@@ -42,8 +40,8 @@ def claims_of(pytester, monkeypatch):
     def run(text, *arguments, name="test_fitted.py"):
         (pytester.path / name).write_text(text)
         ran = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", *arguments)
-        path = pytester.path / "reports/latest/verdicts.json"
-        claims = json.loads(path.read_text())["claims"] if path.exists() else []
+        there = (pytester.path / "reports/latest/verdicts.json").exists()
+        claims = latest()["claims"] if there else []
         found = {entry["id"].partition("/seeds/")[2]: entry for entry in claims}
         return ran.ret, ran.stdout.str(), found
 
@@ -192,39 +190,25 @@ MISTAKES = {
     "fixture": ("assert seeds(train) < 3", ":def: a test with seeds is called before fixtures"),
     "local": ("assert seeds(lambda seed: 1.0) < 3", ":body: '<lambda>' is a lambda, a method, or"),
     "pair": ("assert seeds(pair) < 3", "pair returned a dict; return one number, or name several"),
-    "boom": (
-        "assert seeds(boom, bad=True) < seeds(boom)",
-        "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs",
-    ),
-    "argument": (
-        "assert seeds(train, tide=3) < 3",
-        ":body: test_fitted:train can't be called for the arm 'train(tide=3)'",
-    ),
+    "boom": ("assert seeds(boom, bad=True) < seeds(boom)",
+             "RuntimeError: no luck (test_fitted.py:18): arm 'bad=True', seeds 0, 1; 4 other runs"),
+    "argument": ("assert seeds(train, tide=3) < 3",
+                 ":body: test_fitted:train can't be called for the arm 'train(tide=3)'"),
     "nothing": ("seeds(train)", ":def: test_nothing asserts no comparison of arms"),
-    "same": (
-        "assert seeds(train) < seeds(train)",
-        ":def: train() and train() are the same run, so no number can differ",
-    ),
-    "positional": (
-        "assert seeds(train, 3) < 3",
-        ":body: seeds takes one function, and its arguments by name, as in",
-    ),
-    "fails": (
-        "assert seeds(fails, bad=True) > seeds(fails)",
-        "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'bad=F",
-    ),
+    "same": ("assert seeds(train) < seeds(train)",
+             ":def: train() and train() are the same run, so no number can differ"),
+    "positional": ("assert seeds(train, 3) < 3",
+                   ":body: seeds takes one function, and its arguments by name, as in"),
+    "fails": ("assert seeds(fails, bad=True) > seeds(fails)",
+              "ValueError: bad data (test_fitted.py:22): arm 'bad=True', seeds 0, 1, and arm 'b"),
     # A margin is chosen, and never guessed.
-    "no_margin": (
-        "assert seeds(train, depth=2) >= seeds(train)",
-        ":def: train(depth=2) ≥ train() has no margin, the largest",
-    ),
-    "alike_without_a_margin": (
-        "assert seeds(train, depth=2).alike(seeds(train))",
-        ":def: train(depth=2) ≈ train() has no margin, the",
-    ),
+    "no_margin": ("assert seeds(train, depth=2) >= seeds(train)",
+                  ":def: train(depth=2) ≥ train() has no margin, the largest"),
+    "alike_without_a_margin": ("assert seeds(train, depth=2).alike(seeds(train))",
+                               ":def: train(depth=2) ≈ train() has no margin, the"),
     "exit": ("raise SystemExit(0)", ":body: the claim's body raised SystemExit: 0; it may skip"),
     "outcome": ("pytest.xfail('x')", ":body: the claim's body raised XFailed: x; it may skip"),
-}
+}  # fmt: skip
 
 
 def test_each_mistake_is_its_tests_first_line_and_costs_no_other_test(claims_of):
@@ -286,10 +270,8 @@ def test_arms_that_cannot_differ_break_their_claims(claims_of):
     )
     assert status == 3
     for name in ("above", "not-worse", "gain"):
-        assert (known[f"{name}[seeds]"]["verdict"], known[f"{name}[seeds]"]["reason"]) == (
-            "NOT RUN",
-            same,
-        ), output
+        entry = known[f"{name}[seeds]"]
+        assert (entry["verdict"], entry["reason"]) == ("NOT RUN", same), output
     # What states equality is not shown by scores that don't vary.
     assert known["alike[seeds]"]["verdict"] == known["tied[seeds]"]["verdict"] == "UNDECIDED"
     assert known["alike[seeds]"]["reason"] == same.replace("6 seeds", "20 seeds")
@@ -390,13 +372,24 @@ SAME = 1.0
 """
 
 
+@pytest.fixture
+def patched(pytester):
+    """Runs two claims on what reads ``lib`` where a fixture or a conftest may have changed it."""
+
+    def run(patch=None, conftest=""):
+        tests = PATCHED.replace("monkeypatch.PATCH", f"monkeypatch.{patch}" if patch else "pass")
+        pytester.makepyfile(lib=LIB, test_fitted=tests)
+        pytester.makeconftest(conftest)
+        pytester.makeini("[pytest]\npythonpath = .\n")
+        return pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
-        (
-            'setattr(lib, "K", -1.0)',
-            "K of lib.py is -1.0 in pytest's process (a fixture",
-        ),
+        ('setattr(lib, "K", -1.0)', "K of lib.py is -1.0 in pytest's process (a fixture"),
         ('setattr(lib, "helper", lambda: 2)', "helper of lib.py is TestA.patch.<locals>.<lambda>"),
         ('setattr(lib.Model, "rate", 0.2)', "Model.rate of lib.py is 0.2"),
         ('setattr(lib, "MORE", 1, raising=False)', "MORE of lib.py is 1"),
@@ -409,19 +402,12 @@ SAME = 1.0
         ('setenv("MY_K", "-1")', "the variable MY_K is another in pytest's process"),
     ],
 )
-def test_a_claim_is_not_judged_where_a_fixture_has_changed_what_trains(pytester, patch, said):
+def test_a_claim_is_not_judged_where_a_fixture_has_changed_what_trains(patched, patch, said):
     """It would be about other code than what was trained; the next class's claim is judged."""
-    pytester.makepyfile(lib=LIB, test_fitted=PATCHED.replace("PATCH", patch))
-    pytester.makeini("[pytest]\npythonpath = .\n")
-    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
-    text = ran.stdout.str()
-    assert ran.ret == 3
-    assert said in text
-    [path] = (pytester.path / "reports/latest").rglob("verdicts.json")
-    claims = json.loads(path.read_text())["claims"]
-    verdicts = {entry["id"].partition("/seeds/")[2]: entry["verdict"] for entry in claims}
-    assert verdicts["TestA.neg[seeds]"] == "NOT RUN"
-    assert verdicts["TestB.pos[seeds]"] == "SUPPORTED"
+    ran = patched(patch)
+    assert (ran.ret, said in ran.stdout.str()) == (3, True)
+    verdicts = {entry["id"].split("/")[-1]: entry["verdict"] for entry in latest()["claims"]}
+    assert verdicts == {"TestA.neg[seeds]": "NOT RUN", "TestB.pos[seeds]": "SUPPORTED"}
 
 
 CONFTESTS = {
@@ -440,20 +426,17 @@ CONFTESTS = {
 
 
 @pytest.mark.parametrize("when", CONFTESTS)
-def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(pytester, when):
+def test_a_claim_is_not_judged_where_a_conftest_sets_what_trains(patched, when):
     """It has happened before the values could be known, so its text is read."""
-    pytester.makepyfile(lib=LIB, test_fitted=PATCHED.replace("monkeypatch.PATCH", "pass"))
-    pytester.makeconftest(CONFTESTS[when])
-    pytester.makeini("[pytest]\npythonpath = .\n")
-    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    ran = patched(conftest=CONFTESTS[when])
     assert ran.ret == 3
     assert f"conftest.py when {when}, and not where train was run" in ran.stdout.str()
 
 
-def test_what_a_conftest_may_do_is_no_change(pytester):
+def test_what_a_conftest_may_do_is_no_change(patched):
     """It reads what trains, and sets it in fixtures, which are asked when they are used."""
-    pytester.makepyfile(lib=LIB, test_fitted=PATCHED.replace("monkeypatch.PATCH", "pass"))
-    pytester.makeconftest("""
+    ran = patched(
+        conftest="""
         import os, sys
         import lib, pytest
 
@@ -472,9 +455,8 @@ def test_what_a_conftest_may_do_is_no_change(pytester):
         def pytest_runtest_setup(item):
             if "slow" in item.keywords:
                 lib.K = 9.0
-    """)
-    pytester.makeini("[pytest]\npythonpath = .\n")
-    ran = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    """
+    )
     assert ran.ret == 1  # TestA's claim is refuted
     assert "pytest's process" not in ran.stdout.str()
 
@@ -507,9 +489,8 @@ def test_other_options_are_in_no_report(claims_of, pytester):
         path.read_text() for path in (pytester.path / "reports").rglob("*.*") if path.is_file()
     ]
     assert not any("sk-1" in text for text in files)
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
     command = "pytest test_fitted.py --embinit-seeds=6 --embinit-no-train"
-    assert document["session"]["command"] == command
+    assert latest()["session"]["command"] == command
 
 
 def test_runs_are_counted_by_who_made_them(claims_of, pytester):
@@ -591,10 +572,8 @@ def test_a_diverged_run_counts_the_worst_score_where_its_function_says_so(claims
     assert often["verdict"] == gap["verdict"] == "SUPPORTED"
     assert "2 failed runs got the worst score, " in often["reason"]
     assert (status, unsaid["verdict"]) == (3, "NOT RUN")
-    assert (
-        "(loss is inf); return the worst score, or write training(failed='worst')"
-        in (unsaid["reason"])
-    )
+    said = "(loss is inf); return the worst score, or write training(failed='worst')"
+    assert said in unsaid["reason"]
     with pytest.raises(InputError, match="needs to know whether a high or a low score is worse"):
         training(measures=["score"], failed="worst")
     with pytest.raises(InputError, match="write failed='worst'"):

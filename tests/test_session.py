@@ -1,9 +1,6 @@
 """One process plans for all trainers; who is killed loses only what it held."""
 
-from __future__ import annotations
-
 import contextlib
-import json
 import os
 import re
 import signal
@@ -11,11 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from builders import python, set_apart, small_experiment
+from documents import latest
 from embinit.errors import InputError
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.opening import NamedSource
@@ -98,17 +98,12 @@ def run(suite: pytest.Pytester, *arguments: str) -> dict[str, object]:
     """Run a suite to its end; its verdicts document."""
     done = suite.runpytest_inprocess(*arguments)
     assert done.ret in (0, 1), done.stdout.str()
-    return json.loads((suite.path / "reports/latest/verdicts.json").read_text())
+    return latest(suite.path)
 
 
 def decided(document):
-    return {
-        entry["id"]: [
-            (one["verdict"], one["left_values"], one["right_values"])
-            for one in entry["comparisons"]
-        ]
-        for entry in document["claims"]
-    }
+    values = itemgetter("verdict", "left_values", "right_values")
+    return {entry["id"]: [*map(values, entry["comparisons"])] for entry in document["claims"]}
 
 
 def test_any_number_of_trainers_comes_to_the_same_verdicts(suite, monkeypatch):
@@ -252,18 +247,14 @@ def make_slowly(name: str) -> None:
 def test_who_asks_a_cluster_for_a_table_has_it_then(tmp_path, monkeypatch):
     """One process of this machine makes them all, and another's answer says nothing."""
     monkeypatch.setattr(RayEngine, "_watch", lambda self: None)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     engine, lacking = RayEngine("cpu"), []
 
     def ask(path: Path) -> None:
         engine.make(0, TrainerTask(Making(str(path), make_slowly), (), None, "cpu"), print)
         lacking.extend([] if path.exists() else [path])
 
-    threads = [threading.Thread(target=ask, args=(tmp_path / str(number),)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(ask, (tmp_path / str(number) for number in range(6))))
     engine.close()
     assert (lacking, len([*tmp_path.iterdir()])) == ([], 6)
 

@@ -1,7 +1,5 @@
 """The rule against scipy and statsmodels, and its symmetries."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -109,17 +107,13 @@ def test_a_decision_holds_without_any_one_of_its_seeds(pairs, registered, mean, 
     assume(min(map(np.std, rest)) > 1e-2)  # scipy warns of values that nearly agree
 
     def shown_by(values):
-        shown = [
-            (
-                max(
-                    p_of(values, -margin, "greater", registered),
-                    p_of(values, margin, "less", registered),
-                ),
-                Verdict.NO_EFFECT,
-            ),
-            (p_of(values, 0, "greater", registered), Verdict.SUPPORTED),
-            (p_of(values, 0, "less", registered), Verdict.REFUTED),
-        ][0 if margin else 1 :]
+        above, below = (
+            p_of(values, bound, side, registered)
+            for bound, side in ((-margin, "greater"), (margin, "less"))
+        )
+        shown = [(max(above, below), Verdict.NO_EFFECT)] if margin else []
+        shown.append((p_of(values, 0, "greater", registered), Verdict.SUPPORTED))
+        shown.append((p_of(values, 0, "less", registered), Verdict.REFUTED))
         assume(all(abs(p - alpha) > 1e-7 for p, _ in shown))
         return [name for p, name in shown if p <= alpha]
 
@@ -214,11 +208,7 @@ def test_the_level_is_kept_at_five_seeds():
     drawn = np.random.default_rng(0).normal(size=(2000, 15))
     outcomes = [
         compare(
-            row[:5],
-            np.zeros(5),
-            Relation.ABOVE,
-            0.05,
-            known_sd=KnownSd(row[5:].std(ddof=1), 10),
+            row[:5], np.zeros(5), Relation.ABOVE, 0.05, known_sd=KnownSd(row[5:].std(ddof=1), 10)
         )
         for row in drawn
     ]

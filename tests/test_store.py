@@ -1,7 +1,5 @@
 """The store returns what was put, whatever is interrupted."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import hashlib
@@ -18,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_experiment, make_result
+from builders import make_experiment, make_result, python
 from embinit.errors import InputError, OutputError
 from embinit.files import writing as files
 from embinit.runs.kept_runs import TEXTS, KeptRuns, keep_runs
@@ -143,14 +141,11 @@ store.put("ab12", make_result(make_experiment().run("xavier", 0), bleu=2.0))
 
 
 @pytest.mark.parametrize(
-    ("when", "bleu"),
-    [("fsync before", 31.5), ("replace before", 31.5), ("replace after", 2.0)],
+    ("when", "bleu"), [("fsync before", 31.5), ("replace before", 31.5), ("replace after", 2.0)]
 )
 def test_a_kill_leaves_the_old_record_or_the_new_one(store, when, bleu):
     """The rename is the last step: until then the old record stays."""
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, store.root, when], cwd=Path(__file__).parent, check=False
-    )
+    ended = python("-c", KILLED, store.root, when)
     assert ended.returncode == 9
     assert store.get("ab12", RUN) == scored(bleu=bleu)
     assert [*store] == ["ab12"]
@@ -172,9 +167,7 @@ for _ in range(200):
 def test_two_processes_may_write_the_same_run(store):
     """Each write is whole, whoever is last, and neither ever reads half of one."""
     command = [sys.executable, "-W", "error", "-c", WRITER, store.root]
-    writers = [
-        subprocess.Popen([*command, number], cwd=Path(__file__).parent) for number in ("1", "2")
-    ]
+    writers = [subprocess.Popen([*command, number]) for number in ("1", "2")]
     assert [writer.wait() for writer in writers] == [0, 0]
     assert store.get("ab12", RUN).measures["bleu"] in (1.0, 2.0)
     assert names(store) == ["ab12.json"]

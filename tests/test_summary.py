@@ -1,7 +1,5 @@
 """The summary of a document: one rule for a finding's outcome, and counts that add up."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -35,16 +33,8 @@ def session(claims: list[dict[str, Any]], tier: str = "micro", published: bool =
 
 def claims_of(verdicts: list[str], **fields: Any) -> list[dict[str, Any]]:
     """A claim for each verdict, each in a setting of its own."""
-    return [
-        make_claim(
-            "a",
-            verdict,
-            id=f"kim2024/finding-1/{'ab'[at % 2]}[{at}]",
-            experiment=f"e{at}",
-            **fields,
-        )
-        for at, verdict in enumerate(verdicts)
-    ]
+    numbered = ((at, f"kim2024/finding-1/{'ab'[at % 2]}[{at}]", v) for at, v in enumerate(verdicts))
+    return [make_claim("a", v, id=name, experiment=f"e{at}", **fields) for at, name, v in numbered]
 
 
 @given(st.lists(st.sampled_from(VERDICTS), max_size=9))
@@ -180,10 +170,8 @@ def test_kinds_of_data_have_outcomes_of_their_own():
 def test_each_claim_is_a_finding_of_a_paper_that_names_none():
     """Over its settings; two claims of one family are two rows."""
     claims = [
-        make_claim(
-            name, paper="mine", task=None, id=f"mine/x/{name}[{at}]", statement=f"It is {name}"
-        )
-        for name in "ab"
+        make_claim(n, paper="mine", task=None, id=f"mine/x/{n}[{at}]", statement=f"It is {n}")
+        for n in "ab"
         for at in range(2)
     ]
     document = make_document(claims)

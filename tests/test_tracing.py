@@ -1,7 +1,5 @@
 """A record holds while what made it is as it was, and what can't be followed is said."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import importlib

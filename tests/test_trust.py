@@ -1,7 +1,5 @@
 """What the section Security of docs/options.md says: claims are code, everything else is data."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import metadata
@@ -13,7 +11,7 @@ from embinit import registry
 from embinit.commands.main import main
 from embinit.errors import InputError, Status
 from embinit.registry import Registry
-from embinit.report import render, write_report
+from embinit.report import write_report
 from embinit.report.reading import read
 from embinit.runs.store import Store
 
@@ -95,13 +93,3 @@ def test_an_entry_point_is_loaded_when_its_name_is_asked_for_alone(things, monke
     assert not (tmp_path / "ran").exists()
     assert known["late"] == []
     assert (tmp_path / "ran").exists()
-
-
-def test_a_page_loads_nothing_and_runs_no_script():
-    """No document can change that: the policy comes before any of its text."""
-    page = render(WHOLE, {})
-    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-    assert page.index(policy) < page.index("<body")
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
-    assert "<script" not in page
-    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page)

@@ -1,7 +1,5 @@
 """The closing table: ids whole at any width, and text of third parties as it stands."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What a spec asks of a table reaches both sides of a translation, and the measures of a table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

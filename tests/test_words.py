@@ -1,7 +1,5 @@
 """What a person reads uses the field's words, and none that only this project has."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

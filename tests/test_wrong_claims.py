@@ -1,63 +1,34 @@
 """One mistake is one failed test with its line and its mend; all other claims are decided."""
 
-from __future__ import annotations
-
 import fnmatch
-import json
 import re
+from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from builders import set_apart
+from documents import latest
 from embinit.lab.data.sources import SOURCES
 from embinit.lab.tables.inits import INITS
-from embinit.runs.trainings import TRAININGS
+from projects import GOOD, HOLDS, OTHER, stated
 
-CLAIMS = """
-import random
-
-from embinit import Family, Verdict, claim, experiment, training
-
-
-@training(measures={"score": "points", "loss": "nats"})
-def fit(seed, arm):
-    more = random.random() * (0.5 if arm == "low" else 1)
-    return {"score": {"low": 1, "high": 9}[arm] + more, "loss": 1.0 + random.random()}
-
-
-on = experiment("scores", training=fit, arms=["low", "high"], margin=1.0, seeds=6)
-MINE = Family("mine/f", size=9)
-
-
-@claim("mine/f/good", says="High is above low", family=MINE, on=on)
-def test_good(arms):
-    assert arms["high"] > arms["low"]
-"""
-OTHER = """
-
-@claim("mine/f/other", says="Stated wrongly", family=MINE, on=on)
-def test_other(arms):
-"""
 CLAIM = "@claim('mine/f/other', says='s', family=MINE, on=on)"
-BODY = "    assert arms['high'] > arms['low']\n"
+BODY = f"    {HOLDS}\n"
 
 
 @pytest.fixture
-def judged(pytester, monkeypatch):
-    """Runs claims, of which the good one must be decided, and gives what was told."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.mkdir("claims")
+def judged(session):
+    """Runs claims, of which the good one must be decided: what pytest did, and all by their ids."""
 
-    def run(text, *arguments, status=3, verdict="SUPPORTED", good=True):
-        (pytester.path / "claims/test_mine.py").write_text(text)
-        done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider", *arguments)
+    def run(text, *arguments, status=3):
+        done, document = session(text, *arguments)
         output = done.stdout.str()
         assert "INTERNALERROR" not in output
         assert "Traceback" not in output
         assert done.ret == status, output
-        document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
         verdicts = {entry["id"].partition("[")[0]: entry for entry in document["claims"]}
-        assert not good or verdicts["mine/f/good"]["verdict"] == verdict
+        assert verdicts["mine/f/good"]["verdict"] == "SUPPORTED"
         done.stdout.fnmatch_lines(["*report: *index.html"])
         return done, verdicts
 
@@ -87,35 +58,25 @@ BODIES = [
 MORE = [
     (f"{CLAIM}  # here\ndef test_other():\n    assert 1\n", "this one takes nothing"),
     (f"{CLAIM}  # here\ndef test_other(arms, tmp_path):\n{BODY}", "takes arms, tmp_path"),
-    (
-        f"@pytest.mark.parametrize('arms', [1])\n{CLAIM}\ndef test_other(arms):\n{BODY}",
-        "a claim can't be parametrised",
-    ),
-    (
-        f"@claim('mine/f/other', says='s', on=on)  # here\ndef test_other(arms):\n{BODY}",
-        "mine/f/other has no family: give it one",
-    ),
-    (
-        "test_control = positive_control('mine', on=on, worse='low')  # here\n",
-        "the id 'mine/control-positive' must read paper/part/name",
-    ),
-    (
-        "test_control = positive_control(MINE, on=5, worse='low')  # here\n",
-        "a claim is tested on experiments, not on 5",
-    ),
+    (f"@pytest.mark.parametrize('arms', [1])\n{CLAIM}\ndef test_other(arms):\n{BODY}",
+     "a claim can't be parametrised"),
+    (f"@claim('mine/f/other', says='s', on=on)  # here\ndef test_other(arms):\n{BODY}",
+     "mine/f/other has no family: give it one"),
+    ("test_control = positive_control('mine', on=on, worse='low')  # here\n",
+     "the id 'mine/control-positive' must read paper/part/name"),
+    ("test_control = positive_control(MINE, on=5, worse='low')  # here\n",
+     "a claim is tested on experiments, not on 5"),
     ("test_control = helping.with_helpers(MINE, on)  # here\n", "scores has no arm 'hihg'"),
-    (
-        "from embinit_papers.kim2024 import table1\n\n"
-        "@claim('mine/f/other', says='s', family=MINE, on=table1('glove', tasks=('sst2',)))\n"
-        "def test_other(arms):\n    assert arms['xavier'].measured_by('acuracy') > 5  # here\n",
-        "unknown measure 'acuracy': did you mean 'accuracy'?",
-    ),
-]
+    ("from embinit_papers.kim2024 import table1\n\n"
+     "@claim('mine/f/other', says='s', family=MINE, on=table1('glove', tasks=('sst2',)))\n"
+     "def test_other(arms):\n    assert arms['xavier'].measured_by('acuracy') > 5  # here\n",
+     "unknown measure 'acuracy': did you mean 'accuracy'?"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [*((f"{OTHER}    {body}\n", said) for body, said in BODIES), *MORE],
+    [*((stated("other", body), said) for body, said in BODIES), *MORE],
     ids=lambda text: text.strip().partition("#")[0][-40:],
 )
 def test_what_cannot_be_judged_is_refused_alone_at_its_line(judged, pytester, more, said):
@@ -128,8 +89,7 @@ def test_what_cannot_be_judged_is_refused_alone_at_its_line(judged, pytester, mo
         "    return positive_control(family, on=on, worse='hihg')\n"
     )
     pytester.syspathinsert()
-    imports = "import helping\nfrom contextlib import suppress\nimport pytest\n"
-    text = f"{CLAIMS}\n{imports}from embinit import positive_control\n\n\n{more}"
+    text = f"{GOOD}\nimport helping\n\n\n{more}"
     done, verdicts = judged(text)
     done.assert_outcomes(passed=1, failed=1)
     assert [*verdicts] == ["mine/f/good"]
@@ -144,17 +104,16 @@ def test_what_cannot_be_judged_is_refused_alone_at_its_line(judged, pytester, mo
         ("pytest.importorskip('nosuch')", "skipped", "could not import 'nosuch'*"),
         ("pytest.xfail('known')", "failed", "the claim's body raised XFailed: known; it may skip*"),
         ("pytest.fail('no')", "failed", "the claim's body raised Failed: no; it may skip*"),
-        ("sys.exit(0)", "failed", "the claim's body raised SystemExit: 0; it may skip*"),
+        ("raise SystemExit(0)", "failed", "the claim's body raised SystemExit: 0; it may skip*"),
     ],
 )
-def test_an_outcome_in_a_claims_body_is_that_tests_alone(judged, pytester, body, outcome, said):
+def test_an_outcome_in_a_claims_body_is_that_tests_alone(judged, body, outcome, said):
     """A claim that skips is skipped; whatever else it raises is one line, and no session's end."""
-    text = f"import sys\n\nimport pytest\n{CLAIMS}{OTHER}    {body}  # here\n{BODY}"
+    text = GOOD + stated("other", f"{body}  # here\n{BODY}")
     done, verdicts = judged(text, status=0 if outcome == "skipped" else 3)
     done.assert_outcomes(passed=1, **{outcome: 1})
     assert "mine/f/other" not in verdicts
-    document = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())
-    [entry] = document["skipped" if outcome == "skipped" else "errors"]
+    [entry] = latest()["skipped" if outcome == "skipped" else "errors"]
     place = "" if outcome == "skipped" else f"claims/test_mine.py:{line_of_here(text)}: "
     assert fnmatch.fnmatch(entry["reason"], place + said)
 
@@ -168,13 +127,12 @@ def test_an_outcome_in_a_claims_body_is_that_tests_alone(judged, pytester, body,
 )
 def test_what_a_claim_asserts_may_not_change_between_its_readings(judged, asserts, said):
     """It would be green for what was never judged."""
-    text = f"{CLAIMS}{OTHER}    seen = vars(MINE).setdefault('seen', [])\n    seen.append(0)\n"
-    done, _ = judged(f"{text}    {asserts}\n")
+    seen = "seen = vars(MINE).setdefault('seen', [])\n    seen.append(0)\n"
+    done, _ = judged(GOOD + stated("other", f"{seen}    {asserts}"))
     done.stdout.fnmatch_lines([f"it asserts {said} when it was read: *"])
 
 
-PLAIN = """
-    for arm in ("low", "high"):
+PLAIN = """for arm in ("low", "high"):
         assert arms[arm] > 0 and arms[arm] < 20
     assert 0 < arms["low"] < arms["high"], "in order"
     assert all(arms[arm] > 0 for arm in ("low", "high"))
@@ -189,7 +147,7 @@ def helper(arms):
 
 def test_every_plain_conjunction_is_accepted(judged):
     """Loops, chains, all and helpers are conjunctions too."""
-    done, verdicts = judged(CLAIMS + OTHER + PLAIN, status=0)
+    done, verdicts = judged(GOOD + stated("other", PLAIN), status=0)
     done.assert_outcomes(passed=2)
     assert len(verdicts["mine/f/other"]["comparisons"]) == 10
 
@@ -206,67 +164,50 @@ BROKEN_MODULES = {
 
 
 @pytest.mark.parametrize(("mistake", "said"), BROKEN_MODULES.values(), ids=[*BROKEN_MODULES])
-def test_a_module_that_raises_is_one_error(judged, pytester, mistake, said):
+def test_a_module_that_raises_is_one_error(judged, mistake, said):
     """pytest would end the session before any test, and every claim would be lost."""
-    mistake, own = (re.sub(r"\bfit\b", "fit_z", text) for text in (mistake, CLAIMS))
+    mistake, own = (re.sub(r"\bfit\b", "fit_z", text) for text in (mistake, GOOD))
     broken = own.replace("mine/f", "mine/z").replace("\n\n@claim", f"\n{mistake}\n\n@claim")
-    (pytester.path / "claims/test_z.py").write_text(broken)
-    done, verdicts = judged(CLAIMS, *(("-n", "2") if mistake == "def :" else ("-k", "good")))
+    Path("claims/test_z.py").write_text(broken)
+    done, verdicts = judged(GOOD, *(("-n", "2") if mistake == "def :" else ("-k", "good")))
     done.assert_outcomes(passed=1, errors=1)
     line = broken.splitlines().index(mistake) + 1
     assert f"claims/test_z.py:{line}: {said}" in done.stdout.str()
-    [error] = json.loads((pytester.path / "reports/latest/verdicts.json").read_text())["errors"]
+    [error] = latest()["errors"]
     assert error["nodeid"] == "claims/test_z.py"
     assert error["reason"].startswith(f"claims/test_z.py:{line}: {said}")
     assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 9)
 
 
-def test_an_error_in_a_helper_keeps_what_pytest_reports_of_it(pytester, monkeypatch):
+def test_an_error_in_a_helper_keeps_what_pytest_reports_of_it(session, pytester):
     """The module's own line is not all of it."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    monkeypatch.syspath_prepend(pytester.path)
+    pytester.syspathinsert()
     pytester.makepyfile(helper_that_raises="1 / 0")
-    text = f"import helper_that_raises\n{CLAIMS}"
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess("claims")
+    done, _ = session(f"import helper_that_raises\n{GOOD}")
     said = ["helper_that_raises.py:1: in <module>*", "claims/test_mine.py:1: ZeroDivisionError*"]
     done.stdout.fnmatch_lines(said)
 
 
-def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(pytester, monkeypatch):
+def test_a_module_that_raises_alone_is_broken_and_listing_it_is_an_error(session):
     """So ``embinit list`` does not pass over its claims."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(f"{CLAIMS}\n1 / 0\n")
-    done = pytester.runpytest_inprocess("claims")
+    done, _ = session(text := f"{GOOD}\n1 / 0\n")
     assert done.ret == 3
     done.stdout.fnmatch_lines(["report: *index.html"])
-    done = pytester.runpytest_inprocess("claims", "--collect-only")
-    assert done.ret == pytest.ExitCode.INTERRUPTED
-
-
-def test_claims_that_cannot_be_read_count_in_families_without_a_size(judged):
-    """They may be of that family. What is judged beside them keeps within its share of alpha."""
-    other = f"\n\n@claim('mine/f/other', says='s', on=on)\ndef test_other(arms):\n{BODY}"
-    _, verdicts = judged(CLAIMS.replace(", size=9", "") + other)
-    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 2)
+    assert session(text, "--collect-only")[0].ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_a_method_may_be_a_claim(judged):
     """It takes its experiment alone, beside self."""
-    text = CLAIMS + (
-        "\n\nclass TestScores:\n"
-        "    @claim('mine/f/other', says='s', family=MINE, on=on)\n"
-        "    def test_other(self, arms):\n        assert arms['high'] > arms['low']\n"
-    )
-    done, verdicts = judged(text, status=0)
+    method = indent(OTHER.replace("(arms)", "(self, arms)"), "    ")
+    done, verdicts = judged(f"{GOOD}\n\nclass TestScores:\n{method}", status=0)
     done.assert_outcomes(passed=2)
     assert verdicts["mine/f/other"]["verdict"] == "SUPPORTED"
 
 
-def test_an_id_belongs_to_one_claim(judged, pytester):
+def test_an_id_belongs_to_one_claim(judged):
     """In one file or in two: the verdicts of both would stand under it."""
-    twice = CLAIMS + OTHER + "    assert arms['high'] > 2\n"
-    (pytester.path / "claims/test_more.py").write_text(
+    twice = GOOD + OTHER
+    Path("claims/test_more.py").write_text(
         twice.replace("mine/f/good", "mine/f/third")
         .replace("def fit", "def fit_more")
         .replace("training=fit", "training=fit_more")
@@ -285,32 +226,30 @@ def test_an_id_belongs_to_one_claim(judged, pytester):
         ("", "has claims in claims/test_mine.py, claims/test_more.py: say how many it has in all*"),
     ],
 )
-def test_a_family_in_two_files_has_the_size_of_both(judged, pytester, selected, size, said):
+def test_a_family_in_two_files_has_the_size_of_both(session, selected, size, said):
     """Whatever -k says: three claims at 5 % each are 15 %."""
-    text = CLAIMS + (
-        f'\n\nFEW = Family("mine/few"{size})\n'
-        '\n\n@claim("mine/few/a", says="a", family=FEW, on=on)\ndef test_other(arms):\n'
-        "    assert arms['high'] > 2\n"
-    )
-    (pytester.path / "claims/test_more.py").write_text(
-        "from test_mine import FEW, claim, on\n\n\n"
-        '@claim("mine/few/b", says="b", family=FEW, on=on)\ndef test_more(arms):\n'
-        "    assert arms['high'] > 3\n"
-    )
-    (pytester.path / "claims/test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess("claims", *selected, "-p", "no:cacheprovider")
+    few, more = (stated(name).replace("MINE", "FEW") for name in ("other", "more"))
+    few, more = (text.replace("mine/f/", "mine/few/") for text in (few, more))
+    Path("claims/test_more.py").write_text(f"from test_mine import FEW, claim, on\n{more}")
+    done, _ = session(f'{GOOD}\nFEW = Family("mine/few"{size})\n{few}', *selected)
     done.assert_outcomes(
         **({"failed": 1, "deselected": 2} if selected else {"failed": 2, "passed": 1})
     )
     done.stdout.fnmatch_lines([f"*family 'mine/few' {said}"])
 
 
-@pytest.mark.parametrize("selected", [(), ("-k", "good")], ids=["all", "-k"])
-def test_a_family_without_a_size_is_counted_in_its_file(judged, selected):
-    """So a claim alone is judged at the level that it has in the suite."""
-    text = CLAIMS.replace(", size=9", "") + OTHER + "    assert arms['high'] > 2\n"
-    _, verdicts = judged(text, *selected, status=0)
-    assert verdicts["mine/f/good"]["alpha"] == 0.025
+@pytest.mark.parametrize(
+    ("other", "selected", "status"),
+    [(OTHER, (), 0), (OTHER, ("-k", "good"), 0), (OTHER.replace(" family=MINE,", ""), (), 3)],
+    ids=["all", "-k", "unread"],
+)
+def test_a_family_without_a_size_is_counted_in_its_file(judged, other, selected, status):
+    """So a claim alone is judged at the level that it has in the suite.
+
+    A claim that can't be read may be of the family: what is judged keeps within its share.
+    """
+    _, verdicts = judged((GOOD + other).replace(", size=9", ""), *selected, status=status)
+    assert verdicts["mine/f/good"]["alpha"] == pytest.approx(0.05 / 2)
 
 
 FAILING = """
@@ -336,12 +275,12 @@ def test_beside(arms):
 """
 
 
-def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester):
+def test_a_run_that_raises_fails_its_own_claims_alone(judged):
     """It is no refutation; table and report come, and say why. A later session tries again.
 
     Two failures alike end its arm: a missing import must not cost the time of six runs.
     """
-    text = CLAIMS + FAILING
+    text = GOOD + FAILING
     done, verdicts = judged(text, "-n", "1")
     done.assert_outcomes(passed=2, failed=1)
     assert verdicts["mine/f/beside"]["verdict"] == "SUPPORTED"
@@ -353,6 +292,8 @@ def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester):
         ["*a failed run*", '*test_mine.py", line *, in breaks', "RuntimeError: boom"]
     )
     assert reason.endswith("arm 'low', seeds 0, 1; 4 other runs not made")
+    [error] = latest()["errors"]
+    assert error["reason"] == reason
     done.stdout.fnmatch_lines(["compared runs: * 2 failed"])
     assert done.stdout.str().count(reason) == 2  # by pytest, and in the table of verdicts
     done, _ = judged(
@@ -361,7 +302,7 @@ def test_a_run_that_raises_fails_its_own_claims_alone(judged, pytester):
     done.assert_outcomes(passed=3)
 
 
-SIZED = CLAIMS.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").replace(
+SIZED = GOOD.replace("def fit(seed, arm):", "def fit(seed, arm, top=9):").replace(
     "seeds=6)", "seeds=6, sizes={'ci-size': {'top': 8}, 'real-size': {'top': 20}})"
 ).replace('"high": 9}', '"high": top}')  # fmt: skip
 
@@ -374,12 +315,9 @@ def test_a_tier_may_be_an_experiments_own(judged):
     assert verdicts["mine/f/good"]["tier"] == "real-size"
 
 
-def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch):
+def test_a_claim_without_an_experiment_on_the_tier_is_told(session):
     """pytest alone would say that it was deselected, and not why."""
-    set_apart(monkeypatch, TRAININGS, empty=True)
-    text = CLAIMS.replace("on=on)", "on=lambda tier: [])")
-    pytester.mkdir("claims").joinpath("test_mine.py").write_text(text)
-    done = pytester.runpytest_inprocess("claims", "-p", "no:cacheprovider")
+    done, _ = session(GOOD.replace("on=on)", "on=lambda tier: [])"))
     assert done.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     done.stdout.fnmatch_lines(["embinit: 1 left out, with no experiment on tier micro"])
 
@@ -387,41 +325,29 @@ def test_a_claim_without_an_experiment_on_the_tier_is_told(pytester, monkeypatch
 OWN_INIT = """
 from dataclasses import replace
 
+from builders import small_experiment
 from embinit import Family, claim
-from embinit_papers.kim2024 import table1
 from embinit.lab.specs import Cut
 from embinit.lab.tables.inits import INITS, Init, pretrained
 
 INITS.register("doubled", Init("doubled", "{source}_Doubled", True,
                                lambda v, s, g: pretrained(v * 2, s, g)))
+small = small_experiment("sentiment", Cut(train=64, validation=32), epochs=1)
+small = replace(small, seeds=6, most_seeds=None)
 
 
-def small(tier):
-    return [
-        replace(
-            one, seeds=6, most_seeds=None, data_draws=None,
-            model=replace(one.model, layers=1, feed_forward=16),
-            training=replace(one.training, epochs=1),
-            data=replace(one.data, cut=Cut(train=64, validation=32)),
-        )
-        for one in table1("glove", tasks=("sst2",))(tier)
-    ]
-
-
-@claim("mine/f/good", says="s", family=Family("mine/f", size=1), experiments=small)
+@claim("mine/f/good", says="s", family=Family("mine/f", size=1), on=small)
 def test_good(experiment):
     assert experiment["doubled"].sigma > experiment["pretrained"].sigma
 """
 
 
-def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(pytester, monkeypatch):
+def test_an_init_of_a_module_of_claims_is_known_to_workers_and_controller(session, monkeypatch):
     """The controller collects nothing, and yet names the arms in the report."""
     set_apart(monkeypatch, INITS)
-    pytester.mkdir("claims")
-    (pytester.path / "claims/test_mine.py").write_text(OWN_INIT)
-    done = pytester.runpytest_inprocess("claims", "-n", "1", "-p", "no:cacheprovider")
+    done, _ = session(OWN_INIT, "-n", "1")
     assert done.ret == 0, done.stdout.str()
-    assert "GloVe_Doubled" in (pytester.path / "reports/latest/index.html").read_text()
+    assert "GloVe_Doubled" in Path("reports/latest/index.html").read_text()
 
 
 def line_of_here(text):
@@ -438,26 +364,21 @@ def line_of_here(text):
             "real-sise",
             "*unknown tier 'real-sise': did you mean 'real-size'? known are micro, *, ci-size, *",
         ),
-        (
-            "--embinit-report-dir",
-            "vectors.txt/x",
-            "*-report-dir *vectors.txt is no folder*",
-        ),
+        ("--embinit-report-dir", "vectors.txt/x", "*-report-dir *vectors.txt is no folder*"),
     ],
 )
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "-n 1"])
 def test_a_misspelt_option_is_told_before_anything_trains(
-    judged, pytester, monkeypatch, option, given, said, workers
+    session, monkeypatch, option, given, said, workers
 ):
     """With what there is: the tiers of the user's own experiments among them."""
     set_apart(monkeypatch, SOURCES)
-    (pytester.path / "vectors.txt").write_text("a 1.0 2.0\n")
-    (pytester.path / "claims/test_mine.py").write_text(SIZED)
-    done = pytester.runpytest_inprocess("claims", option, given, *workers)
+    Path("vectors.txt").write_text("a 1.0 2.0\n")
+    done, _ = session(SIZED, option, given, *workers)
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in done.stdout.str()
     done.stderr.fnmatch_lines([said])
-    assert not [*(pytester.path / ".embinit/store/runs").rglob("*.json")]
+    assert not [*Path(".embinit/store/runs").rglob("*.json")]
 
 
 UNFOLLOWED = """
@@ -477,6 +398,6 @@ def test_other(arms):
 
 
 def test_what_cannot_be_followed_of_a_function_is_printed(judged):
-    done, _ = judged(CLAIMS + UNFOLLOWED, status=0)
+    done, _ = judged(GOOD + UNFOLLOWED, status=0)
     pattern = "restless starts a program (true), which can't be followed: it is trained again*"
     done.stdout.fnmatch_lines(["*verdicts*", pattern])
