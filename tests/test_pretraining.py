@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -25,23 +26,24 @@ from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.german import make_german
 from embinit.lab.table_pretraining.glove import (
     RATE,
-    GloveParameters,
     _step,
     cooccurrences,
+    start,
     train_glove,
     weights,
 )
+from embinit.lab.table_pretraining.language_model import train_table
 from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
-    MASKED_WORDS,
     UNMASKED,
+    MaskedLanguageModel,
     mask_tokens,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.runs import pretrain
 from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
-from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION, cut_spans
-from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, TwoWayLanguageModel
+from embinit.lab.table_pretraining.span_corruption import SpanCorruptionModel, cut_spans
+from embinit.lab.table_pretraining.two_way_language_model import TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_studies.table_pretraining import pretrainings
 
@@ -83,19 +85,17 @@ def test_glove_steps_follow_the_gradient_of_its_loss(dim, count, seed):
 
     The loss of a pair that occurs ``count`` times is written out, and differentiated by torch.
     """
-    found = GloveParameters.start(2, dim, torch.Generator().manual_seed(seed))
-    before = [tensor.clone().requires_grad_() for tensor in vars(found).values()]
+    found = start(2, dim, torch.Generator().manual_seed(seed))
+    before = [tensor.clone().requires_grad_() for tensor in found]
     words, contexts, word_biases, context_biases = before
     error = words[0] @ contexts[1] + word_biases[0] + context_biases[1] - math.log(count)
     (min(1.0, count / 10) ** 0.75 * error**2).backward()
-    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in before))
+    squares = [torch.ones_like(tensor) for tensor in before]
     pair = (torch.tensor([0]), torch.tensor([1]), torch.tensor([math.log(count)]))
     _step(found, squares, *pair, weights(torch.tensor([count])))
-    for after, start, square in zip(
-        vars(found).values(), before, vars(squares).values(), strict=True
-    ):
-        torch.testing.assert_close(after, start.detach() - RATE * start.grad / 2)
-        torch.testing.assert_close(square, 1 + (start.grad / 2) ** 2)
+    for after, began, square in zip(found, before, squares, strict=True):
+        torch.testing.assert_close(after, began.detach() - RATE * began.grad / 2)
+        torch.testing.assert_close(square, 1 + (began.grad / 2) ** 2)
 
 
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
@@ -144,7 +144,7 @@ def test_fasttext_words_share_their_grams():
 def test_each_direction_knows_only_what_it_has_read():
     """A word's change reaches what is guessed behind it, and on the way back what is before it."""
     torch.manual_seed(0)
-    model = TwoWayLanguageModel(("ab", "cd", "ef"), 8)
+    model = TwoWayLanguageModel(Corpus.read(["ab cd ef"]), 8)
     ids, other = torch.tensor([[0, 1, 2, 0]]), torch.tensor([[0, 2, 2, 0]])
     for first, second, read in zip(model(ids), model(other), (1, 2), strict=True):
         changed = (first - second).abs().amax(dim=2)[0] > 1e-7
@@ -209,11 +209,11 @@ def test_relative_buckets_equal_the_library_s(both_ways):
     "train",
     [
         lambda corpus: train_glove(corpus, dim=8, epochs=1),
-        lambda corpus: MASKED_WORDS.train(corpus, 3, dim=8, batch=8),
-        lambda corpus: SPAN_CORRUPTION.train(corpus, 3, dim=8, batch=8),
+        lambda corpus: train_table(MaskedLanguageModel, corpus, 3, dim=8, batch=8),
+        lambda corpus: train_table(SpanCorruptionModel, corpus, 3, dim=8, batch=8),
         lambda corpus: train_word2vec(corpus, dim=8, epochs=1),
         lambda corpus: train_fasttext(corpus, dim=8, epochs=1),
-        lambda corpus: TWO_WAY.train(corpus, 3, dim=8, batch=8),
+        lambda corpus: train_table(TwoWayLanguageModel, corpus, 3, dim=8, batch=8),
     ],
     ids=["glove", "bert", "t5", "word2vec", "fasttext", "elmo"],
 )
@@ -256,11 +256,11 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     assert other == pytest.approx(usual / 2, rel=1e-2)
 
 
-@pytest.mark.parametrize("objective", [MASKED_WORDS, SPAN_CORRUPTION], ids=lambda one: one.name)
-def test_a_table_starts_at_the_sigma_asked(objective):
+@pytest.mark.parametrize("model", [MaskedLanguageModel, SpanCorruptionModel])
+def test_a_table_starts_at_the_sigma_asked(model):
     corpus = Corpus.read(unlabelled(1000))
     one, ten = (
-        objective.train(corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
+        train_table(model, corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
         for start in (0.3, 3.0)
     )
     assert one == pytest.approx(0.3, rel=0.15)
@@ -288,7 +288,7 @@ def recipe(family: str, seed: int = 0, **changes):
 def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes):
     """The spec's settings reach the trainer, and the table that comes out is measured."""
     run = recipe(family, seed=3, **changes)
-    train = {"t5": SPAN_CORRUPTION, "bert": MASKED_WORDS}[family].train
+    train = partial(train_table, {"t5": SpanCorruptionModel, "bert": MaskedLanguageModel}[family])
     batch = {"t5": 16, "bert": 32}[family]
     corpus = Corpus.read(unlabelled(300))
     table = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate, **changes)
