@@ -195,10 +195,7 @@ class Residual(nn.Module):
         return read
 
     def add(
-        self,
-        x: Float[Tensor, "R M D"],
-        output: Float[Tensor, "R M D"],
-        dropout: Dropout,
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
     ) -> Float[Tensor, "R M D"]:
         """The residual stream ``x`` with the sub-layer's ``output`` added after dropout."""
         added: Tensor = x + dropout(output)

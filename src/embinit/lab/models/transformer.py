@@ -70,14 +70,6 @@ class ModelShape:
             sides += side_parameters(spec, decoder, length, decodes=True)
         return sides + linear_parameters(spec.dim, self.outputs)
 
-    def self_attention(self, runs: int, layer: int) -> Attention:
-        """A layer's self-attention, float32 in the first, which reads the sum with positions.
-
-        At T5's sigma bfloat16 would round the sum by more than the positions that it has.
-        """
-        precision = self.precision if layer else "float32"
-        return ATTENTION[self.spec.attention](self.spec, runs, precision)
-
     def embedding(self, **tensors: Any) -> Embedding:
         """One side's embedding layer; ``tensors`` are as ``Embedding`` takes them."""
         return Embedding(spec=self.spec, learned_positions=self.learned_positions > 0, **tensors)
@@ -106,7 +98,10 @@ class Layer(nn.Module):
         super().__init__()
         spec, precision = shape.spec, shape.precision
         self.number = number
-        self.attention = shape.self_attention(runs, number)
+        # The first attention reads the sum with positions. At T5's sigma bfloat16 would round the
+        # sum by more than the positions that it has.
+        of_attention = precision if number else "float32"
+        self.attention = ATTENTION[spec.attention](spec, runs, of_attention)
         self.attention_residual = Residual(spec, runs)
         if decodes:
             self.memory_attention = Attention(spec, runs, precision)
