@@ -36,9 +36,9 @@ class LanguageModel(nn.Module, ABC):
     words: nn.Embedding
 
     @staticmethod
-    @abstractmethod
     def batches(corpus: Corpus, size: int, steps: int, seed: int) -> Iterator[Any]:
-        """Yields ``steps`` batches of ``size`` sentences, as ``loss`` takes them."""
+        """Yields ``steps`` batches of ``size`` sentences, as ``loss`` takes them: usually ids."""
+        return corpus.batches(size, steps, torch.Generator().manual_seed(seed))
 
     @abstractmethod
     def loss(self, batch: Any) -> Float[Tensor, ""]:

@@ -15,7 +15,7 @@ clipped states, five passes in place of ten. Sentences stand alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -160,11 +160,6 @@ class TwoWayLanguageModel(LanguageModel):
             )
         )
         return self.output(forwards), self.output(backwards)
-
-    @staticmethod
-    def batches(corpus: Corpus, size: int, steps: int, seed: int) -> Iterator[Int64[Tensor, "B T"]]:
-        """Batches of sentences."""
-        return corpus.batches(size, steps, torch.Generator().manual_seed(seed))
 
     def loss(self, batch: Int64[Tensor, "B T"]) -> Float[Tensor, ""]:
         """The cross entropy of a word, averaged over words and both directions."""
