@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,34 +27,35 @@ from embinit.lab.table_pretraining.encoder import relative_buckets
 from embinit.lab.table_pretraining.german import make_german
 from embinit.lab.table_pretraining.glove import (
     RATE,
-    GloveParameters,
     _step,
     cooccurrences,
+    start,
     train_glove,
     weights,
 )
+from embinit.lab.table_pretraining.language_model import train_table
 from embinit.lab.table_pretraining.masked_language_model import (
     MASK_PROBABILITY,
-    MASKED_WORDS,
     UNMASKED,
+    MaskedLanguageModel,
     mask_tokens,
 )
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
 from embinit.lab.table_pretraining.runs import pretrain
 from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
-from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION, cut_spans
-from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, TwoWayLanguageModel
+from embinit.lab.table_pretraining.span_corruption import SpanCorruptionModel, cut_spans
+from embinit.lab.table_pretraining.two_way_language_model import TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 from embinit_studies.table_pretraining import pretrainings
 from test_init import generator
 
 TRAININGS = {
     "glove": functools.partial(train_glove, dim=8, epochs=1),
-    "bert": functools.partial(MASKED_WORDS.train, steps=3, dim=8, batch=8),
-    "t5": functools.partial(SPAN_CORRUPTION.train, steps=3, dim=8, batch=8),
+    "bert": functools.partial(train_table, MaskedLanguageModel, steps=3, dim=8, batch=8),
+    "t5": functools.partial(train_table, SpanCorruptionModel, steps=3, dim=8, batch=8),
     "word2vec": functools.partial(train_word2vec, dim=8, epochs=1),
     "fasttext": functools.partial(train_fasttext, dim=8, epochs=1),
-    "elmo": functools.partial(TWO_WAY.train, steps=3, dim=8, batch=8),
+    "elmo": functools.partial(train_table, TwoWayLanguageModel, steps=3, dim=8, batch=8),
 }
 """Short trainings by the tables that they make."""
 
@@ -87,19 +89,17 @@ def test_glove_steps_follow_the_gradient_of_its_loss(dim, count, seed):
 
     The loss of a pair that occurs ``count`` times is written out, and differentiated by torch.
     """
-    found = GloveParameters.start(2, dim, generator(seed))
-    before = [tensor.clone().requires_grad_() for tensor in vars(found).values()]
+    found = start(2, dim, generator(seed))
+    before = [tensor.clone().requires_grad_() for tensor in found]
     words, contexts, word_biases, context_biases = before
     error = words[0] @ contexts[1] + word_biases[0] + context_biases[1] - math.log(count)
     (min(1.0, count / 10) ** 0.75 * error**2).backward()
-    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in before))
+    squares = [torch.ones_like(tensor) for tensor in before]
     pair = (torch.tensor([0]), torch.tensor([1]), torch.tensor([math.log(count)]))
     _step(found, squares, *pair, weights(torch.tensor([count])))
-    for after, start, square in zip(
-        vars(found).values(), before, vars(squares).values(), strict=True
-    ):
-        torch.testing.assert_close(after, start.detach() - RATE * start.grad / 2)
-        torch.testing.assert_close(square, 1 + (start.grad / 2) ** 2)
+    for after, began, square in zip(found, before, squares, strict=True):
+        torch.testing.assert_close(after, began.detach() - RATE * began.grad / 2)
+        torch.testing.assert_close(square, 1 + (began.grad / 2) ** 2)
 
 
 def test_skip_gram_does_not_depend_on_the_hash_seed() -> None:
@@ -148,7 +148,7 @@ def test_fasttext_words_share_their_grams():
 def test_each_direction_knows_only_what_it_has_read():
     """A word's change reaches what is guessed behind it, and on the way back what is before it."""
     torch.manual_seed(0)
-    model = TwoWayLanguageModel(("ab", "cd", "ef"), 8)
+    model = TwoWayLanguageModel(Corpus.read(["ab cd ef"]), 8)
     ids, other = torch.tensor([[0, 1, 2, 0]]), torch.tensor([[0, 2, 2, 0]])
     for first, second, read in zip(model(ids), model(other), (1, 2), strict=True):
         changed = (first - second).abs().amax(dim=2)[0] > 1e-7
@@ -246,11 +246,11 @@ def test_only_the_parameter_scale_ties_steps_to_the_table(scale, steps):
     assert other == pytest.approx(usual / 2, rel=1e-2)
 
 
-@pytest.mark.parametrize("objective", [MASKED_WORDS, SPAN_CORRUPTION], ids=lambda one: one.name)
-def test_a_table_starts_at_the_sigma_asked(objective):
+@pytest.mark.parametrize("model", [MaskedLanguageModel, SpanCorruptionModel])
+def test_a_table_starts_at_the_sigma_asked(model):
     corpus = Corpus.read(unlabelled(1000))
     one, ten = (
-        objective.train(corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
+        train_table(model, corpus, 1, dim=32, batch=4, rate=0.0, start=start).sigma
         for start in (0.3, 3.0)
     )
     assert one == pytest.approx(0.3, rel=0.15)
@@ -278,7 +278,7 @@ def recipe(family: str, seed: int = 0, **changes):
 def test_a_pretraining_run_is_the_training_that_makes_the_assets(family, changes):
     """The spec's settings reach the trainer, and the table that comes out is measured."""
     run = recipe(family, seed=3, **changes)
-    train = {"t5": SPAN_CORRUPTION, "bert": MASKED_WORDS}[family].train
+    train = partial(train_table, {"t5": SpanCorruptionModel, "bert": MaskedLanguageModel}[family])
     batch = {"t5": 16, "bert": 32}[family]
     corpus = Corpus.read(unlabelled(300))
     table = train(corpus, steps=4, batch=batch, seed=3, rate=run.recipe.training.rate, **changes)

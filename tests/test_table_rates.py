@@ -64,9 +64,7 @@ def without_epsilons(monkeypatch):
     """float64 models whose LayerNorm has no epsilon."""
     made = InitialState.model
     exact = functools.partial(layers.F.layer_norm, eps=0.0)
-    monkeypatch.setattr(
-        InitialState, "model", lambda initial, *made_as: made(initial, *made_as).double()
-    )
+    monkeypatch.setattr(InitialState, "model", lambda initial: made(initial).double())
     monkeypatch.setattr(layers.F, "layer_norm", exact)
 
 

@@ -12,11 +12,11 @@ from embinit.lab.data.sources import SOURCES
 from embinit.lab.data.sources.base import ByLanguage, SourceEntry, Vectors
 from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.data.vocabulary import MASK
-from embinit.lab.evaluation import analogies
 from embinit.lab.evaluation.analogies import evaluate
 from embinit.lab.models.initial_state import InitialState
 from embinit.lab.models.layers import no_dropout
 from embinit.lab.specs import Cut
+from embinit.lab.tables import initial_tables
 from embinit.lab.tables.initial_tables import make_initial_tables
 from embinit.lab.tables.positions import sinusoidal
 from embinit.lab.training.stacks import StackTraining
@@ -138,5 +138,7 @@ def test_analogies_are_asked_of_the_decoders_words_that_have_vectors(tmp_path, m
     (tmp_path / "mine.txt").write_text("\n".join(lines) + "\n")
     NamedSource("glove", tmp_path / "mine.txt")()
     run = probe.run("pretrained", 0)
-    monkeypatch.setattr(analogies, "complete", lambda values, found, special, generator: values)
+    monkeypatch.setattr(
+        initial_tables, "complete", lambda values, found, special, generator: values
+    )
     assert evaluate(run, tmp_path).measures["accuracy"] == 100

@@ -306,14 +306,8 @@ class ModelRecipe(Recipe, Generic[P]):
         return self.on_draw(ANY_DRAW) if split_draw(self.data.task)[1] else self
 
     def layout(self) -> Mapping[str, Any]:
-        """Its fields."""
-        return {
-            "data": self.data,
-            "model": self.model,
-            "training": self.training.layout(),
-            "table": self.table,
-            "positions": self.positions,
-        }
+        """Its fields, the procedure as records have it."""
+        return {**super().layout(), "training": self.training.layout()}
 
 
 ModelRun = RunSpec[ModelRecipe]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import Evaluation, ModelRecipe
-from embinit.runs.kinds import SECOND, RunContext
+from embinit.runs.kinds import SECOND, RunContext, Stack
+from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-
-if TYPE_CHECKING:
-    from embinit.runs.kinds import Stack
-    from embinit.runs.results import RunResult
 
 EvaluationRecipe = ModelRecipe[Evaluation]
 

@@ -38,7 +38,8 @@ from embinit.lab.tables.diagnostics import (
     read_questions,
     table_statistics,
 )
-from embinit.lab.tables.inits import INITS, complete, xavier_sigma
+from embinit.lab.tables.initial_tables import initial_values
+from embinit.lab.tables.inits import xavier_sigma
 from embinit.randomness import stream
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
@@ -83,18 +84,10 @@ def evaluate(run: RunSpec[EvaluationRecipe], data_dir: Path | None) -> RunResult
     evaluation = EVALUATIONS[recipe.data.task]
     words, known = _vectors(recipe.data, _source_of(run), data_dir)
     special = torch.zeros(len(words), dtype=torch.bool)
-    vectors = known.values
-    if not bool(known.found.all()):
-        missing = stream(run.seed, "embedding/encoder/missing")
-        vectors = complete(vectors, known.found, special, missing)
-    generator = stream(run.seed, "embedding/encoder")
-    init = INITS[recipe.table.init]
-    table = init((len(words), vectors.shape[1]), special, generator, vectors)
-    if recipe.table.sigma is not None:
-        table = init.at_sigma(table, special, recipe.table.sigma)
-    dim = table.shape[1]
-    position_stream = stream(run.seed, "positions")
-    length = recipe.data.max_length
+    dim = known.values.shape[1]
+    table, vectors = initial_values(run, "encoder", (len(words), dim), special, known)
+    assert vectors is not None
+    position_stream, length = stream(run.seed, "positions"), recipe.data.max_length
     pe = positions.table(recipe.positions.kind, length, dim, position_stream, table)
     if recipe.positions.pe_scale == positions.OF_PROBES:
         pe = pe * (table_statistics(vectors, special).sigma / xavier_sigma(len(words), dim))

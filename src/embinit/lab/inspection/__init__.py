@@ -6,18 +6,16 @@ of a model with new rows for broken ones.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from embinit.errors import InputError
-from embinit.lab.inspection import row_checks as rows
-from embinit.lab.inspection import table_checks as tables
+from embinit.lab.inspection.checks import CLOSE, lookup_rms, position_ratio, run_checks
 from embinit.lab.inspection.findings import SEVERITIES as SEVERITIES
-from embinit.lab.inspection.findings import Check, TableEvidence
 from embinit.lab.inspection.findings import Finding as Finding
+from embinit.lab.inspection.findings import TableEvidence
 from embinit.lab.inspection.layout import Side, Subject
 from embinit.lab.inspection.measures import COPIES, KEYED, alike, measure
 from embinit.lab.inspection.result import Inspection as Inspection
@@ -27,25 +25,8 @@ __all__ = ["SEVERITIES", "Finding", "Inspection", "inspect"]
 
 Facts = dict[str, float | int | str]
 
-CHECKS: tuple[Check, ...] = (
-    rows.non_finite,
-    tables.size,
-    tables.head,
-    rows.zero_rows,
-    rows.copies,
-    rows.nearly_copies,
-    rows.off_centre,
-    rows.gaps,
-    tables.scale,
-    tables.positions,
-    tables.shape,
-)
-"""The checks of tables; those that explain a row best come first."""
-
 LOOSEST = 0.95
 """The lowest cosine by which groups of rows are counted."""
-
-OF_INPUT_ALONE = (tables.size, tables.head, tables.positions)
 
 
 def inspect(
@@ -72,16 +53,6 @@ def inspect(
     )
 
 
-def run_checks(evidence: TableEvidence) -> list[Finding]:
-    """The findings of one table."""
-    findings: list[Finding] = []
-    for check in CHECKS:
-        if evidence.side == "input" or check not in OF_INPUT_ALONE:
-            explained = frozenset(row for finding in findings for row in finding.rows)
-            findings += check(replace(evidence, explained=explained))
-    return findings
-
-
 def _evidence(subject: Subject, side: Side, copies: float) -> TableEvidence:
     [name, *_], table = subject.tables[side]
     measured = np.ones(len(table), dtype=np.bool_)
@@ -94,7 +65,7 @@ def _evidence(subject: Subject, side: Side, copies: float) -> TableEvidence:
         raise InputError(f"{subject.name}: {name!r} has no rows but padding")
     compared, groups = measured & (np.nan_to_num(by_row.norms) > 0), {}
     if measures.dim >= KEYED:  # fewer columns bring rows together by chance
-        for cosine in sorted({copies, rows.CLOSE, LOOSEST}, reverse=True):
+        for cosine in sorted({copies, CLOSE, LOOSEST}, reverse=True):
             groups[cosine] = alike(by_row, compared, measures.mean_cosine, cosine)
     return TableEvidence(side, subject, measures, by_row, alike=copies, groups=groups)
 
@@ -122,10 +93,10 @@ def _facts(subject: Subject, evidence: TableEvidence) -> Facts:
     if subject.multiplier != 1:
         facts["multiplier after the look-up"] = subject.multiplier
     if subject.kind == "model":
-        facts["root mean square after the look-up"] = tables.lookup_rms(evidence)
+        facts["root mean square after the look-up"] = lookup_rms(evidence)
     if subject.declared_sigma is not None:
         facts["configured sigma of new weights"] = subject.declared_sigma
-    if (ratio := tables.position_ratio(evidence)) is not None:
+    if (ratio := position_ratio(evidence)) is not None:
         if subject.kind == "vectors":
             facts["R (tokens to positions), as a Transformer's table"] = ratio
         else:

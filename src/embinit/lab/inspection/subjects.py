@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,6 @@ from embinit.lab.data.sources.text import WordVectors
 from embinit.lab.inspection.layout import Side, Subject, Table, subject_in
 
 TENSOR_ENDINGS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf")
-
-Find = Callable[[str], Path | None]
-"""Finds a file of a model by its name; None where it has no such file."""
 
 
 def subject_of(thing: str | Path | Tensor, tensor: str | None = None) -> Subject:
@@ -94,14 +91,14 @@ def _of_model(location: str, tensor: str | None) -> Subject:
     model = Checkpoint(location)
     _ = model.files  # what has no weights is no model, whatever else it lacks
     found = subject_in(location, model, model.config, tensor)
-    names = _tokens(model.present)
-    pad = model.config.get("pad_token_id", _padding(model.present, names))
+    names = _tokens(model)
+    pad = model.config.get("pad_token_id", _padding(model, names))
     return replace(found, kind="model", names=names, pad=pad if isinstance(pad, int) else None)
 
 
-def _tokens(find: Find) -> dict[int, str]:
+def _tokens(model: Checkpoint) -> dict[int, str]:
     """A model's tokens by id, none if it has no tokenizer here; InputError if a file is broken."""
-    if file := find("tokenizer.json"):
+    if file := model.present("tokenizer.json"):
         content = read_object(file)
         with reading(file):
             vocabulary: Any = content["model"].get("vocab")
@@ -111,15 +108,15 @@ def _tokens(find: Find) -> dict[int, str]:
                 raise InputError(f"{file} has no vocabulary; fetch it again")
             added = {token["content"]: token["id"] for token in content.get("added_tokens") or []}
             return {int(number): str(word) for word, number in (vocabulary | added).items()}
-    if file := find("vocab.txt"):
+    if file := model.present("vocab.txt"):
         with reading(file):
             return dict(enumerate(file.read_text(encoding="utf-8").splitlines()))
     return {}
 
 
-def _padding(find: Find, names: Mapping[int, str]) -> int | None:
+def _padding(model: Checkpoint, names: Mapping[int, str]) -> int | None:
     """The id of the tokenizer's padding token; None where none is named."""
-    file = find("tokenizer_config.json") if names else None
+    file = model.present("tokenizer_config.json") if names else None
     token = read_object(file).get("pad_token") if file else None
     word = token.get("content") if isinstance(token, dict) else token
     return next((number for number, name in names.items() if name == word), None)

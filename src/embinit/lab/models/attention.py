@@ -134,12 +134,13 @@ class Attention(nn.Module):
         mask: Float[Tensor, "RB _ _ T"] | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "R BQ D"]:
-        """The attention output without its bias; ``mask`` is added to the scores."""
+        """The attention output; ``mask`` is added to the scores."""
         # Without AVX-512 torch 2.13 reads a float32 mask with float64 queries wrongly.
         mask = mask if mask is None else mask.to(query.dtype)
         heads = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
         merged = heads.transpose(1, 2).reshape(self.runs, -1, self.dim)
-        return self.output.without_bias(merged)
+        output: Tensor = self.output(merged)
+        return output
 
     def bias(self, batch: int, keys: int, start: int = 0) -> Float[Tensor, "RB H Q T"] | None:
         """The bias on the scores of tokens from ``start`` on; None for no bias."""

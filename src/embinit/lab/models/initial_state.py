@@ -45,11 +45,11 @@ class InitialState:
         """The shape of one run's model."""
         return model_shape(self.specs[0], self.data)
 
-    def model(self, made_as: type[StackedTransformer] = StackedTransformer) -> StackedTransformer:
+    def model(self) -> StackedTransformer:
         """The stacked model with every run's tables, positions and weights in place."""
         shape = self.shape
         decoder = self._embedding("decoder") if shape.translates else None
-        model = made_as(shape, self._embedding("encoder"), decoder)
+        model = StackedTransformer(shape, self._embedding("encoder"), decoder)
         for run, spec in enumerate(self.specs):
             model.initialise(run, stream(spec.seed, "weights"))
         return model
@@ -106,16 +106,12 @@ def carry(model: StackedTransformer, carried: Mapping[str, Tensor]) -> None:
     model.load_state_dict({**own, **carried})
 
 
-def without_output(model: StackedTransformer) -> dict[str, Tensor]:
-    """The parameters and buffers for ``carry``: all but the output layer's."""
-    own = {f"output.{name}" for name in model.output.state_dict()}
-    return {name: value for name, value in model.state_dict().items() if name not in own}
-
-
-def without_layers(carried: Mapping[str, Tensor], layers: range) -> dict[str, Tensor]:
-    """What ``carry`` takes for an encoder that lacks ``layers``, the last ones."""
-    lacking = tuple(f"encoder_layers.{layer}." for layer in layers)
-    return {name: value for name, value in carried.items() if not name.startswith(lacking)}
+def without_output(model: StackedTransformer, removed_layers: int = 0) -> dict[str, Tensor]:
+    """The parameters and buffers for ``carry``: all but the output's and the last layers'."""
+    layers = len(model.encoder_layers)
+    removed = range(layers - removed_layers, layers)
+    lacking = ("output.", *(f"encoder_layers.{layer}." for layer in removed))
+    return {name: v for name, v in model.state_dict().items() if not name.startswith(lacking)}
 
 
 def model_shape(spec: ModelRun, data: PreparedData) -> ModelShape:

@@ -160,10 +160,6 @@ class StackedLinear(nn.Module):
         weight, bias = self.weight[..., columns], self.bias[..., columns]
         return self.products(x, weight).add_(bias)  # quicker than baddbmm
 
-    def without_bias(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M outputs"]:
-        """The product with the weight, to which the caller adds the bias."""
-        return self.products(x, self.weight)
-
 
 def draw_xavier(layer: StackedLinear, run: int, generator: torch.Generator) -> None:
     """Draw one run's weights of a layer: each of its matrices Xavier-uniform."""
@@ -199,17 +195,10 @@ class Residual(nn.Module):
         return read
 
     def add(
-        self,
-        x: Float[Tensor, "R M D"],
-        product: Float[Tensor, "R M D"],
-        bias: Float[Tensor, "R 1 D"],
-        dropout: Dropout,
+        self, x: Float[Tensor, "R M D"], output: Float[Tensor, "R M D"], dropout: Dropout
     ) -> Float[Tensor, "R M D"]:
-        """The residual stream ``x`` with the sub-layer's output added after dropout.
-
-        The output is ``product``, which is overwritten, plus ``bias``.
-        """
-        added: Tensor = x + dropout(product.add_(bias))
+        """The residual stream ``x`` with the sub-layer's ``output`` added after dropout."""
+        added: Tensor = x + dropout(output)
         return added if self.pre else self.norm(added)
 
 
@@ -228,5 +217,6 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[spec.activation]
 
     def forward(self, x: Float[Tensor, "R M D"]) -> Float[Tensor, "R M D"]:
-        """The two layers with the activation between, without the outer bias."""
-        return self.outer.without_bias(self.activation(self.inner(x)))
+        """The two layers with the activation between."""
+        read: Tensor = self.outer(self.activation(self.inner(x)))
+        return read

@@ -104,7 +104,7 @@ class MaskedLanguageModel(nn.Module):
         dropout: Dropout = no_dropout,
     ) -> list[tuple[MaskedHead, Float[Tensor, "H BK O"], OutputLayer]]:
         """Each head's vectors at the masked ``positions``, and the layer that reads them."""
-        x, _ = self.encoder.encode(ids, dropout)
+        x = self.encoder.encode(ids, dropout)
         runs, (_, batch, most) = self.encoder.runs, positions.shape
         index = positions.expand(runs, batch, most).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
         hidden = x.view(runs, batch, -1, x.shape[-1]).gather(2, index).flatten(1, 2)

@@ -70,14 +70,6 @@ class ModelShape:
             sides += side_parameters(spec, decoder, length, decodes=True)
         return sides + linear_parameters(spec.dim, self.outputs)
 
-    def self_attention(self, runs: int, layer: int) -> Attention:
-        """A layer's self-attention, float32 in the first, which reads the sum with positions.
-
-        At T5's sigma bfloat16 would round the sum by more than the positions that it has.
-        """
-        precision = self.precision if layer else "float32"
-        return ATTENTION[self.spec.attention](self.spec, runs, precision)
-
     def embedding(self, **tensors: Any) -> Embedding:
         """One side's embedding layer; ``tensors`` are as ``Embedding`` takes them."""
         return Embedding(spec=self.spec, learned_positions=self.learned_positions > 0, **tensors)
@@ -88,13 +80,15 @@ class Memory:
     """The encoded source: each decoder layer's keys and values, and the mask of its tokens.
 
     ``batch`` counts sentences, or packs of them; ``earlier`` masks the target's earlier words in
-    such packs (None where order alone does).
+    such packs (None where order alone does). ``past`` is None where all of the target is read at
+    once, else it has the keys and values of the words that were decoded, by layer.
     """
 
     keys_and_values: tuple[KeysAndValues, ...]
     mask: Float[Tensor, "RB 1 _ T"]
     batch: int
     earlier: Float[Tensor, "RB 1 U U"] | None = None
+    past: dict[int, KeysAndValues] | None = None
 
 
 class Layer(nn.Module):
@@ -104,7 +98,10 @@ class Layer(nn.Module):
         super().__init__()
         spec, precision = shape.spec, shape.precision
         self.number = number
-        self.attention = shape.self_attention(runs, number)
+        # The first attention reads the sum with positions. At T5's sigma bfloat16 would round the
+        # sum by more than the positions that it has.
+        of_attention = precision if number else "float32"
+        self.attention = ATTENTION[spec.attention](spec, runs, of_attention)
         self.attention_residual = Residual(spec, runs)
         if decodes:
             self.memory_attention = Attention(spec, runs, precision)
@@ -123,35 +120,22 @@ class Layer(nn.Module):
         """All tokens of ``batch`` sentences or packs at once; ``mask`` says what each may see.
 
         A decoder's layer reads ``memory`` too; without a mask its tokens see earlier ones alone.
+        With a ``past`` in it ``x`` is each sentence's next token, which joins the past.
         """
-        causal = memory is not None and mask is None
         read = self.attention_residual.read(x)
-        attended = self.attention.self_attention(read, batch, mask, causal)
-        return self._rest(x, attended, memory, dropout)
-
-    def step(
-        self, x: Float[Tensor, "R B D"], past: KeysAndValues | None, memory: Memory
-    ) -> tuple[Float[Tensor, "R B D"], KeysAndValues]:
-        """One decoding step of each sentence; returns ``past`` with the new keys and values too."""
-        read = self.attention_residual.read(x)
-        attended, pair = self.attention.step(read, past, memory.batch)
-        return self._rest(x, attended, memory, no_dropout), pair
-
-    def _rest(
-        self,
-        x: Float[Tensor, "R BT D"],
-        attended: Float[Tensor, "R BT D"],
-        memory: Memory | None,
-        dropout: Dropout,
-    ) -> Float[Tensor, "R BT D"]:
-        x = self.attention_residual.add(x, attended, self.attention.output.bias, dropout)
+        if memory is not None and (past := memory.past) is not None:
+            attended, past[self.number] = self.attention.step(read, past.get(self.number), batch)
+        else:
+            causal = memory is not None and mask is None
+            attended = self.attention.self_attention(read, batch, mask, causal)
+        x = self.attention_residual.add(x, attended, dropout)
         if memory is not None:
             query = self.memory_attention.query(self.memory_residual.read(x), memory.batch)
             key, value = memory.keys_and_values[self.number]
             attended = self.memory_attention.attend(query, key, value, memory.mask)
-            x = self.memory_residual.add(x, attended, self.memory_attention.output.bias, dropout)
+            x = self.memory_residual.add(x, attended, dropout)
         fed = self.feed_forward(self.feed_forward_residual.read(x))
-        return self.feed_forward_residual.add(x, fed, self.feed_forward.outer.bias, dropout)
+        return self.feed_forward_residual.add(x, fed, dropout)
 
 
 def mean_over_words(
@@ -188,10 +172,10 @@ class StackedTransformer(nn.Module):
 
     def encode(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
-    ) -> tuple[Float[Tensor, "R BT D"], Float[Tensor, "RB 1 1 T"]]:
-        """The encoder's output, and the mask of its words."""
+    ) -> Float[Tensor, "R BT D"]:
+        """The encoder's output."""
         [x] = deque(self.states(ids, dropout), maxlen=1)
-        return x, self._mask(ids)
+        return x
 
     def states(
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
@@ -231,24 +215,26 @@ class StackedTransformer(nn.Module):
         self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout
     ) -> Float[Tensor, "R B D"]:
         """The encoder's output averaged over tokens, which a classifier's output layer reads."""
-        return mean_over_words(self.encode(ids, dropout)[0], ids)
+        return mean_over_words(self.encode(ids, dropout), ids)
 
     def encode_memory(
-        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout, words: int = 1
+        self, ids: Int[Tensor, "S B T"], dropout: Dropout = no_dropout, words: int | None = None
     ) -> Memory:
-        """The encoded source for all decoding steps, or for ``words`` tokens at once."""
-        [x] = deque(self.states(ids, dropout), maxlen=1)
+        """The encoded source for ``words`` tokens at once, or for decoding steps."""
+        x = self.encode(ids, dropout)
         _, batch, length = ids.shape
+        past: dict[int, KeysAndValues] | None = {} if words is None else None
+        words = words or 1
         size = self._pack_size(ids, max(length, words)) if words > 1 else 1
-        pairs = (
-            layer.memory_attention.keys_and_values(x, batch // size)
-            for layer in self._decoder_layers()
-        )
+        pairs = []
+        for layer in self.decoder_layers:
+            assert isinstance(layer, Layer)
+            pairs.append(layer.memory_attention.keys_and_values(x, batch // size))
         earlier = None
         if size > 1:
             later = torch.full((words, words), -torch.inf, device=ids.device).triu(1)
             earlier = self._of_runs(block_diagonal(later.expand(1, batch, -1, -1), size))
-        return Memory(tuple(pairs), self._mask(ids, size, words), batch // size, earlier)
+        return Memory(tuple(pairs), self._mask(ids, size, words), batch // size, earlier, past)
 
     def decode(
         self,
@@ -260,36 +246,29 @@ class StackedTransformer(nn.Module):
 
         Padding follows the words, so order alone keeps every real word from seeing it.
         """
-        memory = self.encode_memory(source, dropout, target.shape[-1])
-        x: Tensor = self._decoder_embedding()(target, dropout)
+        return self._read(target, self.encode_memory(source, dropout, target.shape[-1]), dropout)
+
+    def step(
+        self, ids: Int[Tensor, "R B"], position: int, memory: Memory
+    ) -> Float[Tensor, "R B N"]:
+        """Logits after one more token per sentence, which joins the memory's ``past``."""
+        logits: Tensor = self.output(self._read(ids.unsqueeze(-1), memory, start=position))
+        return logits
+
+    def _read(
+        self,
+        ids: Int[Tensor, "_ B U"],
+        memory: Memory,
+        dropout: Dropout = no_dropout,
+        start: int = 0,
+    ) -> Float[Tensor, "R BU D"]:
+        """The decoder's output at tokens that begin at position ``start``."""
+        assert self.decoder_embedding is not None
+        x = self.decoder_embedding(ids, dropout, start)
         for layer in self.decoder_layers:
             x = layer(x, memory.batch, memory.earlier, dropout, memory)
         read: Tensor = self.decoder_norm(x)
         return read
-
-    def step(
-        self,
-        ids: Int[Tensor, "R B"],
-        position: int,
-        past: list[KeysAndValues | None],
-        memory: Memory,
-    ) -> tuple[Float[Tensor, "R B N"], list[KeysAndValues | None]]:
-        """Logits after one more token per sentence, and ``past`` with that token."""
-        x = self._decoder_embedding()(ids.unsqueeze(-1), no_dropout, start=position)
-        grown: list[KeysAndValues | None] = []
-        for layer, before in zip(self._decoder_layers(), past, strict=True):
-            x, pair = layer.step(x, before, memory)
-            grown.append(pair)
-        return self.output(self.decoder_norm(x)), grown
-
-    def _decoder_layers(self) -> Iterator[Layer]:
-        for layer in self.decoder_layers:
-            assert isinstance(layer, Layer)
-            yield layer
-
-    def _decoder_embedding(self) -> Embedding:
-        assert self.decoder_embedding is not None
-        return self.decoder_embedding
 
     def initialise(self, run: int, generator: torch.Generator) -> None:
         """Initialises run ``run``'s weights: matrices Xavier-uniform, biases 0, gains 1 (A.2).

@@ -8,16 +8,12 @@ with a changed recipe, for claims on what decides its sigma.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind
 from embinit.lab.specs import ModelRecipe, TablePretrainingSpec
-from embinit.runs.kinds import SECOND, RunContext
+from embinit.runs.kinds import SECOND, RunContext, Stack
+from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-
-if TYPE_CHECKING:
-    from embinit.runs.kinds import Stack
-    from embinit.runs.results import RunResult
 
 PretrainingRecipe = ModelRecipe[TablePretrainingSpec]
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from embinit.errors import InputError
+from embinit.lab.data.sources.assets import TrainedTable
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,14 @@ class Corpus:
             batch, queue = self.ids[queue[:size]], queue[size:]
             longest = int((batch != self.padding).sum(1).max())
             yield batch[:, :longest]
+
+    def trained(
+        self, values: Float[Tensor, "N D"], objective: str, steps: int, seed: int, **more: str
+    ) -> TrainedTable:
+        """The words' table that was trained on these sentences, with the record of how."""
+        sentences = str(len(self.ids))
+        record = {"objective": objective, "steps": str(steps), "sentences": sentences}
+        return TrainedTable(self.words, values, {**record, "seed": str(seed), **more})
 
 
 def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Int64[Tensor, "rows longest"]:

@@ -12,7 +12,7 @@ demonstration on a small corpus. This corpus is smaller still, and takes 10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float, Int64
@@ -27,23 +27,10 @@ ALPHA = 0.75
 RATE = 0.05
 
 
-@dataclass(frozen=True)
-class GloveParameters:
-    """Word and context vectors and their biases."""
-
-    words: Float[Tensor, "N D"]
-    contexts: Float[Tensor, "N D"]
-    word_biases: Float[Tensor, "N"]
-    context_biases: Float[Tensor, "N"]
-
-    @classmethod
-    def start(cls, size: int, dim: int, generator: torch.Generator) -> GloveParameters:
-        """Draws all entries from U(-0.5, 0.5)/D, for N = ``size`` words and D = ``dim``."""
-
-        def draw(*shape: int) -> Tensor:
-            return (torch.rand(*shape, generator=generator) - 0.5) / dim
-
-        return cls(draw(size, dim), draw(size, dim), draw(size), draw(size))
+def start(size: int, dim: int, generator: torch.Generator) -> list[Tensor]:
+    """Word and context vectors (N, D) and their biases (N,), drawn from U(-0.5, 0.5)/D."""
+    shapes = ((size, dim), (size, dim), (size,), (size,))
+    return [(torch.rand(shape, generator=generator) - 0.5) / dim for shape in shapes]
 
 
 def cooccurrences(corpus: Corpus, window: int = WINDOW) -> Float[Tensor, "N N"]:
@@ -78,41 +65,33 @@ def train_glove(
     rows, columns = counts.nonzero(as_tuple=True)
     occurring = counts[rows, columns]
     pairs = (rows, columns, occurring.log().float(), weights(occurring).float())
-    parameters = GloveParameters.start(len(corpus.words), dim, generator)
-    squares = GloveParameters(*(torch.ones_like(tensor) for tensor in vars(parameters).values()))
+    parameters = start(len(corpus.words), dim, generator)
+    squares = [torch.ones_like(tensor) for tensor in parameters]
     for _ in range(epochs):
         order = torch.randperm(len(occurring), generator=generator)
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
             _step(parameters, squares, *(column[chosen] for column in pairs))
-    record = {
-        "objective": "GloVe",
-        "steps": str(epochs * len(occurring)),
-        "sentences": str(len(corpus.ids)),
-        "seed": str(seed),
-        "x_max": str(X_MAX),
-    }
-    return TrainedTable(corpus.words, parameters.words + parameters.contexts, record)
+    words, contexts, *_ = parameters
+    steps = epochs * len(occurring)
+    return corpus.trained(words + contexts, "GloVe", steps, seed, x_max=str(X_MAX))
 
 
 def _step(
-    parameters: GloveParameters,
-    squares: GloveParameters,
+    parameters: Sequence[Tensor],
+    squares: Sequence[Tensor],
     rows: Int64[Tensor, "pairs"],
     columns: Int64[Tensor, "pairs"],
     logs: Float[Tensor, "pairs"],
     weight: Float[Tensor, "pairs"],
 ) -> None:
     """Makes one AdaGrad update for each pair, in place."""
-    products = (parameters.words[rows] * parameters.contexts[columns]).sum(1)
-    scores = products + parameters.word_biases[rows] + parameters.context_biases[columns]
-    slope = weight * (scores - logs)
-    gradients = (
-        (parameters.words, squares.words, rows, slope[:, None] * parameters.contexts[columns]),
-        (parameters.contexts, squares.contexts, columns, slope[:, None] * parameters.words[rows]),
-        (parameters.word_biases, squares.word_biases, rows, slope),
-        (parameters.context_biases, squares.context_biases, columns, slope),
+    at = (rows, columns, rows, columns)
+    words, contexts, word_biases, context_biases = (
+        value[index] for value, index in zip(parameters, at, strict=True)
     )
-    for value, square, index, gradient in gradients:
+    slope = weight * ((words * contexts).sum(1) + word_biases + context_biases - logs)
+    gradients = (slope[:, None] * contexts, slope[:, None] * words, slope, slope)
+    for value, square, index, gradient in zip(parameters, squares, at, gradients, strict=True):
         value.index_add_(0, index, gradient / square[index].sqrt(), alpha=-RATE)
         square.index_add_(0, index, gradient**2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,10 +27,11 @@ from embinit.lab.data.sources.microcosm import (
 from embinit.lab.draws import at_draw, split_draw
 from embinit.lab.table_pretraining.corpus import Corpus
 from embinit.lab.table_pretraining.glove import train_glove
-from embinit.lab.table_pretraining.masked_language_model import MASKED_WORDS
+from embinit.lab.table_pretraining.language_model import train_table
+from embinit.lab.table_pretraining.masked_language_model import MaskedLanguageModel
 from embinit.lab.table_pretraining.skip_gram import train_fasttext, train_word2vec
-from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION
-from embinit.lab.table_pretraining.two_way_language_model import TWO_WAY, passes
+from embinit.lab.table_pretraining.span_corruption import SpanCorruptionModel
+from embinit.lab.table_pretraining.two_way_language_model import TwoWayLanguageModel
 from embinit.lab.tables.diagnostics import neighbour_purity
 
 SENTENCES = 60_000
@@ -67,20 +69,21 @@ def make_assets(
         return max(2, round(usual * effort))
 
     def elmo(corpus: Corpus, seed: int) -> TrainedTable:
-        return TWO_WAY.train(corpus, passes(corpus, 5 * effort, TWO_WAY.batch), seed=seed)
+        of_passes = math.ceil(5 * effort * len(corpus.ids) / TwoWayLanguageModel.batch)
+        return train_table(TwoWayLanguageModel, corpus, max(1, of_passes), seed=seed)
 
     of_pairs = partial(train_glove, epochs=max(1, round(50 * effort)))
     trainers: dict[str, Callable[..., TrainedTable]] = {
         "glove": of_pairs,
-        "bert": partial(MASKED_WORDS.train, steps=steps(8000)),
-        "t5": partial(SPAN_CORRUPTION.train, steps=steps(10_000)),
+        "bert": partial(train_table, MaskedLanguageModel, steps=steps(8000)),
+        "t5": partial(train_table, SpanCorruptionModel, steps=steps(10_000)),
         "word2vec": partial(train_word2vec, epochs=max(1, round(50 * effort))),
         "fasttext": partial(train_fasttext, epochs=max(1, round(50 * effort))),
         "elmo": elmo,
         "glove-target": of_pairs,
         # As many steps a language as the tables of one language have.
-        "mbert": partial(MASKED_WORDS.train, steps=steps(16_000)),
-        "mt5": partial(SPAN_CORRUPTION.train, steps=steps(20_000)),
+        "mbert": partial(train_table, MaskedLanguageModel, steps=steps(16_000)),
+        "mt5": partial(train_table, SpanCorruptionModel, steps=steps(20_000)),
     }
     made_with = {"sentences": str(sentences), "effort": f"{effort:g}"}
     torch.set_num_threads(1)  # more would change the order of sums, and so the tables

@@ -26,7 +26,7 @@ from embinit.lab.table_pretraining.encoder import (
     padding_mask,
     relative_scores,
 )
-from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
+from embinit.lab.table_pretraining.language_model import LanguageModel
 
 MASK_PROBABILITY = 0.15
 START_SIGMA = 0.02
@@ -44,6 +44,9 @@ class MaskedLanguageModel(LanguageModel):
     The table starts from sigma ``start``. With ``relative``, positions are T5's biases inside
     attention, instead of learned rows that are added to the table's.
     """
+
+    objective = "masked language model"
+    batch, rate, optimizer = 128, 2e-3, "adamw"  # the rate is that after warm-up
 
     def __init__(
         self,
@@ -83,6 +86,19 @@ class MaskedLanguageModel(LanguageModel):
         predicting = self.head_norm(functional.gelu(self.head(hidden[masked])))
         return functional.linear(predicting, self.words.weight, self.head_bias)
 
+    @staticmethod
+    def batches(corpus: Corpus, size: int, steps: int, seed: int) -> Iterator[MaskedBatch]:
+        """Batches of sentences: the ids that the model sees, and the targets."""
+        generator = torch.Generator().manual_seed(seed)
+        for ids in corpus.batches(size, steps, generator):
+            yield mask_tokens(ids, len(corpus.words), generator)
+
+    def loss(self, batch: MaskedBatch) -> Float[Tensor, ""]:
+        """The mean cross entropy of the words to predict."""
+        seen, targets = batch
+        masked = targets != UNMASKED
+        return functional.cross_entropy(self(seen, masked), targets[masked])
+
 
 def _start_as_bert(module: nn.Module) -> None:
     if isinstance(module, nn.Embedding):
@@ -108,28 +124,3 @@ def mask_tokens(ids: Int64[Tensor, "B T"], size: int, generator: torch.Generator
     seen = torch.where(chosen & (fate < 0.8), size + 1, ids)
     seen = torch.where(chosen & (fate >= 0.8) & (fate < 0.9), random_words, seen)
     return seen, torch.where(chosen, ids, UNMASKED)
-
-
-def _masked(corpus: Corpus, batch: int, steps: int, seed: int) -> Iterator[MaskedBatch]:
-    """Batches of sentences: the ids that the model sees, and the targets."""
-    generator = torch.Generator().manual_seed(seed)
-    for ids in corpus.batches(batch, steps, generator):
-        yield mask_tokens(ids, len(corpus.words), generator)
-
-
-def _loss(model: MaskedLanguageModel, batch: MaskedBatch) -> Float[Tensor, ""]:
-    """The mean cross entropy of the words to predict."""
-    seen, targets = batch
-    masked = targets != UNMASKED
-    return functional.cross_entropy(model(seen, masked), targets[masked])
-
-
-MASKED_WORDS = Objective(
-    "masked language model",
-    MaskedLanguageModel,
-    _masked,
-    _loss,
-    batch=128,
-    rate=2e-3,  # after warm-up
-    optimizer="adamw",
-)

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.writer import unlabelled
 from embinit.lab.draws import split_draw
 from embinit.lab.table_pretraining import PretrainingRecipe
 from embinit.lab.table_pretraining.corpus import Corpus
-from embinit.lab.table_pretraining.language_model import Objective
-from embinit.lab.table_pretraining.masked_language_model import MASKED_WORDS
+from embinit.lab.table_pretraining.language_model import LanguageModel, train_table
+from embinit.lab.table_pretraining.masked_language_model import MaskedLanguageModel
 from embinit.lab.table_pretraining.optimizers import OPTIMIZERS
-from embinit.lab.table_pretraining.span_corruption import SPAN_CORRUPTION
+from embinit.lab.table_pretraining.span_corruption import SpanCorruptionModel
 from embinit.lab.tables.diagnostics import table_statistics
 from embinit.runs.results import RunResult, provenance
 from embinit.specs import RunSpec
 
-OBJECTIVES: dict[str, Objective[Any, Any]] = {
-    objective.name: objective for objective in (SPAN_CORRUPTION, MASKED_WORDS)
+OBJECTIVES: dict[str, type[LanguageModel]] = {
+    model.objective: model for model in (SpanCorruptionModel, MaskedLanguageModel)
 }
 TASK = "micro-text"
 
@@ -51,7 +50,8 @@ def pretrain(run: RunSpec[PretrainingRecipe]) -> RunResult:
     """
     check(run)
     training, started = run.recipe.training, time.perf_counter()
-    table = OBJECTIVES[training.objective].train(
+    table = train_table(
+        OBJECTIVES[training.objective],
         _corpus(*_text(run)),
         steps=training.steps,
         batch=training.batch_size,

@@ -66,15 +66,9 @@ def _train(kind: str, corpus: Corpus, dim: int, epochs: int, seed: int, **own: A
         hashfxn=_checksum,
         **own,
     )
-    record = {
-        "objective": f"skip-gram with negative sampling ({kind})",
-        "steps": str(epochs * sum(map(len, sentences))),
-        "sentences": str(len(corpus.ids)),
-        "seed": str(seed),
-        "gensim": gensim.__version__,
-    }
     values = torch.tensor(model.wv[list(corpus.words)], dtype=torch.float32)
-    return TrainedTable(corpus.words, values, record)
+    objective, steps = f"skip-gram with negative sampling ({kind})", sum(map(len, sentences))
+    return corpus.trained(values, objective, epochs * steps, seed, gensim=gensim.__version__)
 
 
 def train_word2vec(corpus: Corpus, dim: int = 64, epochs: int = 50, seed: int = 0) -> TrainedTable:

@@ -28,7 +28,7 @@ from embinit.lab.table_pretraining.encoder import (
     padding_mask,
     relative_scores,
 )
-from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
+from embinit.lab.table_pretraining.language_model import LanguageModel
 from embinit.lab.tables.positions import sinusoidal
 
 CUT_SHARE = 0.15
@@ -73,6 +73,9 @@ class SpanCorruptionModel(LanguageModel):
     The table starts from sigma ``start``. With ``relative``, positions are T5's biases inside
     attention, instead of Vaswani's PE that is added to the table's rows.
     """
+
+    objective = "span corruption"
+    batch, rate, optimizer = 48, 1e-2, "adafactor"
 
     def __init__(
         self,
@@ -127,36 +130,23 @@ class SpanCorruptionModel(LanguageModel):
             return hidden + sinusoidal(length, hidden.shape[-1]), torch.zeros(1, length, length)
         return hidden, relative_scores(biases, length, both_ways)
 
+    @staticmethod
+    def batches(corpus: Corpus, size: int, steps: int, seed: int) -> Iterator[CorruptedBatch]:
+        """Batches of sentences with spans cut out: the remaining text and the spans, each ended."""
+        padding, end = corpus.padding, corpus.padding + 1
+        rng = np.random.default_rng(seed)
+        for rows in corpus.batches(size, steps, torch.Generator().manual_seed(seed)):
+            texts = [[token for token in row if token != padding] for row in rows.tolist()]
+            pairs = [cut_spans(text, end + 1, rng) for text in texts]
+            remaining = pad_rows([[*kept, end] for kept, _ in pairs], padding)
+            yield remaining, pad_rows([[*spans, end] for _, spans in pairs], padding)
 
-def _corrupted(corpus: Corpus, batch: int, steps: int, seed: int) -> Iterator[CorruptedBatch]:
-    """Batches of sentences with spans cut out: the remaining text and the spans, each ended."""
-    padding, end = corpus.padding, corpus.padding + 1
-    rng = np.random.default_rng(seed)
-    generator = torch.Generator().manual_seed(seed)
-    for rows in corpus.batches(batch, steps, generator):
-        texts = [[token for token in row if token != padding] for row in rows.tolist()]
-        pairs = [cut_spans(text, end + 1, rng) for text in texts]
-        remaining = pad_rows([[*kept, end] for kept, _ in pairs], padding)
-        yield remaining, pad_rows([[*spans, end] for _, spans in pairs], padding)
-
-
-def _loss(model: SpanCorruptionModel, batch: CorruptedBatch) -> Float[Tensor, ""]:
-    """The mean cross entropy of the tokens of the spans."""
-    remaining, spans = batch
-    # The decoder starts from padding, as T5's does.
-    shifted = functional.pad(spans[:, :-1], (1, 0), value=model.padding)
-    logits = model(remaining, shifted)
-    return functional.cross_entropy(
-        logits.flatten(0, 1), spans.flatten(), ignore_index=model.padding
-    )
-
-
-SPAN_CORRUPTION = Objective(
-    "span corruption",
-    SpanCorruptionModel,
-    _corrupted,
-    _loss,
-    batch=48,
-    rate=1e-2,
-    optimizer="adafactor",
-)
+    def loss(self, batch: CorruptedBatch) -> Float[Tensor, ""]:
+        """The mean cross entropy of the tokens of the spans."""
+        remaining, spans = batch
+        # The decoder starts from padding, as T5's does.
+        shifted = functional.pad(spans[:, :-1], (1, 0), value=self.padding)
+        logits = self(remaining, shifted)
+        return functional.cross_entropy(
+            logits.flatten(0, 1), spans.flatten(), ignore_index=self.padding
+        )

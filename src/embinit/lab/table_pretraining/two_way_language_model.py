@@ -15,7 +15,6 @@ clipped states, five passes in place of ten. Sentences stand alone.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -24,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from embinit.lab.table_pretraining.corpus import Corpus
-from embinit.lab.table_pretraining.language_model import LanguageModel, Objective
+from embinit.lab.table_pretraining.language_model import LanguageModel
 
 CHARACTER_DIM = 16
 FILTERS = ((1, 4), (2, 4), (3, 8), (4, 16), (5, 32), (6, 64), (7, 128))
@@ -122,16 +121,19 @@ class Reader(nn.Module):
 class TwoWayLanguageModel(LanguageModel):
     """Guesses each of N words of a sentence from those before it, and from those behind it."""
 
+    objective = "two-way language model"
+    batch, rate, optimizer = 128, 0.2, "adagrad"
+
     spelling: Int64[Tensor, "N1 characters"]
 
-    def __init__(self, words: Sequence[str], dim: int) -> None:
+    def __init__(self, corpus: Corpus, dim: int) -> None:
         super().__init__()
-        spelling = character_ids(words)
+        spelling = character_ids(corpus.words)
         self.register_buffer("spelling", spelling)
-        self.boundary = len(words)
+        self.boundary = corpus.padding
         self.encoder = CharacterEncoder(int(spelling.max()) + 1, dim)
         self.forwards, self.backwards = Reader(dim), Reader(dim)
-        self.output = nn.Linear(dim, len(words) + 1)
+        self.output = nn.Linear(dim, self.boundary + 1)
         nn.init.normal_(self.output.weight, std=dim**-0.5)
         nn.init.zeros_(self.output.bias)
 
@@ -159,6 +161,17 @@ class TwoWayLanguageModel(LanguageModel):
         )
         return self.output(forwards), self.output(backwards)
 
+    def loss(self, batch: Int64[Tensor, "B T"]) -> Float[Tensor, ""]:
+        """The cross entropy of a word, averaged over words and both directions."""
+        wanted = (batch, reversed_sentences(batch, self.boundary))
+        losses = [
+            functional.cross_entropy(
+                logits.flatten(0, 1), targets(words, self.boundary).flatten(), ignore_index=IGNORED
+            )
+            for logits, words in zip(self(batch), wanted, strict=True)
+        ]
+        return torch.stack(losses).mean()
+
 
 def reversed_sentences(ids: Int64[Tensor, "B T"], padding: int) -> Int64[Tensor, "B T"]:
     """Each sentence from its end to its start, still padded behind."""
@@ -172,33 +185,3 @@ def targets(ids: Int64[Tensor, "B T"], boundary: int) -> Int64[Tensor, "B T1"]:
     following = functional.pad(ids, (0, 1), value=boundary)
     ended: Bool[Tensor, "B T1"] = functional.pad(ids == boundary, (1, 0), value=False)
     return following.masked_fill(ended, IGNORED)
-
-
-def _loss(model: TwoWayLanguageModel, ids: Int64[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """The cross entropy of a word, averaged over words and both directions."""
-    wanted = (ids, reversed_sentences(ids, model.boundary))
-    losses = [
-        functional.cross_entropy(
-            logits.flatten(0, 1), targets(words, model.boundary).flatten(), ignore_index=IGNORED
-        )
-        for logits, words in zip(model(ids), wanted, strict=True)
-    ]
-    return torch.stack(losses).mean()
-
-
-def passes(corpus: Corpus, number: float, batch: int) -> int:
-    """The number of batches in so many passes over a corpus, at least one."""
-    return max(1, math.ceil(number * len(corpus.ids) / batch))
-
-
-TWO_WAY = Objective(
-    "two-way language model",
-    lambda corpus, dim: TwoWayLanguageModel(corpus.words, dim),
-    lambda corpus, batch, steps, seed: corpus.batches(
-        batch, steps, torch.Generator().manual_seed(seed)
-    ),
-    _loss,
-    batch=128,
-    rate=0.2,
-    optimizer="adagrad",
-)

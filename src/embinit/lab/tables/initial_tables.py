@@ -16,7 +16,8 @@ from embinit.lab.data.sources import Vectors
 from embinit.lab.data.tasks import Task
 from embinit.lab.data.tasks.base import Side
 from embinit.lab.specs import ALL, DataSpec, ModelRun
-from embinit.lab.tables.inits import INITS, complete
+from embinit.lab.tables.inits import INITS, complete, standardise
+from embinit.lab.tables.recipes import Shape
 from embinit.randomness import stream
 from embinit.runs.results import Coverage
 
@@ -37,22 +38,28 @@ def make_initial_tables(
 
     InputError if the source is missing, broken, or not of the table's width.
     """
-    spec, dim = run.recipe.table, run.recipe.architecture.table_width
-    tables: dict[Side, InitialTable] = {}
+    width, tables = run.recipe.architecture.table_width, {}
     for side, vocabulary in data.vocabularies.items():
-        vectors = vectors_of(run, side, data, data_dir)
-        init = INITS["xavier" if spec.source is not None and vectors is None else spec.init]
-        special, coverage, completed = vocabulary.special, None, None
-        if vectors is not None:
-            missing = stream(run.seed, f"embedding/{side}/missing")
-            completed = complete(vectors.values, vectors.found, special, missing)
-            coverage = vectors.coverage(vocabulary.counts)
-        generator = stream(run.seed, f"embedding/{side}")
-        values = init((len(vocabulary.words), dim), special, generator, completed)
-        if spec.sigma is not None:
-            values = init.at_sigma(values, special, spec.sigma)
+        vectors, special = vectors_of(run, side, data, data_dir), vocabulary.special
+        values, _ = initial_values(run, side, (len(special), width), special, vectors)
+        coverage = None if vectors is None else vectors.coverage(vocabulary.counts)
         tables[side] = InitialTable(values, special, coverage)
     return tables
+
+
+def initial_values(
+    run: ModelRun, side: Side, shape: Shape, special: Bool[Tensor, "N"], vectors: Vectors | None
+) -> tuple[Float[Tensor, "N D"], Float[Tensor, "N D"] | None]:
+    """A side's initial table, and the vectors that it was made of, completed for all words."""
+    spec, completed = run.recipe.table, None
+    if vectors is not None:
+        missing = stream(run.seed, f"embedding/{side}/missing")
+        completed = complete(vectors.values, vectors.found, special, missing)
+    init = INITS["xavier" if spec.source is not None and vectors is None else spec.init]
+    values = init(shape, special, stream(run.seed, f"embedding/{side}"), completed)
+    if spec.sigma is not None:
+        values = standardise(values, special, 0.0, spec.sigma)
+    return values, completed
 
 
 def vectors_of(

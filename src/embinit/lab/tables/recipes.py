@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,6 @@ else:
     Generator = Tensor = Any  # what reads annotations here loads no torch either
 
 Shape = tuple[int, int]
-
-FUNCTIONS = "embinit.lab.tables.inits"
-"""The module with the functions, and the public home of ``Init`` and ``INITS``."""
 
 
 @dataclass(frozen=True)
@@ -45,36 +41,21 @@ class Init:
 
         return inits.make_table(self, shape, special, generator, vectors)
 
-    def at_sigma(self, table: Tensor, special: Tensor, sigma: float) -> Tensor:
-        """A table of this init at mean zero and sigma; InputError if it is constant."""
-        from embinit.lab.tables import inits
-
-        return inits.standardise(table, special, 0.0, sigma)
-
 
 # Users import it from there, and digests of their code name that module (``code``).
-Init.__module__ = FUNCTIONS
-
-
-@dataclass(frozen=True)
-class Shipped:
-    """A lazily loaded function of ``tables.inits``, by its name."""
-
-    name: str
-
-    @property
-    def __wrapped__(self) -> Callable[..., Tensor]:
-        """The function."""
-        function: Callable[..., Tensor] = getattr(importlib.import_module(FUNCTIONS), self.name)
-        return function
-
-    def __call__(self, *arguments: object) -> Tensor:
-        """Calls the function."""
-        return self.__wrapped__(*arguments)
+Init.__module__ = "embinit.lab.tables.inits"
 
 
 def _shipped(name: str, label: str, needs_source: bool = True) -> Init:
-    return Init(name, label, needs_source, Shipped(name))
+    """An init whose function is that of its name in ``tables.inits``, which loads torch."""
+
+    def make(*arguments: object) -> Tensor:
+        from embinit.lab.tables import inits
+
+        table: Tensor = getattr(inits, name)(*arguments)
+        return table
+
+    return Init(name, label, needs_source, make)
 
 
 INITS: Registry[Init] = Registry("init", "embinit.inits")

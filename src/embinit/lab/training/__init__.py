@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import ModelKind, cost_of_layers, tokens_of
 from embinit.lab.specs import ModelRecipe, TrainingSpec
-from embinit.runs.kinds import RunContext
+from embinit.runs.kinds import RunContext, Stack
+from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-
-if TYPE_CHECKING:
-    from embinit.runs.kinds import Stack
-    from embinit.runs.results import RunResult
 
 TrainingRecipe = ModelRecipe[TrainingSpec]
 

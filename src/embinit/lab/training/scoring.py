@@ -16,7 +16,6 @@ from torch import Tensor
 
 from embinit.lab.data.preparation import Split
 from embinit.lab.data.vocabulary import BOS, EOS, PAD, Vocabulary
-from embinit.lab.models.attention import KeysAndValues
 from embinit.lab.models.transformer import StackedTransformer
 
 Outputs = list[list[str]]
@@ -107,7 +106,7 @@ def translations(
     model.eval()
     outputs: Outputs = [[""] * len(split) for _ in range(model.runs)]
     for chosen in batches:
-        inputs = cut(split.inputs, split.lengths, chosen)[0]
+        inputs = split.inputs[chosen, : int(split.lengths[chosen].max())]
         decoded = greedy(model, inputs, longest).tolist()
         for run, sentences in enumerate(decoded):
             for example, ids in zip(chosen.tolist(), sentences, strict=True):
@@ -124,10 +123,9 @@ def greedy(
     runs, batch = model.runs, len(source)
     words = torch.full((runs, batch), BOS, device=source.device)
     ended = torch.zeros_like(words, dtype=torch.bool)
-    past: list[KeysAndValues | None] = [None] * len(model.decoder_layers)
     decoded = []
     for position in range(longest):
-        logits, past = model.step(words, position, past, memory)
+        logits = model.step(words, position, memory)
         words = logits.argmax(dim=-1).masked_fill(ended, PAD)
         decoded.append(words)
         ended |= words == EOS
@@ -145,10 +143,3 @@ def bleu_of(outputs: Outputs, references: Sequence[str]) -> tuple[list[float], s
     references = list(references)
     scores = [float(metric.corpus_score(of_run, [references]).score) for of_run in outputs]
     return scores, str(metric.get_signature())
-
-
-def cut(
-    ids: Int[Tensor, "n length"], lengths: Int[Tensor, " n"], chosen: Int[Tensor, " B"]
-) -> Int[Tensor, "1 B T"]:
-    """The chosen examples as one batch for all runs, trimmed to the longest."""
-    return ids[chosen, : int(lengths[chosen].max())].unsqueeze(0)

@@ -25,7 +25,7 @@ from embinit.lab.models.losses import NOTHING, cross_entropy
 from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training import TrainingRecipe
-from embinit.lab.training.scoring import Outputs, bleu_of, cut, translations
+from embinit.lab.training.scoring import Outputs, bleu_of, translations
 from embinit.lab.training.stacked import ON_CPU, Losses, StackedTrainer, in_parts
 from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.results import RunResult, provenance
@@ -97,24 +97,26 @@ class StackTraining(StackedTrainer[StackedTransformer]):
 
     def losses(self, chosen: Int[Tensor, "S B"], source: int, target: int) -> Losses:
         """The losses of the training examples ``chosen``, cut to so many words."""
-        split, chosen = self.data.train, self.per_run(chosen)
-        targets = split.targets[chosen, :target] if split.targets is not None else None
-        labels = split.labels[chosen] if split.labels is not None else None
-        hidden, labels = self._forward(split.inputs[chosen, :source], targets, labels, self.dropout)
+        lengths, split = (source, target), self.data.train
+        hidden, labels = self._forward(split, self.per_run(chosen), lengths, self.dropout)
         return cross_entropy(hidden, self.model.output, labels)
 
     def _forward(
         self,
-        inputs: Int[Tensor, "S B T"],
-        targets: Int[Tensor, "S B U"] | None,
-        labels: Int[Tensor, "S B"] | None,
-        dropout: Dropout,
+        split: Split,
+        chosen: Int[Tensor, "S B"],
+        lengths: tuple[int, int],
+        dropout: Dropout = no_dropout,
     ) -> tuple[Float[Tensor, "R M D"], Int[Tensor, "S M"]]:
-        """The output layer's input, and its labels (NOTHING for padding)."""
-        if targets is None:
-            assert labels is not None
-            return self.model.mean_pool(inputs, dropout), labels
-        words = targets.long()
+        """The output layer's input, and its labels (NOTHING for padding).
+
+        Both are of the split's examples ``chosen``; sources and targets are cut to ``lengths``.
+        """
+        inputs = split.inputs[chosen, : lengths[0]]
+        if split.targets is None:
+            assert split.labels is not None
+            return self.model.mean_pool(inputs, dropout), split.labels[chosen]
+        words = split.targets[chosen, : lengths[1]].long()
         hidden = self.model.decode(inputs, words[..., :-1], dropout)
         following = words[..., 1:].flatten(1)
         return hidden, following.masked_fill(following == PAD, NOTHING)
@@ -145,11 +147,8 @@ class StackTraining(StackedTrainer[StackedTransformer]):
         right = torch.zeros(self.runs, device=self.device)
 
         def losses(batch: Tensor) -> Losses:
-            inputs, targets = cut(split.inputs, split.lengths, batch), None
-            if split.targets is not None:
-                targets = cut(split.targets, split.target_lengths, batch)
-            labels = split.labels[batch][None] if split.labels is not None else None
-            hidden, labels = self._forward(inputs, targets, labels, no_dropout)
+            longest = int(split.lengths[batch].max()), int(split.target_lengths[batch].max())
+            hidden, labels = self._forward(split, batch[None], longest)
             if split.labels is not None:
                 chosen = self.model.output(hidden).argmax(dim=-1)
                 right.add_((chosen == labels).sum(dim=-1))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from embinit.lab.kinds import FEW_RUNS, ModelKind, cost_of_layers, tokens_of
+from embinit.lab.models.sizes import model_after, parameters_of
 from embinit.lab.specs import DataSpec, ModelRecipe, TransferSpec
-from embinit.runs.kinds import RunContext
+from embinit.runs.kinds import RunContext, Stack
+from embinit.runs.results import RunResult
 from embinit.specs import RunSpec
-
-if TYPE_CHECKING:
-    from embinit.runs.kinds import Stack
-    from embinit.runs.results import RunResult
 
 TransferRecipe = ModelRecipe[TransferSpec]
 
@@ -37,8 +34,6 @@ class TransferKind(ModelKind[TransferSpec]):
 
     def cost(self, run: RunSpec[TransferRecipe]) -> float:
         """The cost of pre-training with its logits, and of all fine-tunings."""
-        from embinit.lab.models.sizes import model_after
-
         data, training, model = run.recipe.data, run.recipe.training, run.recipe.architecture
         masking, width = training.pretraining, cost_of_layers(model)
         outputs = model.table_width if model.coupled else model.output_width or model.dim
@@ -58,8 +53,6 @@ class TransferKind(ModelKind[TransferSpec]):
 
     def parameters(self, run: RunSpec[TransferRecipe]) -> Mapping[str, int]:
         """Parameter counts at pre-training, at fine-tuning, and on tasks without some layers."""
-        from embinit.lab.models.sizes import parameters_of
-
         fewer = {
             f"finetuning {task.role}": parameters_of(run, task.removed_layers).finetuning
             for task in run.recipe.training.tasks

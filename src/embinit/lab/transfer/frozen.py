@@ -21,7 +21,6 @@ from embinit.lab.models.layer_probes import (
 from embinit.lab.models.transformer import StackedTransformer
 from embinit.lab.training.stacked import evaluation_batch
 from embinit.lab.transfer import TransferRecipe
-from embinit.lab.transfer.pretraining import Pretraining
 from embinit.randomness import stream
 from embinit.runs.kinds import Stack
 from embinit.specs import RunSpec
@@ -40,14 +39,6 @@ def require_measures(run: RunSpec[TransferRecipe]) -> None:
             raise InputError(f"{name!r} is no further measure; there are {', '.join(FURTHER)}")
     if MIX in training.further and not training.probes:
         raise InputError(f"{MIX!r} needs probes to mix layers for; name their data in probes")
-
-
-def of_model(
-    pretraining: Pretraining, first: RunSpec[TransferRecipe]
-) -> dict[str, Float[Tensor, " R"]]:
-    """Each run's measures of the whole model, by name, with all layers that were pre-trained."""
-    guesses = GUESSES in first.recipe.training.further
-    return {"masked_accuracy": pretraining.accuracy()} if guesses else {}
 
 
 def of_layers(

@@ -23,11 +23,7 @@ from torch import Tensor
 from embinit.errors import InputError
 from embinit.lab.data.preparation import prepare
 from embinit.lab.data.tasks import TASKS
-from embinit.lab.models.initial_state import (
-    InitialState,
-    without_layers,
-    without_output,
-)
+from embinit.lab.models.initial_state import InitialState, without_output
 from embinit.lab.models.memory import RunValues, activations
 from embinit.lab.models.sizes import (
     model_after,
@@ -41,7 +37,7 @@ from embinit.lab.training import TrainingRecipe
 from embinit.lab.training.stacked import ON_CPU, in_parts, part_of
 from embinit.lab.training.stacks import StackTraining, held_by
 from embinit.lab.transfer import KIND, TransferRecipe
-from embinit.lab.transfer.frozen import of_layers, of_model, require_measures
+from embinit.lab.transfer.frozen import GUESSES, of_layers, require_measures
 from embinit.lab.transfer.pretraining import Pretraining
 from embinit.runs.kinds import RunContext, Stack, kind_of
 from embinit.runs.results import RunResult, provenance
@@ -116,11 +112,13 @@ def _train(stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]
     pretraining.run(part_of(context, 0.0, 1 / whole).progress)
     encoder = pretraining.model.encoder
     outcomes = [_pretrained(run, initial, pretraining) for run in range(len(stack.runs))]
-    whole_model = of_model(pretraining, first)
+    of_runs: dict[str, Tensor] = {}
+    if GUESSES in first.recipe.training.further:  # with all layers that were pre-trained
+        of_runs["masked_accuracy"] = pretraining.accuracy()
     del pretraining  # its moments and gradients take three times the room of the model
     del encoder.encoder_layers[model_after(first.recipe).layers :]
     by_layer, of_encoder = of_layers(encoder, stack, data_dir, device)
-    of_runs = {**whole_model, **of_encoder}
+    of_runs |= of_encoder
     for run, outcome in enumerate(outcomes):
         if outcome.failure is not None:
             continue
@@ -130,12 +128,11 @@ def _train(stack: Stack[TransferRecipe], context: RunContext) -> list[RunResult]
             outcome.measures[f"{name}_last"] = curve[-1]
             outcome.measures[f"{name}_drop"] = max(curve) - curve[-1]
         outcome.measures |= {name: float(numbers[run]) for name, numbers in of_runs.items()}
-    carried = without_output(encoder)
     done = 1.0
     for task in tasks:
         takes = TUNING * task.times
         part = part_of(context, done / whole, takes / whole)
-        tuned = _fine_tuned(stack, task, carried, part)
+        tuned = _fine_tuned(stack, task, without_output(encoder, task.removed_layers), part)
         done += takes
         for outcome, results in zip(outcomes, tuned, strict=True):
             outcome.add_task(task.role, results)
@@ -220,12 +217,10 @@ def _fine_tuned(
         for run in stack.runs
     ]
     encoder_of = {run: number % len(stack.runs) for number, run in enumerate(tuned)}
-    layers = [model_after(stack.runs[0].recipe, gone).layers for gone in (task.removed_layers, 0)]
-    kept = without_layers(carried, range(*layers))
 
     def work(part: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
         encoders = torch.tensor([encoder_of[run] for run in part.runs], device=context.device)
-        theirs = {name: value[encoders] for name, value in kept.items()}
+        theirs = {name: value[encoders] for name, value in carried.items()}
         training = StackTraining(part, context.data_dir, context.device, theirs)
         return training.run(context.progress)
 

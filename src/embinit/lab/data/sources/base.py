@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Bool, Float
@@ -70,38 +70,24 @@ class Source(Protocol):
         """The vectors of N words, in their order; InputError if files are missing or broken."""
 
 
-@dataclass(frozen=True)
 class ByLanguage:
     """A source composed of one per language; InputError if they differ in width or tokenizer."""
 
-    name: str
-    parts: Mapping[str, Source]
+    def __init__(self, name: str, parts: Mapping[str, Source]) -> None:
+        self.name, self.parts, self.languages = name, parts, frozenset(parts)
+        self.dim: int = self._one("width", "dim")
+        self.tokenizer: str = self._one("tokenizer", "tokenizer")
 
-    def __post_init__(self) -> None:
-        """Checks that the parts fit each other."""
-        for noun, attribute in (("width", "dim"), ("tokenizer", "tokenizer")):
-            values = {language: getattr(part, attribute) for language, part in self.parts.items()}
-            if len(set(values.values())) != 1:
-                listed = ", ".join(f"{language}: {value}" for language, value in values.items())
-                raise InputError(
-                    f"source {self.name!r} has more than one {noun} ({listed}); "
-                    "put vectors of one there"
-                )
-
-    @property
-    def dim(self) -> int:
-        """D, the width of every part's vectors."""
-        return next(iter(self.parts.values())).dim
-
-    @property
-    def tokenizer(self) -> str:
-        """The tokenizer of every part."""
-        return next(iter(self.parts.values())).tokenizer
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """The languages of the parts."""
-        return frozenset(self.parts)
+    def _one(self, noun: str, attribute: str) -> Any:
+        """What all parts have of an attribute."""
+        values = {language: getattr(part, attribute) for language, part in self.parts.items()}
+        if len(set(values.values())) != 1:
+            listed = ", ".join(f"{language}: {value}" for language, value in values.items())
+            raise InputError(
+                f"source {self.name!r} has more than one {noun} ({listed}); "
+                "put vectors of one there"
+            )
+        return next(iter(values.values()))
 
     def fingerprint(self) -> str:
         """The fingerprints of the parts, each with its language."""

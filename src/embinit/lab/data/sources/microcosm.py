@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
+from typing import ClassVar
 
 from embinit.errors import InputError
 from embinit.lab.data.microcosm.lexicon import SOURCE_LANGUAGE, TARGET_LANGUAGE, language_digest
@@ -29,16 +30,12 @@ class MicrocosmSource:
     """A table that was trained on the synthetic language's text, named like its file and draw."""
 
     name: str
+    tokenizer: ClassVar[str] = "whitespace"
 
     @property
     def dim(self) -> int:
         """D, the width of a vector."""
         return self.table.values.shape[1]
-
-    @property
-    def tokenizer(self) -> str:
-        """The tokenizer: words stand between white space."""
-        return "whitespace"
 
     @property
     def languages(self) -> frozenset[str]:
