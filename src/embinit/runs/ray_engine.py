@@ -164,11 +164,10 @@ class RayEngine(Processes):
                 raise InputError(
                     f"a stack was lost {RETRIES + 1} times with its node: {reason}"
                 ) from error
-        if answered[0] == "failed":
-            failed = RunFailed(answered[1])
-            failed.add_note(answered[2])
-            raise failed
-        made: list[RunResult] = answered[1]
+        outcome, *given = answered
+        if outcome == "failed":
+            raise RunFailed(*given)
+        made: list[RunResult] = given[0]
         return made
 
     def close(self) -> None:
