@@ -47,7 +47,7 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
     task = TrainerTask(Making(str(written), describe), (), None, "cpu")
-    task.make_in(trainers.of(None), print)
+    task.make(print, trainers, apart=True)
     trainers.end()
     assert json.loads(written.read_text()) == {**PINNED, "capability": "AVX2"}
 
@@ -85,13 +85,11 @@ def test_a_process_that_is_not_pinned_has_another_make_runs(monkeypatch):
     """A session without trainers makes runs itself, and was started as the user started it."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
     task, asked = TrainerTask(Stack((run,)), (), None, "cpu"), []
-    trainers = SimpleNamespace(of=lambda home, device: f"{home} on {device}")
-    monkeypatch.setattr(
-        TrainerTask, "make_in", lambda self, process, progress: asked.append(process)
-    )
+    process = SimpleNamespace(ask=lambda name, sent, progress: asked.append(sent == task.sent))
+    trainers = SimpleNamespace(of=lambda home, device: {(None, "cpu"): process}[home, device])
     monkeypatch.delenv("ATEN_CPU_CAPABILITY")
     task.make(print, trainers)
-    assert asked == ["None on cpu"]
+    assert asked == [True]
     torch = SimpleNamespace(
         backends=SimpleNamespace(cpu=SimpleNamespace(get_cpu_capability=lambda: "AVX512"))
     )

@@ -16,13 +16,12 @@ from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.instructions import is_pinned
-from embinit.runs.kinds import Making, RunContext, Stack, kind_of
+from embinit.runs.kinds import Making, RunContext, Stack
 from embinit.runs.machine import sharers
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import key_of
 from embinit.runs.trainers.processes import Surroundings, Trainers, of_this_node
-from embinit.runs.trainers.processes import Trainer as Process
 
 Progress = Callable[[float], None]
 """Gets the share of a task that is done, 0 to 1."""
@@ -51,36 +50,23 @@ class TrainerTask:
         """The task as it is sent to another process: to unpickle it may need the modules."""
         return self.modules, pickle.dumps(self)
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether it calls a user's function, which has a process of its own."""
-        return isinstance(self.what, Stack) and kind_of(self.what.runs[0]).traced
-
-    def make(self, progress: Progress, trainers: Trainers | None = None) -> list[RunResult]:
+    def make(
+        self, progress: Progress, trainers: Trainers | None = None, apart: bool = False
+    ) -> list[RunResult]:
         """Makes it; the results of a stack's runs, in its order.
 
-        A process that was not started with the lab's instruction set has another one make it.
+        With ``apart``, or where this process was not started with the lab's instruction set,
+        another one makes it. A user's function has a process of its own in any case.
         """
-        if not (self.is_traced or is_pinned()):
-            return self.make_in((trainers or of_this_node()).of(None, self.device), progress)
-        if isinstance(self.what, Making):
-            self.what.maker(self.what.name)
-            return []
-        kind = kind_of(self.what.runs[0])
-        if kind.needs_models:
-            import torch
-
-            torch.set_num_threads(1)  # each core has a process
+        if not self.what.traced and (apart or not is_pinned()):
+            process = (trainers or of_this_node()).of(None, self.device)
+            results: list[RunResult] = process.ask("a trainer", self.sent, progress)
+            return results
         sharing = self.sharing or sharers(self.device)
         context = RunContext(
             self.data_dir, self.device, progress, sharing, self.twice, trainers, self.checked
         )
-        return kind.make(self.what, context)
-
-    def make_in(self, process: Process, progress: Progress) -> list[RunResult]:
-        """Has another process make it."""
-        results: list[RunResult] = process.ask("a trainer", self.sent, progress)
-        return results
+        return self.what.make(context)
 
     def make_apart(self, progress: Progress) -> list[RunResult]:
         """Makes it in a process that knows nothing of its session, from the same data alone."""
@@ -120,9 +106,7 @@ class Processes:
         """What trainer ``number`` makes; its processes are started when they are first needed."""
         device, trainers = self._devices[number], self._trainers[number]
         task = replace(task, device=device, sharing=self._devices.count(device))
-        if task.is_traced:
-            return task.make(progress, trainers)
-        return task.make_in(trainers.of(None, device), progress)
+        return task.make(progress, trainers, apart=True)
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""

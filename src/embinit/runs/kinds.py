@@ -55,6 +55,20 @@ class Stack(Generic[R]):
         if len({run.stack_key for run in self.runs}) != 1:
             raise InputError("a stack's runs must share data, model and training settings")
 
+    @property
+    def traced(self) -> bool:
+        """Whether its runs call a user's function, which has a process of its own."""
+        return kind_of(self.runs[0]).traced
+
+    def make(self, context: RunContext) -> list[RunResult]:
+        """The results of its runs, in their order."""
+        kind = kind_of(self.runs[0])
+        if kind.needs_models:
+            import torch
+
+            torch.set_num_threads(1)  # each core has a process
+        return kind.make(self, context)
+
 
 @dataclass(frozen=True)
 class Making:
@@ -67,6 +81,12 @@ class Making:
     maker: Callable[[str], None]
     cost: float = SECOND
     runs: ClassVar[tuple[RunSpec, ...]] = ()
+    traced: ClassVar[bool] = False
+
+    def make(self, context: RunContext) -> list[RunResult]:
+        """Makes it, which gives no results."""
+        self.maker(self.name)
+        return []
 
     @property
     def stack_key(self) -> object:
