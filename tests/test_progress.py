@@ -34,7 +34,7 @@ class Plan(SimpleNamespace):
     def __init__(self, *runs, slots=1):
         super().__init__(
             joined=dict.fromkeys(runs),
-            over=set(),
+            over={},
             at_work=[],
             done=[],
             slots=slots,
@@ -42,11 +42,11 @@ class Plan(SimpleNamespace):
             failures=set(),
         )
 
-    def failure(self, run):
-        return "it failed" if run in self.failures else None
+    def is_stored(self, run):
+        return run in self.over and run not in self.failures
 
     def trained(self, run, seconds):
-        self.over.add(run)
+        self.over[run] = None
         bill = run.group, run.cost
         self.done.append(SimpleNamespace(bill=bill, measured=(seconds, 1.0)))
 
@@ -59,7 +59,7 @@ def test_the_time_left_goes_by_cost():
     """And by what this session trained: what was stored before took none of its time."""
     stored, costly, cheap = Run("stored"), Run("costly", cost=3.0), Run("cheap")
     plan = Plan(stored, costly, cheap)
-    plan.over.add(stored)
+    plan.over[stored] = None
     reached = Progress(plan)
     assert reached.snapshot() == snapshot(1, 3, 4 / SECOND)
     plan.at_work = [SimpleNamespace(share=0.5, measured=(30.0, 0.5), bill=("usual", 3.0))]
@@ -111,7 +111,7 @@ def test_the_time_left_is_that_of_later_looks_too():
     reached = Progress(plan, lambda: later)
     assert reached.snapshot().stored == "0 of about 4 runs"
     plan.failures.add(failed)
-    plan.over.add(failed)
+    plan.over[failed] = None
     plan.trained(a, 10.0)
     assert reached.snapshot() == snapshot(1, 2, 30, later=1)
     assert not reached.snapshot().ended

@@ -71,13 +71,13 @@ class Progress:
         """The state of the plan now; None while there is no plan."""
         session, now = self._session, self._clock()
         with session.news:
-            joined, over = dict(session.joined), set(session.over)
+            joined, over = dict(session.joined), dict(session.over)
             works, finished = [*session.at_work], [*session.done]
         if not joined:
             return None
         left = [part for part in joined if part not in over]
         tables = sum(isinstance(part, Making) for part in left)
-        done = sum(not (isinstance(part, Making) or session.failure(part)) for part in over)
+        done = sum(not isinstance(part, Making) and session.is_stored(part) for part in over)
         bills = [*map(cost_of, left)]
         paces: dict[str, tuple[float, float]] = {}
         for work in (*finished, *works):
