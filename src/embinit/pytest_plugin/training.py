@@ -20,7 +20,7 @@ from embinit.runs.engines import Processes
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
-from embinit.runs.progress import Progress, ProgressSnapshot
+from embinit.runs.progress import ProgressSnapshot, progress_of
 from embinit.runs.session import Session
 from embinit.runs.trainers.processes import Surroundings, Trainers
 
@@ -73,11 +73,6 @@ class TrainingPlugin:
         made.trainers = Trainers(self.surroundings)
         return made
 
-    @functools.cached_property
-    def progress(self) -> Progress:
-        """How far the session came."""
-        return Progress(self.session, self.analyses.expected, self._options.ends)
-
     @property
     def _is_open(self) -> bool:
         return "session" in vars(self)
@@ -85,7 +80,9 @@ class TrainingPlugin:
     @property
     def reached(self) -> ProgressSnapshot | None:
         """How far the session came; None where nothing was planned."""
-        return self.progress.snapshot() if self._is_open else None
+        if not self._is_open:
+            return None
+        return progress_of(self.session, self.analyses.expected(), self._options.ends)
 
     @property
     def troubles(self) -> Sequence[str]:
