@@ -157,10 +157,6 @@ class Kind(Generic[R]):
         """The parameters of a run's model in each phase, from the spec alone; else InputError."""
         return {}
 
-    def epochs(self, run: RunSpec[R]) -> int | None:
-        """The epochs that the best one is chosen from; None where no epoch is chosen."""
-        return None
-
     def make(self, stack: Stack[R], context: RunContext) -> list[RunResult]:
         """Makes the stack's runs, and returns their results in the stack's order."""
         raise NotImplementedError
