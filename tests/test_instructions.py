@@ -17,7 +17,7 @@ from embinit.errors import InputError
 from embinit.report.baseline import ChangeKind, FailOn, compare
 from embinit.runs import instructions
 from embinit.runs.engines import TrainerTask
-from embinit.runs.kinds import Making, Stack
+from embinit.runs.kinds import Making, RunContext, Stack
 from embinit.runs.results import provenance
 from embinit.runs.store import Store, run_key
 from embinit.runs.trainers import processes
@@ -46,7 +46,7 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "default")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
-    task = TrainerTask(Making(str(written), describe), (), None, "cpu")
+    task = TrainerTask(Making(str(written), describe), (), RunContext(None))
     task.make(print, trainers, apart=True)
     trainers.end()
     assert json.loads(written.read_text()) == {**PINNED, "capability": "AVX2"}
@@ -84,7 +84,7 @@ def test_a_user_s_training_is_pinned_if_asked(asked, home, expected, monkeypatch
 def test_a_process_that_is_not_pinned_has_another_make_runs(monkeypatch):
     """A session without trainers makes runs itself, and was started as the user started it."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task, asked = TrainerTask(Stack((run,)), (), None, "cpu"), []
+    task, asked = TrainerTask(Stack((run,)), (), RunContext(None)), []
     process = SimpleNamespace(ask=lambda name, sent, progress: asked.append(sent == task.sent))
     trainers = SimpleNamespace(of=lambda home, device: {(None, "cpu"): process}[home, device])
     monkeypatch.delenv("ATEN_CPU_CAPABILITY")

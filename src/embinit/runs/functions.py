@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
-from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured
+from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured, unheard
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
@@ -103,7 +103,7 @@ def _again(
 
     Where it differs, a third call, with the first's hash seed, says why.
     """
-    silent = replace(context, progress=lambda share: None)
+    silent = replace(context, progress=unheard)
     try:
         second, _ = _call(known, run, silent, hash_seed="1")
         if (apart := _apart(first, second)) is None:

@@ -31,14 +31,22 @@ SECOND = 1.1e10
 """The cost of about a second on one core, for kinds that count neither tokens nor parameters."""
 
 
+Progress = Callable[[float], None]
+"""Gets the share of the work that is done, 0 to 1."""
+
+
+def unheard(share: float) -> None:
+    """The progress of what nobody waits for."""
+
+
 @dataclass(frozen=True)
 class RunContext:
     """The place in which a stack is made."""
 
     data_dir: Path | None
     device: str = "cpu"
-    progress: Callable[[float], None] = lambda share: None  # gets the share that is done, 0 to 1
-    sharers: int = 1  # processes that share the device's memory
+    progress: Progress = unheard
+    sharers: int = 1  # processes that share the device's memory; 0: as many as it takes
     twice: bool = False  # a function's run is made again, to see that its seed decides it
     trainers: Any = None  # the session's, which call users' functions
     checked: set[object] = field(default_factory=set)  # arms that were made again after others

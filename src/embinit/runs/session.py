@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Trainer, TrainerTask
-from embinit.runs.kinds import Making, Stack, kind_of
+from embinit.runs.engines import Processes, Trainer, TrainerTask
+from embinit.runs.kinds import Making, Progress, RunContext, Stack, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import TrainingPlan
 from embinit.runs.results import RunResult, failure_reason
@@ -251,16 +251,12 @@ class Session(StoreView):
 
     def _make(self, what: Stack | Making, work: Work, trainer: Trainer) -> None:
         """Has something made, by another trainer where one ended, and stores its runs."""
-        task = TrainerTask(
-            what,
-            tuple(map(self.key, what.runs)),
-            self.data_dir,
-            self.device,
-            tuple(self.definitions),
-            tuple(self.modules),
-            any(self._twice.get(run.without_seed()) == run for run in what.runs),
-            checked=self._made_again,
+        twice = any(self._twice.get(run.without_seed()) == run for run in what.runs)
+        context = RunContext(
+            self.data_dir, self.device, sharers=0, twice=twice, checked=self._made_again
         )
+        keys = tuple(map(self.key, what.runs))
+        task = TrainerTask(what, keys, context, tuple(self.definitions), tuple(self.modules))
         try:
             results = trainer(task, work.progress)
         except Exception as error:
