@@ -119,13 +119,15 @@ def test_the_time_left_is_that_of_later_looks_too():
     assert progress_of(plan, later).ended
 
 
-def test_a_budget_ends_the_time_left():
+def test_a_budget_ends_the_time_left(monkeypatch):
     """Of what is expected only that begins for which there is time; the plan is always trained."""
-    runs = [Run(name) for name in "abcdef"]
+    now, runs = [10.0], [Run(name) for name in "abcdef"]
     plan = Plan(*runs[:2])
     plan.trained(runs[0], 10.0)
-    assert progress_of(plan, runs[2:], 40.0, 10.0) == snapshot(1, 2, 30, later=2)
-    assert progress_of(plan, runs[2:], 40.0, 45.0) == snapshot(1, 2, 10)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    assert progress_of(plan, runs[2:], 40.0) == snapshot(1, 2, 30, later=2)
+    now[0] = 45.0
+    assert progress_of(plan, runs[2:], 40.0) == snapshot(1, 2, 10)
 
 
 def test_tables_that_are_made_first_are_told():

@@ -49,10 +49,7 @@ class ProgressSnapshot:
 
 
 def progress_of(
-    session: Session,
-    later: Iterable[RunSpec] = (),
-    ends: float = math.inf,
-    now: float | None = None,
+    session: Session, later: Iterable[RunSpec] = (), ends: float = math.inf
 ) -> ProgressSnapshot | None:
     """How far a session came; None while it has no plan.
 
@@ -85,8 +82,7 @@ def progress_of(
     if paces or not any(group.startswith(f"{FunctionRecipe.kind}/") for group, _ in bills):
         seconds = _seconds(bills, paces) / session.slots
         if (longer := _seconds(map(cost_of, more), paces) / session.slots) > 0:
-            now = time.monotonic() if now is None else now
-            fits = min(1.0, max(0.0, (ends - now - seconds) / longer))
+            fits = min(1.0, max(0.0, (ends - time.monotonic() - seconds) / longer))
             seconds += fits * longer
     wanted = done + len(left) - tables
     return ProgressSnapshot(done, wanted, seconds, round(fits * len(more)), tables)

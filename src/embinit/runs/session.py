@@ -208,7 +208,8 @@ class Session(StoreView):
     def _hold(self, run: RunSpec, locks: contextlib.ExitStack) -> bool:
         """Whether the run is left, and its lock is held now."""
         try:
-            if not self.leave_out(run) and self.is_missing(run):
+            self._leave_out(run)
+            if self.is_missing(run):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False
