@@ -15,7 +15,7 @@ from embinit.errors import InputError
 from embinit.report.baseline import ChangeKind, compare
 from embinit.runs import instructions
 from embinit.runs.engines import TrainerTask
-from embinit.runs.kinds import Making, Stack
+from embinit.runs.kinds import Making, RunContext, Stack
 from embinit.runs.results import provenance
 from embinit.runs.store import Store, run_key
 from embinit.runs.trainers import processes
@@ -43,8 +43,8 @@ def test_a_trainer_of_the_lab_starts_pinned(tmp_path, monkeypatch):
     for name in PINNED:
         monkeypatch.setenv(name, "default")
     trainers, written = Trainers(Surroundings()), tmp_path / "told.json"
-    task = TrainerTask(Making(str(written), describe), (), None, "cpu")
-    task.make_in(trainers.of(None), print)
+    task = TrainerTask(Making(str(written), describe), (), RunContext(None))
+    task.make(print, trainers, apart=True)
     trainers.end()
     assert json.loads(written.read_text()) == {**PINNED, "capability": "AVX2"}
 
@@ -81,14 +81,12 @@ def test_a_user_s_training_is_pinned_if_asked(asked, home, expected, monkeypatch
 def test_a_process_that_is_not_pinned_has_another_make_runs(monkeypatch):
     """A session without trainers makes runs itself, and was started as the user started it."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task, asked = TrainerTask(Stack((run,)), (), None, "cpu"), []
-    trainers = SimpleNamespace(of=lambda home, device: f"{home} on {device}")
-    monkeypatch.setattr(
-        TrainerTask, "make_in", lambda self, process, progress: asked.append(process)
-    )
+    task, asked = TrainerTask(Stack((run,)), (), RunContext(None)), []
+    process = SimpleNamespace(ask=lambda name, sent, progress: asked.append(sent == task.sent))
+    trainers = SimpleNamespace(of=lambda home, device: {(None, "cpu"): process}[home, device])
     monkeypatch.delenv("ATEN_CPU_CAPABILITY")
     task.make(print, trainers)
-    assert asked == ["None on cpu"]
+    assert asked == [True]
     torch = SimpleNamespace(
         backends=SimpleNamespace(cpu=SimpleNamespace(get_cpu_capability=lambda: "AVX512"))
     )

@@ -9,7 +9,7 @@ import pytest
 
 from embinit.runs import progress
 from embinit.runs.kinds import SECOND, Making
-from embinit.runs.progress import Progress, ProgressSnapshot
+from embinit.runs.progress import ProgressSnapshot, progress_of
 from embinit.runs.session import Work
 
 
@@ -30,14 +30,14 @@ class Plan(SimpleNamespace):
     """What progress sees of a session: what joined its plan, is in training, and is over."""
 
     def __init__(self, *runs, slots=1):
-        super().__init__(joined=dict.fromkeys(runs), over=set(), at_work=[], done=[], slots=slots)
+        super().__init__(joined=dict.fromkeys(runs), over={}, at_work=[], done=[], slots=slots)
         self.news, self.failures = threading.Lock(), set()
 
-    def failure(self, run):
-        return "it failed" if run in self.failures else None
+    def is_stored(self, run):
+        return run in self.over and run not in self.failures
 
     def trained(self, run, seconds):
-        self.over.add(run)
+        self.over[run] = None
         bill = run.group, run.cost
         self.done.append(SimpleNamespace(bill=bill, measured=(seconds, 1.0)))
 
@@ -50,14 +50,13 @@ def test_the_time_left_goes_by_cost():
     """And by what this session trained: what was stored before took none of its time."""
     stored, costly, cheap = Run("stored"), Run("costly", cost=3.0), Run("cheap")
     plan = Plan(stored, costly, cheap)
-    plan.over.add(stored)
-    reached = Progress(plan)
-    assert reached.snapshot() == snapshot(1, 3, 4 / SECOND)
+    plan.over[stored] = None
+    assert progress_of(plan) == snapshot(1, 3, 4 / SECOND)
     plan.at_work = [SimpleNamespace(share=0.5, measured=(30.0, 0.5), bill=("usual", 3.0))]
-    assert reached.snapshot() == snapshot(1, 3, 50)
+    assert progress_of(plan) == snapshot(1, 3, 50)
     plan.at_work = []
     plan.trained(costly, 60.0)
-    assert reached.snapshot() == snapshot(2, 3, 20)
+    assert progress_of(plan) == snapshot(2, 3, 20)
 
 
 def test_what_is_loaded_before_training_begins_is_no_part_of_its_pace(monkeypatch):
@@ -73,9 +72,9 @@ def test_nobody_knows_what_a_users_function_takes():
     """Until one was called."""
     first, second = Run("first", "function/mine"), Run("second", "function/mine")
     plan = Plan(first, second)
-    assert Progress(plan).snapshot().estimate == "estimating"
+    assert progress_of(plan).estimate == "estimating"
     plan.trained(first, 30.0)
-    assert Progress(plan).snapshot().seconds == pytest.approx(30)
+    assert progress_of(plan).seconds == pytest.approx(30)
 
 
 def test_each_group_of_runs_has_its_own_speed():
@@ -84,14 +83,14 @@ def test_each_group_of_runs_has_its_own_speed():
     plan = Plan(*slow, *quick, Run("e", "new"))
     plan.trained(slow[0], 30.0)
     plan.trained(quick[0], 10.0)
-    assert Progress(plan).snapshot().seconds == pytest.approx(2 * 30 + 10 + 20)
+    assert progress_of(plan).seconds == pytest.approx(2 * 30 + 10 + 20)
 
 
 def test_all_that_train_share_the_time_left():
     runs = [Run(name) for name in "abc"]
     plan = Plan(*runs, slots=2)
     plan.trained(runs[0], 10.0)
-    assert Progress(plan).snapshot() == snapshot(1, 3, 10)
+    assert progress_of(plan) == snapshot(1, 3, 10)
 
 
 def test_the_time_left_is_that_of_later_looks_too():
@@ -99,35 +98,34 @@ def test_the_time_left_is_that_of_later_looks_too():
     a, b, failed, c = Run("a"), Run("b"), Run("failed", cost=9.0), Run("c", cost=2.0)
     plan = Plan(a, b, failed)
     later = [b, c]
-    reached = Progress(plan, lambda: later)
-    assert reached.snapshot().stored == "0 of about 4 runs"
+    assert progress_of(plan, later).stored == "0 of about 4 runs"
     plan.failures.add(failed)
-    plan.over.add(failed)
+    plan.over[failed] = None
     plan.trained(a, 10.0)
-    assert reached.snapshot() == snapshot(1, 2, 30, later=1)
-    assert not reached.snapshot().ended
+    assert progress_of(plan, later) == snapshot(1, 2, 30, later=1)
+    assert not progress_of(plan, later).ended
     later.clear()
-    assert reached.snapshot() == snapshot(1, 2, 10)
+    assert progress_of(plan, later) == snapshot(1, 2, 10)
     plan.trained(b, 20.0)
-    assert reached.snapshot().ended
+    assert progress_of(plan, later).ended
 
 
-def test_a_budget_ends_the_time_left():
+def test_a_budget_ends_the_time_left(monkeypatch):
     """Of what is expected only that begins for which there is time; the plan is always trained."""
     now, runs = [10.0], [Run(name) for name in "abcdef"]
     plan = Plan(*runs[:2])
     plan.trained(runs[0], 10.0)
-    reached = Progress(plan, lambda: runs[2:], 40.0, lambda: now[0])
-    assert reached.snapshot() == snapshot(1, 2, 30, later=2)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    assert progress_of(plan, runs[2:], 40.0) == snapshot(1, 2, 30, later=2)
     now[0] = 45.0
-    assert reached.snapshot() == snapshot(1, 2, 10)
+    assert progress_of(plan, runs[2:], 40.0) == snapshot(1, 2, 10)
 
 
 def test_tables_that_are_made_first_are_told():
     first = Making("micro-glove@9003", print)
     plan = Plan(first, Run("a"))
     object.__setattr__(first, "group", "made first")
-    assert Progress(plan).snapshot().stored == "1 table to make, 0 of 1 run"
+    assert progress_of(plan).stored == "1 table to make, 0 of 1 run"
 
 
 def test_the_time_left_in_words():

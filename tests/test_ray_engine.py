@@ -12,7 +12,7 @@ from builders import python
 from embinit.errors import InputError
 from embinit.runs import ray_engine
 from embinit.runs.engines import TrainerTask, answer
-from embinit.runs.kinds import Stack
+from embinit.runs.kinds import RunContext, Stack
 from embinit.runs.ray_engine import RayEngine, connect
 from embinit.runs.store import Store
 from embinit_papers.kim2024.experiments import experiments
@@ -182,7 +182,7 @@ def test_a_cluster_without_a_gpu_is_told(cluster):
 def test_a_task_answers_what_its_input_is_at_fault_for(tmp_path):
     """Raised, it would arrive as Ray's own error."""
     [one] = experiments("sample", ("glove",), ("sentiment",))
-    task = TrainerTask(Stack((one.run("xavier", 0),)), ("0" * 40,), tmp_path, "cpu")
+    task = TrainerTask(Stack((one.run("xavier", 0),)), ("0" * 40,), RunContext(tmp_path))
     kind, reason, details = answer(task.sent)
     assert (kind, "sst2/train.tsv.gz" in reason) == ("failed", True)
     assert "in make_apart" in details

@@ -22,7 +22,7 @@ from embinit.lab.data.sources.opening import NamedSource
 from embinit.lab.specs import Cut
 from embinit.lab.tables import initial_tables
 from embinit.runs.engines import Processes, TrainerTask
-from embinit.runs.kinds import Making, Stack
+from embinit.runs.kinds import Making, RunContext, Stack
 from embinit.runs.ray_engine import RayEngine
 from embinit.runs.session import Session
 from embinit.runs.store import Store
@@ -229,7 +229,7 @@ def test_processes_train_for_a_session(tmp_path, seeds_apart):
 def test_a_trainer_says_why_it_made_nothing():
     """An error of another process has its reason and its traceback, and the process goes on."""
     [run] = small_runs(arms=("xavier",), seeds=(0,))
-    task = TrainerTask(Stack((run,)), ("0" * 40,), None, "cpu")
+    task = TrainerTask(Stack((run,)), ("0" * 40,), RunContext(None))
     trainer = processes.Trainer(None, Surroundings(), "cpu")
     for _ in range(2):
         with pytest.raises(processes.RunFailed, match=r": it has other .+ every machine$") as error:
@@ -250,7 +250,7 @@ def test_who_asks_a_cluster_for_a_table_has_it_then(tmp_path, monkeypatch):
     engine, lacking = RayEngine("cpu"), []
 
     def ask(path: Path) -> None:
-        engine.make(0, TrainerTask(Making(str(path), make_slowly), (), None, "cpu"), print)
+        engine.make(0, TrainerTask(Making(str(path), make_slowly), (), RunContext(None)), print)
         lacking.extend([] if path.exists() else [path])
 
     with ThreadPoolExecutor(6) as threads:

@@ -7,6 +7,7 @@ same run, whoever asks for it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -102,10 +103,6 @@ class FunctionRecipe(Recipe):
         }
 
 
-_HASH = "_hash"
-"""The attribute in which a spec keeps its hash."""
-
-
 @dataclass(frozen=True)
 class RunSpec(Generic[R]):
     """One replicate of one arm: everything that decides its result, and nothing else."""
@@ -113,17 +110,17 @@ class RunSpec(Generic[R]):
     recipe: R
     seed: int
 
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.recipe, self.seed))
+
     def __hash__(self) -> int:
         """The hash of all fields, which is kept: a plan asks for it thousands of times."""
-        known: int | None = self.__dict__.get(_HASH)
-        if known is None:
-            known = hash((self.recipe, self.seed))
-            object.__setattr__(self, _HASH, known)
-        return known
+        return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: another process hashes text otherwise."""
-        return {name: value for name, value in self.__dict__.items() if name != _HASH}
+        return {"recipe": self.recipe, "seed": self.seed}
 
     @property
     def kind(self) -> str:

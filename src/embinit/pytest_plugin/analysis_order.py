@@ -32,7 +32,7 @@ class AnalysisOrder:
         self._options, self._training = options, training
         self._pending: dict[str, NextAnalysis] = {}
         self._expected: dict[str, list[RunSpec]] = {}
-        self._claims_of: dict[RunSpec, list[str]] = {}
+        self._claims_of: dict[object, list[str]] = {}
         self._begun: set[str] = set()
         self._seen = 0
         self._changed = 0
@@ -55,7 +55,7 @@ class AnalysisOrder:
         while self._heed(case.id):
             if not session.is_busy:
                 self._hand_out()
-                if not session.is_busy and len(session.ended) == self._seen:
+                if not session.is_busy and len(session.over) == self._seen:
                     return  # what is pending is not owed, and a budget has no time for it
             elif self._changed > len(self._pending) // STALE_SHARE:
                 self._hand_out()
@@ -66,11 +66,10 @@ class AnalysisOrder:
     def _heed(self, asked: str) -> bool:
         """Finds the next analyses of claims whose runs ended; whether the one asked has any."""
         session = self._training.session
-        while self._seen < len(session.ended):
-            run = session.ended[self._seen]
+        for part in [*session.over][self._seen :]:
             self._seen += 1
-            for name in self._claims_of.pop(run, ()):
-                if name in self._pending and session.over.issuperset(self._pending[name].costs):
+            for name in self._claims_of.pop(part, ()):
+                if name in self._pending and session.over.keys() >= {*self._pending[name].costs}:
                     self._changed += 1
                     self._find_next(self._pending.pop(name).case)
         return asked in self._pending

@@ -20,7 +20,7 @@ from embinit.runs.engines import Processes
 from embinit.runs.kept_runs import open_store
 from embinit.runs.machine import end_with
 from embinit.runs.modules import Home
-from embinit.runs.progress import Progress, ProgressSnapshot
+from embinit.runs.progress import ProgressSnapshot, progress_of
 from embinit.runs.session import Session
 from embinit.runs.trainers.processes import Surroundings, Trainers
 
@@ -82,7 +82,7 @@ class TrainingPlugin:
         """How far the session came; None where nothing was planned."""
         if not self._is_open:
             return None
-        return Progress(self.session, self.analyses.expected, self._options.ends).snapshot()
+        return progress_of(self.session, self.analyses.expected(), self._options.ends)
 
     @property
     def troubles(self) -> Sequence[str]:

@@ -10,84 +10,57 @@ import pickle
 import platform
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from embinit.errors import InputError
 from embinit.runs.instructions import is_pinned
-from embinit.runs.kinds import Making, RunContext, Stack, kind_of
+from embinit.runs.kinds import Making, Progress, RunContext, Stack, unheard
 from embinit.runs.machine import sharers
 from embinit.runs.modules import Home, load_modules
 from embinit.runs.results import RunResult, failure_reason
 from embinit.runs.store import key_of
 from embinit.runs.trainers.processes import Surroundings, Trainers, of_this_node
-from embinit.runs.trainers.processes import Trainer as Process
-
-Progress = Callable[[float], None]
-"""Gets the share of a task that is done, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class TrainerTask:
-    """What a trainer makes, as it is sent: a stack with its runs' keys, or a table for later.
-
-    ``sharing`` is how many processes share the device's memory, ``twice`` whether a function's run
-    is made again, to see that its seed decides it; ``checked`` are the session's arms that were.
-    """
+    """What a trainer makes, as it is sent: a stack with its runs' keys, or a table for later."""
 
     what: Stack | Making
     keys: tuple[str, ...]
-    data_dir: Path | None
-    device: str
+    context: RunContext
     definitions: tuple[Callable[[], None], ...] = ()
     modules: tuple[Home, ...] = ()
-    twice: bool = False
-    sharing: int | None = None
-    checked: set[object] = field(default_factory=set)
 
     @property
     def sent(self) -> tuple[Sequence[Home], bytes]:
         """The task as it is sent to another process: to unpickle it may need the modules."""
         return self.modules, pickle.dumps(self)
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether it calls a user's function, which has a process of its own."""
-        return isinstance(self.what, Stack) and kind_of(self.what.runs[0]).traced
-
-    def make(self, progress: Progress, trainers: Trainers | None = None) -> list[RunResult]:
+    def make(
+        self, progress: Progress, trainers: Trainers | None = None, apart: bool = False
+    ) -> list[RunResult]:
         """Makes it; the results of a stack's runs, in its order.
 
-        A process that was not started with the lab's instruction set has another one make it.
+        With ``apart``, or where this process was not started with the lab's instruction set,
+        another one makes it. A user's function has a process of its own in any case.
         """
-        if not (self.is_traced or is_pinned()):
-            return self.make_in((trainers or of_this_node()).of(None, self.device), progress)
-        if isinstance(self.what, Making):
-            self.what.maker(self.what.name)
-            return []
-        kind = kind_of(self.what.runs[0])
-        if kind.needs_models:
-            import torch
-
-            torch.set_num_threads(1)  # each core has a process
-        sharing = self.sharing or sharers(self.device)
-        context = RunContext(
-            self.data_dir, self.device, progress, sharing, self.twice, trainers, self.checked
+        if not self.what.traced and (apart or not is_pinned()):
+            process = (trainers or of_this_node()).of(None, self.context.device)
+            results: list[RunResult] = process.ask("a trainer", self.sent, progress)
+            return results
+        sharing = self.context.sharers or sharers(self.context.device)
+        return self.what.make(
+            replace(self.context, progress=progress, sharers=sharing, trainers=trainers)
         )
-        return kind.make(self.what, context)
-
-    def make_in(self, process: Process, progress: Progress) -> list[RunResult]:
-        """Has another process make it."""
-        results: list[RunResult] = process.ask("a trainer", self.sent, progress)
-        return results
 
     def make_apart(self, progress: Progress) -> list[RunResult]:
         """Makes it in a process that knows nothing of its session, from the same data alone."""
         for define in self.definitions:
             define()
         try:
-            if [key_of(run, self.data_dir) for run in self.what.runs] != [*self.keys]:
+            if [key_of(run, self.context.data_dir) for run in self.what.runs] != [*self.keys]:
                 raise InputError(
                     "it has other data, vectors or versions of packages than the session; have "
                     "the same at the same paths"
@@ -119,10 +92,8 @@ class Processes:
     def make(self, number: int, task: TrainerTask, progress: Progress) -> list[RunResult]:
         """What trainer ``number`` makes; its processes are started when they are first needed."""
         device, trainers = self._devices[number], self._trainers[number]
-        task = replace(task, device=device, sharing=self._devices.count(device))
-        if task.is_traced:
-            return task.make(progress, trainers)
-        return task.make_in(trainers.of(None, device), progress)
+        context = replace(task.context, device=device, sharers=self._devices.count(device))
+        return replace(task, context=context).make(progress, trainers, apart=True)
 
     def close(self) -> None:
         """Ends all trainers at once, whatever they make."""
@@ -130,9 +101,7 @@ class Processes:
             trainers.end()
 
 
-def answer(
-    sent: tuple[Sequence[Home], bytes], progress: Progress = lambda share: None
-) -> tuple[Any, ...]:
+def answer(sent: tuple[Sequence[Home], bytes], progress: Progress = unheard) -> tuple[Any, ...]:
     """What comes of a task that was sent: done or failed."""
     try:
         load_modules(sent[0])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from embinit.errors import InputError
-from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured
+from embinit.runs.kinds import Kind, RunContext, Stack, kind_of, structured, unheard
 from embinit.runs.results import AGAIN, RunResult, provenance
 from embinit.runs.trainers.inputs import changes, digest_of_inputs, recorded, root_of, sealed
 from embinit.runs.trainers.processes import RunFailed, TrainerEnded, of_this_node
@@ -41,11 +41,10 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     """Makes a run by its function; RunFailed where it gave no numbers."""
     known, started = training_named(run.recipe.function), time.perf_counter()
     called, before = _call(known, run, context)
-    measures = _checked(known, called.answer)
-    finite = {name: value for name, value in measures.items() if abs(value) <= LARGEST}
-    wrong = [f"{name} is {value:g}" for name, value in measures.items() if name not in finite]
-    seconds, arm = time.perf_counter() - started, _arm(run)
-    after_others = any(other != arm for other, _ in before)
+    finite = {name: value for name, value in called.answer.items() if abs(value) <= LARGEST}
+    wrong = [f"{name} is {value:g}" for name, value in called.answer.items() if name not in finite]
+    seconds, arm = time.perf_counter() - started, run.recipe
+    after_others = any(other.recipe != arm for other in before)
     about: dict[str, Any] = {}
     if arm not in context.checked and (context.twice or after_others):
         if after_others:
@@ -64,37 +63,33 @@ def make(run: RunSpec[FunctionRecipe], context: RunContext) -> RunResult:
     )
 
 
-def _arm(run: RunSpec[FunctionRecipe]) -> object:
-    return run.recipe.function, run.recipe.arguments
-
-
 def _call(
     known: Training, run: RunSpec[FunctionRecipe], context: RunContext, hash_seed: str = ""
-) -> tuple[Answer, list[tuple[object, str]]]:
-    """The answer of a call, and the calls that its process made before.
+) -> tuple[Answer, Sequence[RunSpec[FunctionRecipe]]]:
+    """The answer of a call, a number for each measure, and the runs that its process made before.
 
     With a ``hash_seed`` it is made in a new process.
     """
     trainers, alone = context.trainers or of_this_node(), known.process or bool(hash_seed)
     trainer = trainers.of(known.home, context.device, alone, hash_seed or "0")
-    before = [*trainer.calls]
-    trainer.calls.append((_arm(run), _in_words(known, run)))
+    before = [*trainer.made]
+    trainer.made.append(run)
     try:
         qualname = inspect.unwrap(known.function).__qualname__
         taken, arguments = [*known.told()], run.recipe.arguments
         request = known.name, qualname, arguments, run.seed, context.device, taken
         answer: Answer = trainer.ask(known.name, request, context.progress, known.timeout)
-        return answer, before
+        return answer._replace(answer=_checked(known, answer.answer)), before
     finally:
         if alone:
             trainers.drop(trainer)
 
 
-def _in_words(known: Training, run: RunSpec[FunctionRecipe]) -> str:
+def _in_words(run: RunSpec[FunctionRecipe]) -> str:
     """A call, such as ``train(seed=0, lr=0.1)``."""
     given = {"seed": run.seed, **json.loads(run.recipe.arguments)}
     told = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return f"{known.name.rpartition(':')[2]}({told})"
+    return f"{run.recipe.task.rpartition(':')[2]}({told})"
 
 
 def _again(
@@ -102,28 +97,28 @@ def _again(
     run: RunSpec[FunctionRecipe],
     context: RunContext,
     first: Answer,
-    before: Sequence[tuple[object, str]],
+    before: Sequence[RunSpec[FunctionRecipe]],
 ) -> tuple[str | None, Answer]:
     """Makes a run again in a new process, with another hash seed: what is wrong, and the answer.
 
     Where it differs, a third call, with the first's hash seed, says why.
     """
-    silent = replace(context, progress=lambda share: None)
+    silent = replace(context, progress=unheard)
     try:
         second, _ = _call(known, run, silent, hash_seed="1")
-        if (apart := _apart(known, first, second)) is None:
+        if (apart := _apart(first, second)) is None:
             return None, second
         third, _ = _call(known, run, silent, hash_seed="0")
         name, was, new = apart
         numbers = f"({name} {was:.6g} and {new:.6g} for {run.seed})"
-        if _apart(known, first, third) is None:
+        if _apart(first, third) is None:
             why = "differ by Python's hash seed: is a set or hash() in use? Sort the set"
             return f"{known.name}'s numbers {why} {numbers}", second
-        if before and _apart(known, second, third) is None:
+        if before and _apart(second, third) is None:
             return (
-                f"{_in_words(known, run)} gave {name} {new:.6g} in a new process and {was:.6g} "
-                f"after {before[-1][1]}: something is kept between runs; let each run have a "
-                "process of its own: @training(process=True)"
+                f"{_in_words(run)} gave {name} {new:.6g} in a new process and {was:.6g} "
+                f"after {_in_words(before[-1])}: something is kept between runs; let each run have "
+                "a process of its own: @training(process=True)"
             ), second
     except TrainerEnded:  # a killed process, or an interrupted session, says nothing of it
         raise
@@ -132,12 +127,12 @@ def _again(
     return f"{known.name} gives two numbers for one seed {numbers}: seed it", second
 
 
-def _apart(known: Training, *answers: Answer) -> tuple[str, float, float] | None:
+def _apart(one: Answer, other: Answer) -> tuple[str, float, float] | None:
     """The first measure in which two answers differ, with its numbers; None where they don't."""
-    one, other = (_checked(known, answer.answer) for answer in answers)
-    for name, value in one.items():
-        if str(value) != str(other[name]) and not math.isclose(value, other[name], rel_tol=ALIKE):
-            return name, value, other[name]
+    for name, was in one.answer.items():
+        new = other.answer[name]
+        if str(was) != str(new) and not math.isclose(was, new, rel_tol=ALIKE):
+            return name, was, new
     return None
 
 

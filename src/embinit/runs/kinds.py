@@ -31,14 +31,22 @@ SECOND = 1.1e10
 """The cost of about a second on one core, for kinds that count neither tokens nor parameters."""
 
 
+Progress = Callable[[float], None]
+"""Gets the share of the work that is done, 0 to 1."""
+
+
+def unheard(share: float) -> None:
+    """The progress of what nobody waits for."""
+
+
 @dataclass(frozen=True)
 class RunContext:
     """The place in which a stack is made."""
 
     data_dir: Path | None
     device: str = "cpu"
-    progress: Callable[[float], None] = lambda share: None  # gets the share that is done, 0 to 1
-    sharers: int = 1  # processes that share the device's memory
+    progress: Progress = unheard
+    sharers: int = 1  # processes that share the device's memory; 0: as many as it takes
     twice: bool = False  # a function's run is made again, to see that its seed decides it
     trainers: Any = None  # the session's, which call users' functions
     checked: set[object] = field(default_factory=set)  # arms that were made again after others
@@ -55,6 +63,20 @@ class Stack(Generic[R]):
         if len({run.stack_key for run in self.runs}) != 1:
             raise InputError("a stack's runs must share data, model and training settings")
 
+    @property
+    def traced(self) -> bool:
+        """Whether its runs call a user's function, which has a process of its own."""
+        return kind_of(self.runs[0]).traced
+
+    def make(self, context: RunContext) -> list[RunResult]:
+        """The results of its runs, in their order."""
+        kind = kind_of(self.runs[0])
+        if kind.needs_models:
+            import torch
+
+            torch.set_num_threads(1)  # each core has a process
+        return kind.make(self, context)
+
 
 @dataclass(frozen=True)
 class Making:
@@ -67,6 +89,12 @@ class Making:
     maker: Callable[[str], None]
     cost: float = SECOND
     runs: ClassVar[tuple[RunSpec, ...]] = ()
+    traced: ClassVar[bool] = False
+
+    def make(self, context: RunContext) -> list[RunResult]:
+        """Makes it, which gives no results."""
+        self.maker(self.name)
+        return []
 
     @property
     def stack_key(self) -> object:
@@ -136,10 +164,6 @@ class Kind(Generic[R]):
     def parameters(self, run: RunSpec[R]) -> Mapping[str, int]:
         """The parameters of a run's model in each phase, from the spec alone; else InputError."""
         return {}
-
-    def epochs(self, run: RunSpec[R]) -> int | None:
-        """The epochs that the best one is chosen from; None where no epoch is chosen."""
-        return None
 
     def make(self, stack: Stack[R], context: RunContext) -> list[RunResult]:
         """Makes the stack's runs, and returns their results in the stack's order."""

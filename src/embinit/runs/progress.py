@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from embinit.errors import counted
@@ -48,61 +48,49 @@ class ProgressSnapshot:
         return f"about {minutes // 60} h {minutes % 60:02d} min left"
 
 
-class Progress:
-    """How far a session came.
+def progress_of(
+    session: Session, later: Iterable[RunSpec] = (), ends: float = math.inf
+) -> ProgressSnapshot | None:
+    """How far a session came; None while it has no plan.
 
     The time left is a sum over groups of runs (kind, task and model): the cost that is left times
     the seconds that a unit of the group's cost took in this session, over the number of trainers. A
     group of which nothing was trained yet is expected to take what the others took, and before
     anything was, a second for ``SECOND``. From ``ends`` on, by the clock, no run joins the plan.
-    ``later`` gives the runs that are expected to join it.
+    The runs that are expected to join it ``later`` begin only while there is time.
     """
+    with session.news:
+        joined, over = dict(session.joined), dict(session.over)
+        works, finished = [*session.at_work], [*session.done]
+    if not joined:
+        return None
+    left = [part for part in joined if part not in over]
+    tables = sum(isinstance(part, Making) for part in left)
+    done = sum(not isinstance(part, Making) and session.is_stored(part) for part in over)
+    bills = [*map(cost_of, left)]
+    paces: dict[str, tuple[float, float]] = {}
+    for work in (*finished, *works):
+        (group, cost), (took, part) = work.bill, work.measured
+        if work in works:
+            bills.append((group, -work.share * cost))
+        if part:
+            before, costs = paces.get(group, (0.0, 0.0))
+            paces[group] = before + took, costs + part * cost
+    more = [run for run in dict.fromkeys(later) if run not in joined]
+    fits, seconds = 1.0, None
+    # Nobody knows what a user's function takes, until one was called.
+    if paces or not any(group.startswith(f"{FunctionRecipe.kind}/") for group, _ in bills):
+        seconds = _seconds(bills, paces) / session.slots
+        if (longer := _seconds(map(cost_of, more), paces) / session.slots) > 0:
+            fits = min(1.0, max(0.0, (ends - time.monotonic() - seconds) / longer))
+            seconds += fits * longer
+    wanted = done + len(left) - tables
+    return ProgressSnapshot(done, wanted, seconds, round(fits * len(more)), tables)
 
-    def __init__(
-        self,
-        session: Session,
-        later: Callable[[], Iterable[RunSpec]] = tuple,
-        ends: float = math.inf,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._session, self._later, self._ends, self._clock = session, later, ends, clock
 
-    def snapshot(self) -> ProgressSnapshot | None:
-        """The state of the plan now; None while there is no plan."""
-        session, now = self._session, self._clock()
-        with session.news:
-            joined, over = dict(session.joined), set(session.over)
-            works, finished = [*session.at_work], [*session.done]
-        if not joined:
-            return None
-        left = [part for part in joined if part not in over]
-        tables = sum(isinstance(part, Making) for part in left)
-        done = sum(not (isinstance(part, Making) or session.failure(part)) for part in over)
-        bills = [*map(cost_of, left)]
-        paces: dict[str, tuple[float, float]] = {}
-        for work in (*finished, *works):
-            (group, cost), (took, part) = work.bill, work.measured
-            if work in works:
-                bills.append((group, -work.share * cost))
-            if part:
-                before, costs = paces.get(group, (0.0, 0.0))
-                paces[group] = before + took, costs + part * cost
-        later = [run for run in dict.fromkeys(self._later()) if run not in joined]
-        fits, seconds = 1.0, None
-        # Nobody knows what a user's function takes, until one was called.
-        if paces or not any(group.startswith(f"{FunctionRecipe.kind}/") for group, _ in bills):
-            seconds, more = self._seconds(bills, paces), self._seconds(map(cost_of, later), paces)
-            if more > 0:  # later runs begin only while there is time
-                fits = min(1.0, max(0.0, (self._ends - now - seconds) / more))
-                seconds += fits * more
-        wanted = done + len(left) - tables
-        return ProgressSnapshot(done, wanted, seconds, round(fits * len(later)), tables)
-
-    def _seconds(
-        self, bills: Iterable[tuple[str, float]], paces: Mapping[str, tuple[float, float]]
-    ) -> float:
-        took, trained = (math.fsum(sums) for sums in zip((0.0, 0.0), *paces.values(), strict=True))
-        usual = (took, trained) if trained else (1.0, SECOND)
-        paced = ((cost, *paces.get(group, usual)) for group, cost in bills)
-        total = math.fsum(cost * seconds / (costs or 1.0) for cost, seconds, costs in paced)
-        return max(0.0, total) / self._session.slots
+def _seconds(bills: Iterable[tuple[str, float]], paces: Mapping[str, tuple[float, float]]) -> float:
+    """What bills take on one core at the paces of their groups."""
+    took, trained = (math.fsum(sums) for sums in zip((0.0, 0.0), *paces.values(), strict=True))
+    usual = (took, trained) if trained else (1.0, SECOND)
+    paced = ((cost, *paces.get(group, usual)) for group, cost in bills)
+    return max(0.0, math.fsum(cost * seconds / (costs or 1.0) for cost, seconds, costs in paced))

@@ -20,9 +20,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, TrainerTask, answer
+from embinit.runs.engines import Processes, TrainerTask, answer
 from embinit.runs.instructions import VARIABLE, asked
-from embinit.runs.kinds import Making
+from embinit.runs.kinds import Making, Progress
 from embinit.runs.machine import cores
 from embinit.runs.results import RunResult
 from embinit.runs.trainers.processes import RunFailed, Surroundings, TrainerEnded
@@ -142,7 +142,7 @@ class RayEngine(Processes):
             with self._making:
                 return super().make(0, task, progress)
         if self._gpus:  # a task sees its own GPU alone
-            task = replace(task, device="cuda", sharing=1)
+            task = replace(task, context=replace(task.context, device="cuda", sharers=1))
         ray = _ray()
         reference, answered = self._answer.remote(task.sent), None
         while answered is None:
@@ -164,11 +164,10 @@ class RayEngine(Processes):
                 raise InputError(
                     f"a stack was lost {RETRIES + 1} times with its node: {reason}"
                 ) from error
-        if answered[0] == "failed":
-            failed = RunFailed(answered[1])
-            failed.add_note(answered[2])
-            raise failed
-        made: list[RunResult] = answered[1]
+        outcome, *given = answered
+        if outcome == "failed":
+            raise RunFailed(*given)
+        made: list[RunResult] = given[0]
         return made
 
     def close(self) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embinit.errors import InputError
-from embinit.runs.engines import Processes, Progress, Trainer, TrainerTask
-from embinit.runs.kinds import Making, Stack, kind_of
+from embinit.runs.engines import Processes, Trainer, TrainerTask
+from embinit.runs.kinds import Making, Progress, RunContext, Stack, kind_of
 from embinit.runs.modules import Home
 from embinit.runs.plan import TrainingPlan
 from embinit.runs.results import RunResult, failure_reason
@@ -79,9 +79,9 @@ class Session(StoreView):
     """The plan of one process, its view of the store, and who trains for it.
 
     ``definitions`` are called first, here and in every process that trains; ``modules`` are those
-    of its claims, which trainers load. ``joined`` has what joined the plan, ``ended`` the runs that
-    left it, in their order; ``over`` what is stored, made or failed. ``done`` is the work that
-    ended. ``troubles`` says how trainers ended. ``news`` is locked while the plan changes.
+    of its claims, which trainers load. ``joined`` has what joined the plan, ``over`` what left it,
+    stored, made or failed, in its order; ``done`` is the work that ended. ``troubles`` says how
+    trainers ended. ``news`` is locked while the plan changes.
     """
 
     def __init__(
@@ -99,8 +99,7 @@ class Session(StoreView):
         self.modules: Sequence[Home] = ()
         self.places = 1  # how many will train, before they are there
         self.joined: dict[RunSpec | Making, None] = {}
-        self.ended: list[RunSpec] = []
-        self.over: set[RunSpec | Making] = set()
+        self.over: dict[RunSpec | Making, None] = {}
         self.done: list[Work] = []
         self.at_work: dict[Work, None] = {}
         self.troubles: list[str] = []
@@ -127,7 +126,7 @@ class Session(StoreView):
                     continue
                 self.joined[run] = None
                 if self.is_stored(run):
-                    self._end(run)
+                    self.over[run] = None
                     continue
                 if not (lacking := self.lacks(run)):
                     waiting[run] = None
@@ -137,12 +136,6 @@ class Session(StoreView):
                     waiting[making] = None
             self._plan.add([part for part in waiting if part not in begun], first)
             self.news.notify_all()
-
-    def _end(self, run: RunSpec) -> None:
-        """Notes that a run has left the plan, and whether it is over."""
-        self.ended.append(run)
-        if not self.is_missing(run):
-            self.over.add(run)
 
     def _choose_twice(self, runs: Iterable[RunSpec]) -> None:
         """Chooses the run of each function's arm that is made twice: the last, after others."""
@@ -169,22 +162,22 @@ class Session(StoreView):
                 "--embinit-no-train they are trained again"
             )
         while missing:
-            seen = len(self.ended)
+            seen = len(self.over)
             for run in missing:
                 if (problem := self.problem(run)) is not None:
                     self._failures[run] = problem
             missing = [*filter(self.is_missing, missing)]
             self.want(missing, first=True)
-            while missing and self.is_busy and len(self.ended) == seen:
+            while missing and self.is_busy and len(self.over) == seen:
                 self.step(seen)
 
     def step(self, seen: int) -> None:
-        """Trains a stack where nobody else does; else waits a moment for ``ended`` to grow."""
+        """Trains a stack where nobody else does; else waits a moment for ``over`` to grow."""
         if not self._staff() and (work := self.take()) is not None:
             self.train(work, self.here)
             return
         with self.news:
-            if len(self.ended) == seen:
+            if len(self.over) == seen:
                 self.news.wait(WAIT_SECONDS)
 
     def here(self, task: TrainerTask, progress: Progress) -> list[RunResult]:
@@ -215,7 +208,8 @@ class Session(StoreView):
     def _hold(self, run: RunSpec, locks: contextlib.ExitStack) -> bool:
         """Whether the run is left, and its lock is held now."""
         try:
-            if not self.leave_out(run) and self.is_missing(run):
+            self._leave_out(run)
+            if self.is_missing(run):
                 if not locks.enter_context(self.store.try_lock(self.key(run)[:40])):
                     self._elsewhere[run] = None
                     return False
@@ -223,7 +217,7 @@ class Session(StoreView):
                     return True
         except InputError as error:  # it can't be locked, or what it reads is gone
             self._fail(run, error)
-        self._end(run)
+        self.over[run] = None
         self.news.notify_all()
         return False
 
@@ -243,8 +237,7 @@ class Session(StoreView):
             work.locks.close()
             with self.news:
                 del self.at_work[work]
-                for run in work.what.runs:
-                    self._end(run)
+                self.over |= {run: None for run in work.what.runs if not self.is_missing(run)}
                 if not self._closing:
                     work.progress(1.0)
                     self.done.append(work)
@@ -259,16 +252,12 @@ class Session(StoreView):
 
     def _make(self, what: Stack | Making, work: Work, trainer: Trainer) -> None:
         """Has something made, by another trainer where one ended, and stores its runs."""
-        task = TrainerTask(
-            what,
-            tuple(map(self.key, what.runs)),
-            self.data_dir,
-            self.device,
-            tuple(self.definitions),
-            tuple(self.modules),
-            any(self._twice.get(run.without_seed()) == run for run in what.runs),
-            checked=self._made_again,
+        twice = any(self._twice.get(run.without_seed()) == run for run in what.runs)
+        context = RunContext(
+            self.data_dir, self.device, sharers=0, twice=twice, checked=self._made_again
         )
+        keys = tuple(map(self.key, what.runs))
+        task = TrainerTask(what, keys, context, tuple(self.definitions), tuple(self.modules))
         try:
             results = trainer(task, work.progress)
         except Exception as error:
@@ -296,11 +285,9 @@ class Session(StoreView):
 
     def _let_go_on(self, making: Making) -> None:
         """Lets the runs that waited for something wait for a trainer alone."""
-        self.over.add(making)
         runs = self._blocked.pop(making, {})
-        for run in runs:
-            if self.problem(run) is not None:
-                self._end(run)
+        self.over[making] = None
+        self.over |= {run: None for run in runs if self.problem(run) is not None}
         self.want(runs, first=True)
 
     @contextlib.contextmanager

@@ -158,14 +158,13 @@ class StoreView:
         """What the run reads and is made before it, such as a data draw's embedding table."""
         return () if run in self._keys else kind_of(run).lacks(run)
 
-    def leave_out(self, run: RunSpec) -> bool:
-        """Whether a run is not made, since its arm fails for the same reason each time."""
+    def _leave_out(self, run: RunSpec) -> None:
+        """Lets a missing run fail whose arm fails for the same reason each time."""
         reasons = self._tried.get(run.without_seed(), [])
         alike = next((reason for reason in reasons if reasons.count(reason) >= ALIKE), None)
         if alike is not None and self.is_missing(run):
             self._failures[run] = alike
             self._left_out.add(run)
-        return run in self._left_out
 
     def _fail(self, run: RunSpec, error: Exception) -> None:
         self.is_unwritten |= isinstance(error, OutputError)

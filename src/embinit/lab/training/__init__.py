@@ -41,11 +41,6 @@ class TrainingKind(ModelKind[TrainingSpec]):
         tokens = tokens_of(recipe.data, recipe.training.epochs)
         return sides * cost_of_layers(recipe.architecture) * tokens
 
-    def epochs(self, run: RunSpec[TrainingRecipe]) -> int | None:
-        """The epochs in words; no best one is chosen where the learning rate falls to zero."""
-        training = run.recipe.training
-        return None if training.falls else training.epochs
-
     def make(self, stack: Stack[TrainingRecipe], context: RunContext) -> list[RunResult]:
         """Trains the stack as one stacked model."""
         from embinit.lab.training import stacks

@@ -36,7 +36,12 @@ MOST_TRAINERS = 4
 
 
 class RunFailed(InputError):
-    """A run that gave no numbers. The text says why, in one line."""
+    """A run that gave no numbers. The text says why, in one line; notes have more."""
+
+    def __init__(self, text: str, *notes: str) -> None:
+        super().__init__(text)
+        for note in filter(None, notes):
+            self.add_note(note)
 
 
 class TrainerEnded(RunFailed):
@@ -63,7 +68,7 @@ class Trainer:
         self, home: Home | None, surroundings: Surroundings, device: str, hash_seed: str = "0"
     ) -> None:
         """Starts the process; TrainerEnded where it can't be."""
-        self.calls: list[tuple[object, str]] = []  # arms with their calls, in words
+        self.made: list[Any] = []  # the runs of functions, in their order
         self._connection, theirs = Pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, ``end`` closes it
         given = (surroundings.path, theirs.fileno(), os.getpid(), home)
@@ -131,11 +136,8 @@ class Trainer:
         printed = last.decode(errors="replace").strip()
         if ended and printed:
             reason += f": {printed.splitlines()[-1][:300]}"
-        error = TrainerEnded(reason) if ended else RunFailed(reason)
-        for note in (details, printed and f"its last output:\n{printed}"):
-            if note:
-                error.add_note(note)
-        return error
+        kind = TrainerEnded if ended else RunFailed
+        return kind(reason, details, printed and f"its last output:\n{printed}")
 
     def end(self) -> None:
         """Ends the process with all that it started."""
