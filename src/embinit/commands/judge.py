@@ -9,6 +9,7 @@ import itertools
 import os
 import shlex
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,9 @@ FORMS = (
     "(CSV, TSV, JSON, Markdown); or a folder of runs with their logs"
 )
 
-MOST_CHOICES, MOST_QUESTIONS = 3, 5
-"""So many commands are offered at most, each of which answers so many questions at most."""
+MOST_CHOICES, MOST_QUESTIONS, MOST_SECONDS = 3, 5, 10.0
+"""So many commands are offered at most, each of which answers so many questions at most, and are
+looked for so long at most."""
 
 
 def add(commands: Any) -> None:
@@ -83,14 +85,19 @@ def _without_collecting(parsed: argparse.Namespace, most: int = MOST_QUESTIONS) 
         print(*lines, sep="\n")
         return status
     except Ask as question:
-        found = itertools.islice(_answers(parsed, question), MOST_CHOICES)
+        until = time.monotonic() + MOST_SECONDS
+        found = itertools.islice(_answers(parsed, question, until), MOST_CHOICES)
         commands = [*dict.fromkeys(map(_command, found))]
         first = argparse.Namespace(**{**vars(parsed), **next(iter(question.choices), {})})
-        if not commands and first != parsed and most:
+        late = not commands and time.monotonic() >= until
+        if not commands and first != parsed and most and not late:
             return _without_collecting(first, most - 1)  # what is wrong comes after the question
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
         lines += ["choose one:", *(f"  {command}" for command in commands)] if commands else []
-        lines += [] if commands else [f"nothing there can be judged as it stands; {SHAPE}"]
+        if late:
+            lines += ["it has many readings: name the columns by --by, --metric and --seed"]
+        elif not commands:
+            lines += [f"nothing there can be judged as it stands; {SHAPE}"]
         print(printable("\n".join(lines)), file=sys.stderr)
         return Status.UNUSABLE
     finally:
@@ -98,17 +105,22 @@ def _without_collecting(parsed: argparse.Namespace, most: int = MOST_QUESTIONS) 
 
 
 def _answers(
-    parsed: argparse.Namespace, question: Ask, most: int = MOST_QUESTIONS
+    parsed: argparse.Namespace, question: Ask, until: float, most: int = MOST_QUESTIONS
 ) -> Iterator[argparse.Namespace]:
-    """The commands that answer a question, and all that follow it; one of each choice first."""
+    """The commands that answer a question, and all that follow it; one of each choice first.
+
+    None is looked for after ``until``.
+    """
     from embinit.scores.asking import Ask
 
     def leading(choice: Mapping[str, Any]) -> Iterator[argparse.Namespace]:
         given = argparse.Namespace(**{**vars(parsed), **choice})
+        if time.monotonic() >= until:
+            return
         try:
             _judge(given)
         except Ask as further:
-            yield from _answers(given, further, most - 1)
+            yield from _answers(given, further, until, most - 1)
         except InputError:
             return
         else:
@@ -143,7 +155,7 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     from embinit.scores.asking import Ask
     from embinit.scores.checks import two_units
     from embinit.scores.judging import Plan, baseline_of, judge, noise_of
-    from embinit.scores.names import lower_is_better
+    from embinit.scores.names import lower_is_better, sounds_lower
     from embinit.stats.statements import Verdict
 
     in_words = bool(parsed.scores) and not _is_file(parsed.scores)
@@ -157,7 +169,8 @@ def _judge(parsed: argparse.Namespace) -> tuple[int, list[str]]:
     lower = lower_is_better(metric) if parsed.lower is None else parsed.lower
     if lower is None and arms is not None:
         text = f"is a higher or a lower {metric or 'score'} better?"
-        raise Ask(text, [{"lower": False}, {"lower": True}])
+        ways = [{"lower": way} for way in (False, True)]
+        raise Ask(text, ways[::-1] if sounds_lower(metric) else ways)
     plan = Plan(
         bool(lower), parsed.margin, parsed.alpha, parsed.trials, parsed.most,
         parsed.no_worse, parsed.of, parsed.printed or "",

@@ -175,9 +175,13 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    for kind in (*KINDS, *OBJECTS, SUMMARY):
+    settings = {Path(name).name for name in SETTINGS}
+    for kind in (*KINDS, *OBJECTS, SUMMARY, "*.json"):
         taken = {*found}
+        if kind == "*.json" and found:  # an object a run, by any name, where nothing else is
+            break
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
+        of_kind = [log for log in of_kind if log.name not in settings]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
             inside_run = kind == TRAINER and _checkpoint(run) < math.inf
@@ -250,6 +254,8 @@ def _of_object(log: Path) -> Iterator[Entry]:
     """The steps of Trainer's state, or the numbers that another tool wrote at the end."""
     with reading(log, "let the tool write it again"):
         found = json.loads(regular(log).read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no object of numbers by name")
         if log.name == SUMMARY:  # names with _ are W&B's own
             step = found.get("_step", 0)
             found = {"step": step} | {n: v for n, v in found.items() if n[:1] != "_"}

@@ -46,6 +46,9 @@ SAME = "the scores are the same, run by run"
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
 
+MOST_NAMED = 5
+"""So many arms are offered as the baseline."""
+
 Of = Literal["runs", "items"]
 
 
@@ -188,7 +191,7 @@ def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: boo
         if named not in names:
             near = nearest(named, names)
             text = f"there is no arm {named!r}: {near}name one of the arms"
-            raise Ask(text, [{"baseline": name} for name in names])
+            raise Ask(text, [{"baseline": name} for name in names[:MOST_NAMED]])
         return named
     usual = baselines(names)
     if len(usual) == 1:
@@ -197,8 +200,9 @@ def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: boo
         return NOISE
     if in_order and names:
         return (usual or names)[0]
-    text = f"which arm is the baseline: {' or '.join((usual or names)[:5])}?"
-    raise Ask(text, [{"baseline": name} for name in (usual or names)])
+    first = (usual or names)[:MOST_NAMED]
+    text = f"which arm is the baseline: {' or '.join(first)}?"
+    raise Ask(text, [{"baseline": name} for name in first])
 
 
 def judge(

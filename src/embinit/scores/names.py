@@ -23,15 +23,23 @@ ROLES = {
     "oom killed",
     "run": "run runid trial trialid checkpoint ckpt uid id jobid",
     "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
-    "trainingiteration update samples frames tokens",
+    "trainingiteration update samples frame frames envstep envsteps evaltimesteps tokens",
     "sd": "sd std stdev stddev",
     "count": "n nruns runs nseeds seeds count",
     "error": "sem se stderr standarderror ci ci95",
     "of rows": "metric metricname measure split subset phase task",
+    "cells": "dataset datasetname data problem instance env envname environment game benchmark "
+    "corpus",
 }
 """What columns of each role are called, without what lies before the last point or slash."""
 
 _SEED = re.compile("(?<!^n)seed(?!s)|randomstate|rng$")
+_COST = {
+    *("gb", "mb", "gib", "mib", "memory", "mem", "vram", "time", "seconds", "secs", "duration"),
+    *("runtime", "latency", "fps", "throughput"),
+}
+"""Words of what a run costs: such a column tells no arms apart, and is the last to be judged."""
+
 _BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
 _NO_NAME = re.compile(
@@ -42,7 +50,7 @@ _NO_NAME = re.compile(
 _IN_PATH = re.compile(
     r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])|"
     r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])|"
-    r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
+    r"(?:^|[-_., /])(rep|replicate|run|trial|fold|split)[-_=]?(\d+)(?=$|[-_., /])",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(.*[^\W_])(?<!\de)[-_ /#]+\d+")
@@ -68,8 +76,15 @@ def is_spread(name: str) -> bool:
 def is_summary(name: str) -> bool:
     """Whether a column sums runs up by the first or the last word of its name."""
     words = re.split(r"[\W_]+", name.lower())
-    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median min max"
+    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median min max rank"
     return not {words[0], words[-1]}.isdisjoint(sums.split())
+
+
+def is_mean(name: str) -> bool:
+    """Whether an entry beside runs sums them up, as their mean or deviation."""
+    words = re.split(r"[\W_]+", name.lower())
+    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median"
+    return words[-1] in sums.split()
 
 
 def is_seed(name: str) -> bool:
@@ -80,6 +95,11 @@ def is_seed(name: str) -> bool:
 def is_setting(name: str) -> bool:
     """Whether a tracker wrote the column for a setting of its runs."""
     return bool(re.match(r"(args|config|params|hparams|param)[./_]", name))
+
+
+def is_cost(name: str) -> bool:
+    """Whether a column has what runs cost, such as ``peak_memory_gb``."""
+    return not _COST.isdisjoint(re.split(r"[\W_]+", name.lower()))
 
 
 def lower_is_better(metric: str) -> bool | None:
@@ -93,10 +113,38 @@ def lower_is_better(metric: str) -> bool | None:
     return None
 
 
-def unlikely(name: str) -> tuple[bool, bool, bool]:
-    """Sorts names by what is likely meant: no training, a score of known direction, a mean."""
+def unlikely(name: str) -> tuple[bool, bool, bool, bool]:
+    """Sorts names by what is likely meant: no training, no cost, of known direction, a mean."""
     of_all = re.search("avg|average|mean|overall", name.lower())
-    return "train" in name.lower(), lower_is_better(name) is None, not of_all
+    of_training = "train" in name.lower()
+    return of_training, is_cost(name), lower_is_better(name) is None, not of_all
+
+
+def sounds_lower(metric: str) -> bool:
+    """Whether a word of a score's name is that of one whose lower numbers are better.
+
+    A loss may be one that is made smaller by so much.
+    """
+    words = {*re.split(r"[\W_]+", metric.lower())} - {"loss", "error"}
+    return not LOWER.isdisjoint(words)
+
+
+def parts_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The score and the arm in names that have each score of each arm, as ACC_a, ROC_a, ACC_b.
+
+    None where the names are no such product, or neither part has a known score.
+    """
+    for pattern in (r"(.+?)[_/. -](.+)", r"(.+)[_/. -](.+?)"):
+        found = {name: re.fullmatch(pattern, name) for name in names}
+        pairs = {name: (of[1], of[2]) for name, of in found.items() if of}
+        sides = [{*side} for side in zip(*pairs.values(), strict=True)]
+        if len(pairs) == len(names) and min(map(len, sides), default=0) > 1:
+            if len(sides[0]) * len(sides[1]) != len({*pairs.values()}):
+                continue
+            for at, side in enumerate(sides):
+                if any(lower_is_better(word) is not None for word in side):
+                    return {name: (pair[at], pair[1 - at]) for name, pair in pairs.items()}
+    return {}
 
 
 def baselines(arms: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
 from embinit.scores.asking import Ask
-from embinit.scores.names import lower_is_better
+from embinit.scores.names import is_mean, lower_is_better
 
 MEND = "save it as a table in UTF-8"
 VALUE = "value"
@@ -272,14 +272,20 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
     lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
     of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
     shared = {name: entry for name, entry in value.items() if name not in lists}
+    worded = [name for name, entry in lists.items() if {*map(type, entry)} == {str}]
+    if shared and len(worded) == len(lists):  # such as a run's layers: words about all of it
+        return [shared | {name: ", ".join(entry) for name, entry in lists.items()}]
+    if lists:  # what is beside numbers sums them up
+        shared = {name: entry for name, entry in shared.items() if not is_mean(name)}
     if of_runs:
         arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
         return [shared | arms[name] | run for name in of_runs for run in _runs(of_runs[name])]
     words = any(isinstance(cell, str) for entry in lists.values() for cell in entry)
     if not (of_arm or shared or words or all(lower_is_better(name) is not None for name in lists)):
         return [{"arm": arm, VALUE: cell} for arm, cells in lists.items() for cell in cells]
+    names = ["seed" if name == "seeds" else name for name in lists]
     rows = itertools.zip_longest(*lists.values()) if any(lists.values()) else [()]
-    return [shared | dict(zip(lists, row, strict=False)) for row in rows]
+    return [shared | dict(zip(names, row, strict=False)) for row in rows]
 
 
 def _lower(name: str, key: str, own: Mapping[str, Any]) -> str:
@@ -291,7 +297,7 @@ def _lower(name: str, key: str, own: Mapping[str, Any]) -> str:
 def _of_harness(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tasks of a file of lm-evaluation-harness, one a row."""
     model = value.get("model_name", "model")
-    seed = value.get("config", {}).get("random_seed", "")
+    seed = value.get("config", {}).get("random_seed", "0")  # a file is one run
     return [
         {"model": model, "task": task, "seed": seed}
         | {name: v for name, v in row.items() if name != "alias" and "stderr" not in name}

@@ -10,19 +10,19 @@ from embinit.errors import InputError
 from embinit.scores.arms import number_in
 from embinit.scores.asking import Ask
 from embinit.scores.names import (
-    HIGHER,
-    LOWER,
     arm_and_seed,
     called,
     is_seed,
     is_setting,
+    is_spread,
     is_summary,
     lower_is_better,
+    parts_of,
     unnumbered,
 )
 from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
-A_RUN = re.compile(r"(?:(seed|s)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE)
+A_RUN = re.compile(r"(?:(seed|s|fold|split)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE)
 SPREAD = re.compile(
     r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
@@ -102,12 +102,29 @@ def long(table: Table, given: Reading) -> Table:
     named = {*others} - {*kept} or known or given.metric or given.by
     lone = not (named or summary) and len(values) > 1
     if given.columns == "arms" or (lone and any(map(is_seed, kept))):
-        ends = sorted({n.split("_")[-1] for n in values} & (HIGHER | LOWER))
-        if len(ends) > 1:
-            raise InputError(f"{table.name} has columns of {listed(ends)}; leave those of one")
-        arms = {("arm", name): {VALUE: name} for name in values}
-        return _melted(table, [*others, *kept], arms, "a column is an arm")
+        return _of_arms(table, [*others, *kept], values, given.metric)
     return table
+
+
+def _of_arms(table: Table, kept: Sequence[str], values: Sequence[str], metric: str | None) -> Table:
+    """A row for each arm that has a column; a question where arms have columns of several scores.
+
+    Deviations and counts, of cells such as ``84.1 ± 0.3``, are those of their arm.
+    """
+    counts = called(values, "count")
+    names = [name for name in values if not is_spread(name) and name not in counts]
+    parts = parts_of(names)
+    scores = [*dict.fromkeys(score for score, _ in parts.values())]
+    if scores and metric not in scores:
+        choices = [{"columns": "arms", "metric": score} for score in scores]
+        raise Ask(f"{table.name} has columns of {listed(scores)}: which is judged?", choices, table)
+    arms = {}
+    for name in names or values:
+        score, arm = parts.get(name, (VALUE, name))
+        spread = {f"{score}_sd": f"{name}_sd"} if f"{name}_sd" in values else {}
+        if not parts or score == metric:
+            arms["arm", arm] = {score: name, **spread}
+    return _melted(table, [*kept, *counts], arms, "a column is an arm")
 
 
 def of_runs(names: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -26,6 +26,7 @@ from embinit.scores.names import (
     baselines,
     by_numbers,
     called,
+    is_cost,
     is_seed,
     is_setting,
     is_spread,
@@ -61,7 +62,8 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     _require_runs(rows)
     summary, points = _summary(rows), _points(rows)
     if points:
-        mixed = [name for name in rows.free if is_setting(name) and rows.varies(name)]
+        labels = {*filter(is_setting, rows.free), *called(rows.free, "cells")}
+        mixed = [name for name in rows.free if name in labels and rows.varies(name)]
         if mixed and not (given.by or given.unpaired):
             _ask_of_labels(rows, mixed)
         named = _of_points(rows, points, 1 if given.last is None else given.last)
@@ -124,7 +126,7 @@ class _Rows(NamedTuple):
     @property
     def telling(self) -> list[str]:
         """The columns of ``by`` and what else tells rows of one arm and seed apart."""
-        roles = ("status", "of rows", "count", "error")
+        roles = ("status", "of rows", "count", "error", "cells")
         free = [n for n in self.free if not is_spread(n) and not any(called([n], r) for r in roles)]
         settings = _settings(self.table, [*filter(self.varies, free)])
         return _telling(self.table, self.by, settings, self.paired_by)
@@ -278,7 +280,8 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
         if len({*texts}) < 2 or not repeat:
             continue
         if is_number(texts) and not is_setting(name):
-            numbers += [name] if few and lower_is_better(name) is None else []
+            is_measured = is_cost(name) or lower_is_better(name) is not None
+            numbers += [name] if few and not is_measured else []
         elif is_setting(name) or not (
             2 * len(filled) < len(texts)
             or _dates(filled)
@@ -331,6 +334,9 @@ def _score_and_arms(
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
+    if not {*labels} <= {*(data_sets := called(labels, "cells"))}:  # which tell no arms apart
+        labels = [n for n in labels if n not in data_sets]
+        settings = [n for n in settings if n not in data_sets]
     if not (labels or settings or by or given.one_arm):
         labels = [n for n in runs if len({*texts[n]}) > 1 and not is_number(texts[n])]
         words = [n for n in others if n != VALUE and not is_number(texts[n])]
@@ -370,7 +376,8 @@ def _score_and_arms(
     scores = sorted([n for n in measured if not _counts(texts[n])] or measured, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
-    words = words or [n for n in several if is_number(texts[n]) and not few(n)[0]]
+    counts = [n for n in several if is_number(texts[n]) and _counts(texts[n]) and not is_cost(n)]
+    words = words or [n for n in counts if not few(n)[0]]
     telling = _telling(table, (), settings, seeds)
     words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
@@ -379,10 +386,15 @@ def _score_and_arms(
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
         choices.insert(0, {"columns": "arms"})
-    if not (by or seeds) and len(labels) == 1 and len(table.places) > 1 and baselines(kept):
-        choices = [{"columns": "arms", "cells": labels[0]}]
     of_rows = table.texts(by or sorted(labels, key=few)[:1])
     once = bool(by or labels) and len({*of_rows}) == len(table.places)
+    if not (by or seeds) and len(labels) == 1 and len(table.places) > 1:
+        of_columns: list[Choice] = [{"columns": "arms", "cells": labels[0]}]
+        unknown = once and len(kept) > 1 and all(lower_is_better(n) is None for n in kept)
+        if baselines(kept):
+            choices = of_columns
+        elif unknown and not baselines(of_rows):  # rows or columns may be arms
+            choices = [*of_columns, *[{"columns": "arms"}] * bool(spread), *choices]
     if given.columns is None and once and of_runs(kept):
         choices.insert(0, {"columns": "runs"})
     what = "column is judged" if by else "columns name the arm and the score"
@@ -400,10 +412,20 @@ def _require_runs(rows: _Rows) -> None:
         if not arm.strip(", "):
             raise InputError(f"{place}: {', '.join(rows.by)} is empty; write a name, such as none")
     odd = [at for at, seed in enumerate(rows.seeds) if not re.match(r"\d", seed)]
-    if 0 < 2 * len(odd) < len(places):
-        seed = rows.seeds[odd[0]]
+    if odd and len(odd) < len(places):
+        seed, without = rows.seeds[odd[0]], {*odd}
+        ways = []  # values that rows with a seed alone have
+        for name in rows.free:
+            texts = rows.table.columns[name]
+            known = {t for at, t in enumerate(texts) if at not in without}
+            known -= {texts[at] for at in odd}
+            ways += [{"where": f"{name}={text}"} for text in known if text]
         mend = "take the row out, if it sums up others, or write its seed"
-        raise InputError(f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}")
+        text = f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}"
+        if ways and not any(rows.seeds[at] for at in odd):
+            raise Ask(text, ways, rows.table)
+        if 2 * len(odd) < len(places):
+            raise InputError(text)
 
 
 def _points(rows: _Rows) -> dict[Any, list[int]]:
@@ -444,7 +466,9 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     """
     table, name = rows.table, rows.score
     if rows.given.cells:
-        raise InputError(f"{table.name} has points of runs' curves: leave out --cells")
+        text = f"{table.name} has points of runs' curves, and a run has one of each --cells"
+        mend = f"does {rows.step} number the runs, or leave out --cells?"
+        raise Ask(f"{text}: {mend}", [{"seed": rows.step}, {"cells": None}], table)
     failures = rows.failures([""] * len(table.places))
     # Other rows logged something else.
     filled = [row for row, text in enumerate(table.columns[name]) if text]
@@ -452,6 +476,7 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     logged, scores = ([table.columns[n][row] for row in filled] for n in (rows.step, name))
     steps = dict(zip(filled, _steps(logged, places, rows.step), strict=True))
     values = dict(zip(filled, cells(scores, places, name)[0], strict=True))
+    made = {steps[row] for row, value in values.items() if math.isfinite(value)}
     most: dict[str, float] = defaultdict(float)
     for row, step in steps.items():
         most[rows.arms[row]] = max(most[rows.arms[row]], step)
@@ -461,10 +486,14 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
         parts = rising(steps, at)
         again = len({steps[part[0]] for part in parts}) > 1
         if len(parts) > 1 and (seed or run or (again and len(parts) < len(at))):
-            free = [n for n in rows.free if rows.varies(n)]
+            texts, varied = table.columns, filter(rows.varies, rows.free)
+            free = [n for n in varied if not is_number(texts[n]) or _counts(texts[n])]
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
             raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
         for points in parts or [[]]:
+            # Where no run has a number, it was not measured; what a run ends with is its end.
+            last_made = max((row for row in points if math.isfinite(values[row])), default=-1)
+            points = [row for row in points if row > last_made or steps[row] in made]
             odd = [row for row in points if not math.isfinite(values[row])]
             place = table.places[(odd or points or of)[0]]
             why = next(filter(None, (failures[row] for row in of)), "")
@@ -559,7 +588,9 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
-    choices += _wheres(table, measures, rows.given.where)
+    data_sets = called(free, "cells")
+    choices += [{"cells": n} for n in data_sets]
+    choices += _wheres(table, [*measures, *data_sets], rows.given.where)
     for n in free if rows.seed else []:
         ways: list[Choice] = [{"cells": n}, {"by": telling}]  # words may be data sets
         ways = ways[::-1] if is_number(texts[n]) else ways
@@ -599,7 +630,10 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     of_rows = called(labels, "of rows")
     settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
     several = len({*rows.arms}) > 1
-    choices: list[Choice] = [{"step": n} for n in steps]
+    data_sets = called(labels, "cells")
+    choices: list[Choice] = [{"cells": n} for n in data_sets]
+    choices += _wheres(table, data_sets, rows.given.where)
+    choices += [{"step": n} for n in steps]
     all_of_them, telling = ",".join([by, *settings]), rows.telling
     if telling != [*rows.by] and _repeat(table, telling):  # to pool them would hide a setting
         choices += [{"by": ",".join(telling)}, *({"cells": n} for n in few if rows.seed)]
