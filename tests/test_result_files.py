@@ -472,7 +472,10 @@ CASES = [
      ["--columns", "arms"], REFUSED, "embinit judge r.csv --step step --columns arms --higher\n"),
     ("columns of arms and metrics", "r.csv", "seed,a_acc,a_loss,b_acc,b_loss\n" + "".join(
      f"{s},{b},{n},{b},{n}\n" for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [],
-     REFUSED, "r.csv has columns of acc and loss; leave those of one"),
+     REFUSED, "  embinit judge r.csv --metric acc --columns arms --baseline a\n"),
+    ("columns of metrics and arms", "r.csv", "ACC_A,ROC_A,ACC_B,ROC_B\n" + "".join(
+     f"{b},{b + 9},{n},{n + 9}\n" for b, n in zip(HIGH, LOW, strict=True)), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --metric ACC --columns arms --baseline A\n"),
     ("a mean below columns of arms", "r.csv", "seed,base,new\n0,3,2\n1,3.1,2.1\nmean,3.05,2.05\n",
      [], REFUSED, "its seed is 'mean'; take the row out"),
     ("json by metric and arm", "r.json", json.dumps({m: {"base": HIGH, "new": LOW} for m in
@@ -482,6 +485,44 @@ CASES = [
     ("a run that was resumed", "r.jsonl", jsonl({"run": f"{a}-{s}", "step": at, "loss": v}
      for a, s, v in RUNS for at in (0, 10, 20, 10, 20)), [], REFUSED,
      "step starts again: which column names runs?"),
+    # What runs cost, what they are tested on, and their folds tell no arms apart.
+    ("a night of trials", "r.tsv", "commit\tval_bpb\tmemory_gb\tdescription\n" + "".join(
+     f"{n}a{n}\t{v}\t{10 + n // 3}.0\t{name}\n" for n, (v, name) in enumerate(zip(HIGH, (
+     "baseline", "swa", "XSA-4", "wider", "GPTQ-lite", "warmdown 9"), strict=True))), [], REFUSED,
+     "choose one:\n  embinit judge r.tsv --by description --metric val_bpb\n"),
+    ("data sets beside arms", "r.csv", "model,dataset_name,iteration,accuracy\n" + "".join(
+     f"{a},{d},{s}.0,{d - v}\n" for d in (9, 8) for a, s, v in RUNS), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --seed iteration --cells dataset_name"),
+    ("problems beside arms", "r.csv", "Algorithm,Problem,Indicator,ExecutionId,Value\n" + "".join(
+     f"{a},ZDT{d},HV,{s},{v + d}\n" for a in ("base", "new") for d in (1, 2)
+     for b, s, v in RUNS if a == b), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --cells Problem --higher\n"),
+    ("frames", "r.csv", "agent,seed,frame,reward\n" + "".join(
+     f"a,{s},{at},{at + v}\n" for s, v in enumerate(HIGH) for at in (0, 20000)), [], AGAIN,
+     "rows are steps (frame) of 6 runs"),
+    ("sizes and methods", "r.csv", "Size,A,B\n" + "".join(
+     f"{s} x {s},{b},{n}\n" for s, (b, n) in enumerate(zip(HIGH, LOW, strict=True))), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --cells Size --columns arms --baseline A --higher\n"),
+    ("mean (sd) of data sets and methods", "r.csv", ",MLP,FCN\nA,8.4(0.7),6.7(0.6)\n"
+     "B,9.7(0.2),8.4(0.1)\nC,7.8(0.1),8.3(0.2)\n", [], REFUSED, "choose one:\n  embinit judge "
+     "r.csv --by arm --metric value --where row=A --columns arms --n 3 --baseline MLP --higher\n"),
+    *(("splits of a search", "r.csv", "param_C,mean_fit_time," + ",".join(
+       f"split{s}_test_score" for s in range(6)) + ",rank_test_score\nbase,9," + ",".join(
+       map(str, LOW)) + ",2\nnew,8," + ",".join(map(str, HIGH)) + ",1\n", given, status, text)
+      for given, status, text in ((["--higher"], REFUSED, "judge r.csv --seed fold --higher\n"),
+      (["--higher", "--seed", "fold"], KEEP, "folds share most of their training data"))),
+    ("tasks of one model", "r.json", json.dumps({"results": {"arc": {"acc": 0.4}, "piqa":
+     {"acc": 0.6}, "sciq": {"acc": 0.7}}, "versions": {}}), [], REFUSED, "no noise to measure"),
+    ("a perplexity", "r.csv", rows("arm,wiki_word_ppl", "{arm},{score}"), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --lower\n"),
+    ("words about a run", "r.jsonl", jsonl({"arm": a, "seed": s, "loss": v, "mixers": ["mha", a]}
+     for a, s, v in RUNS), PAIRED, KEEP, "12 runs: base 6, new 6"),
+    ("lists with their means", "r.json", json.dumps({"runs": [{"arm": a, "seeds": [*range(6)],
+     "losses": of, "mean": 1, "std": 2} for a, of in (("base", HIGH), ("new", LOW))]}),
+     ["--lower"], KEEP, "paired t-test"),
+    ("rows that lack a seed", "r.jsonl", jsonl([*({"task": "pretrain", "arm": a, "seed": s,
+     "loss": v} for a, s, v in RUNS), *({"task": "speed", "arm": a, "fps": 9} for a in "ab" * 9)]),
+     PAIRED, REFUSED, "embinit judge r.jsonl --by arm --metric loss --where task=pretrain\n"),
     # Units.
     ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED,
      "r.csv:3 can't be used: give one row an arm, with mean, sd, and n"),
@@ -538,6 +579,16 @@ def test_a_result_file_is_judged_or_refused(
     assert max(map(len, (out + error).splitlines())) < 300
     for line in re.findall(r"^  embinit (judge .*)", error, re.M):
         assert main(shlex.split(line)) in (KEEP, DISCARD, AGAIN), line
+
+
+def test_a_table_of_too_many_readings_is_shown(tmp_path, monkeypatch, capsys):
+    """Commands are looked for a few seconds; then the columns are printed, and what to name."""
+    monkeypatch.setattr("embinit.commands.judge.MOST_SECONDS", 0.0)
+    (tmp_path / "r.csv").write_text("a,b,c,d\nx,u,1,2\ny,v,2,3\n")
+    assert main(["judge", str(tmp_path / "r.csv")]) == REFUSED
+    shown = capsys.readouterr().err
+    assert "  c  1, 2\n" in shown
+    assert shown.endswith("name the columns by --by, --metric and --seed\n")
 
 
 @pytest.mark.parametrize("sums", [(), ("mean",), ("mean", "std"), ("avg", "sem", "max", "ci95")])

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gc
 import itertools
+import math
 import os
 import shlex
 import sys
@@ -25,7 +26,7 @@ FORMS = (
     "(CSV, TSV, JSON, Markdown); or a folder of runs with their logs"
 )
 
-MOST_CHOICES, MOST_QUESTIONS, MOST_SECONDS = 3, 5, 10.0
+MOST_CHOICES, MOST_QUESTIONS, MOST_SECONDS = 3, 7, 10.0
 """So many commands are offered at most, each of which answers so many questions at most, and are
 looked for so long at most."""
 
@@ -75,7 +76,9 @@ def add(commands: Any) -> None:
     judge.set_defaults(run=_without_collecting, defaults=judge.get_default)
 
 
-def _without_collecting(parsed: argparse.Namespace, most: int = MOST_QUESTIONS) -> int:
+def _without_collecting(
+    parsed: argparse.Namespace, most: int = MOST_QUESTIONS, until: float = math.inf
+) -> int:
     """A large table's rows are millions of tuples without cycles, on which most time would go."""
     from embinit.scores.asking import SHAPE, Ask, columns_of
 
@@ -85,13 +88,13 @@ def _without_collecting(parsed: argparse.Namespace, most: int = MOST_QUESTIONS) 
         print(*lines, sep="\n")
         return status
     except Ask as question:
-        until = time.monotonic() + MOST_SECONDS
+        until = min(until, time.monotonic() + MOST_SECONDS)
         found = itertools.islice(_answers(parsed, question, until), MOST_CHOICES)
         commands = [*dict.fromkeys(map(_command, found))]
         first = argparse.Namespace(**{**vars(parsed), **next(iter(question.choices), {})})
         late = not commands and time.monotonic() >= until
         if not commands and first != parsed and most and not late:
-            return _without_collecting(first, most - 1)  # what is wrong comes after the question
+            return _without_collecting(first, most - 1, until)  # what is wrong comes after it
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
         lines += ["choose one:", *(f"  {command}" for command in commands)] if commands else []
         if late:

@@ -22,7 +22,9 @@ from embinit.scores.names import (
 )
 from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
-A_RUN = re.compile(r"(?:(seed|s|fold|split)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE)
+A_RUN = re.compile(
+    r"(?:(?:(seed|s)|(fold|split)|run|rep|replicate|trial|r)?[-_ ]?)(\d+)", re.IGNORECASE
+)
 SPREAD = re.compile(
     r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
@@ -162,7 +164,8 @@ def _of_runs(
     for score, of in runs.items():
         for run, name in of.items():
             found = A_RUN.fullmatch(run)
-            key = ("seed", found[2]) if found and found[1] else ("run", run)
+            kind = ("seed" if found[1] else "fold" if found[2] else "run") if found else "run"
+            key = (kind, run if kind == "run" else re.sub(r"\D", "", run))
             rows.setdefault(key, {})[score] = name
     note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
     return _melted(table, [name for name in rest if name not in sums], rows, note)

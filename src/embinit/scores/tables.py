@@ -52,10 +52,12 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     if not table.places:
         raise Ask(f"{table.name} has no row", ())
     table, given = of_chart(table, given)
-    table = _where(table, given)
-    index = ("", "Unnamed: 0")
-    kept = {n: of for n, of in table.columns.items() if n not in index and any(of)}
-    table = long(table._replace(columns=kept), given)
+    index = ("", "Unnamed: 0")  # pandas writes the rows' numbers there, or their names
+    found = table.columns.items()
+    named = {n or "row": of for n, of in found if n not in index or not is_number(of)}
+    table = _where(table._replace(columns=named), given)
+    filled = {n: of for n, of in table.columns.items() if any(of)}
+    table = long(table._replace(columns=filled), given)
     rows = _rows(table, given)
     notes = [*rows.table.notes]
     rows = _numbered(rows, notes)
@@ -74,6 +76,8 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
         named = summary or _of_rows(rows, notes)
+    if any("fold" in plain(name) for name in rows.paired_by):
+        notes.append("folds share most of their training data, so differences vary too little")
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
     elif not given.cells:
@@ -280,8 +284,8 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
         if len({*texts}) < 2 or not repeat:
             continue
         if is_number(texts) and not is_setting(name):
-            is_measured = is_cost(name) or lower_is_better(name) is not None
-            numbers += [name] if few and not is_measured else []
+            measured = is_cost(name) or is_spread(name) or lower_is_better(name) is not None
+            numbers += [name] if few and not (measured or called([name], "count")) else []
         elif is_setting(name) or not (
             2 * len(filled) < len(texts)
             or _dates(filled)
@@ -376,8 +380,8 @@ def _score_and_arms(
     scores = sorted([n for n in measured if not _counts(texts[n])] or measured, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
-    counts = [n for n in several if is_number(texts[n]) and _counts(texts[n]) and not is_cost(n)]
-    words = words or [n for n in counts if not few(n)[0]]
+    counts = [n for n in several if _counts(texts[n]) and not (is_cost(n) or called([n], "count"))]
+    words = words or [n for n in counts if is_number(texts[n]) and not few(n)[0]]
     telling = _telling(table, (), settings, seeds)
     words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
