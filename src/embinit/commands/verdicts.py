@@ -126,6 +126,7 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
     """Trains some of a report's runs again, in a store of their own, and compares the numbers."""
     from embinit.claims.retraining import chosen, numbers_of
     from embinit.runs.engines import Processes
+    from embinit.runs.instructions import EQUAL, vendor
     from embinit.runs.machine import training_devices
     from embinit.runs.session import Session
     from embinit.runs.store import Store
@@ -156,6 +157,10 @@ def _retrain(document: Document, parsed: argparse.Namespace) -> int:
         f"{len(same)} of {counted(len(runs), 'run')} made again, equal in every digit "
         f"({counted(len(again), 'number')}, {time.monotonic() - started:.0f} s)"
     )
+    made_on = {machine.vendor for machine in document.session.machines}
+    if wrong and vendor() not in {*made_on, *EQUAL}:
+        print(f"processors of {vendor()} round differently, so no difference is a fault here")
+        return Status.OK
     return Status.NOT_OK if wrong else Status.OK
 
 

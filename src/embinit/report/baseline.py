@@ -20,7 +20,7 @@ from embinit.report.document import Document, SessionRecord
 from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
-from embinit.runs.instructions import TRIED
+from embinit.runs.instructions import EQUAL
 from embinit.stats.statements import Verdict
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
@@ -192,7 +192,7 @@ def _untried(document: Document, baseline: Document) -> set[str]:
     here, before = (
         {machine.vendor for machine in one.session.machines} for one in (document, baseline)
     )
-    return here - before - {*TRIED}
+    return here - before - {*EQUAL}
 
 
 def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str]) -> str:
@@ -204,7 +204,7 @@ def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str
     ends = "; this alone moves scores."
     if untried:
         vendors = " or ".join(sorted(untried))
-        ends = f". No processor of {vendors} was tried, so no change is a fault."
+        ends = f". Processors of {vendors} round differently, so no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
 
 

@@ -30,8 +30,8 @@ SETS: Mapping[str, Mapping[str, str]] = {
 }
 """The variables of each set. ``native`` leaves the choice to the libraries."""
 
-TRIED = ("AuthenticAMD",)
-"""The vendors on whose processors equal numbers were seen."""
+EQUAL = ("AuthenticAMD",)
+"""The vendors on whose processors equal numbers were seen; on one of Intel some runs differed."""
 
 
 def asked() -> str:
