@@ -53,9 +53,9 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         raise Ask(f"{table.name} has no row", ())
     table, given = of_chart(table, given)
     index = ("", "Unnamed: 0")  # pandas writes the rows' numbers there, or their names
-    found = table.columns.items()
-    named = {n or "row": of for n, of in found if n not in index or not is_number(of)}
-    table = _where(table._replace(columns=named), given)
+    columns = table.columns.items()
+    kept = {n or "row": of for n, of in columns if n not in index or not is_number(of)}
+    table = _where(table._replace(columns=kept), given)
     filled = {n: of for n, of in table.columns.items() if any(of)}
     table = long(table._replace(columns=filled), given)
     rows = _rows(table, given)
