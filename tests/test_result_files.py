@@ -308,7 +308,7 @@ CASES = [
     ("underscores", "r.csv", "arm,loss\na,1_000\n", [], REFUSED, "'1_000', which is no number"),
     ("mixed units", "r.csv", "arm,acc\na,83 %\na,0.84\n", [], REFUSED, "write all alike"),
     ("means without n", "r.csv", "arm,mean,sd\na,3,1\n", [], REFUSED,
-     "has means and sd; give columns sd and n"),
+     "choose one:\n  embinit judge r.csv --n 3\n"),
     ("a short row", "r.csv", "arm,loss\na,1\nb\n", [], REFUSED, "r.csv:3 has 1 cells"),
     ("no runs", "r.csv", "arm,loss\n", [], REFUSED, "has no row"),
     ("nothing", "r.csv", "", [], REFUSED, "has no row"),
@@ -526,6 +526,10 @@ CASES = [
     # Units.
     ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED,
      "r.csv:3 can't be used: give one row an arm, with mean, sd, and n"),
+    ("means without a count", "r.csv", "arm,acc_mean,acc_std\nbase,.7,.01\nnew,.8,.01\n", [],
+     REFUSED, "choose one:\n  embinit judge r.csv --n 3 --higher\n"),
+    ("means with a count for all", "r.csv", "arm,acc,acc_std\nbase,.7,.01\nnew,.8,.01\n",
+     ["--n", "6", "--metric", "acc"], KEEP, "12 runs: base 6, new 6"),
     ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED,
      "means and stderr; give columns sd and n"),
     *((f"as {cell}", "r.csv", f'arm,acc\na,"{cell}"\n', [], REFUSED, "write a number alone")

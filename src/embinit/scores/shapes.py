@@ -31,6 +31,10 @@ SPREAD = re.compile(
 """A cell of a mean and its standard deviation, maybe with a number of runs; not 0.801(4)."""
 
 
+COUNTS = (3, 5, 10)
+"""The numbers of runs that are offered where a table has means and deviations alone."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a table is read: the options of the command, None where they were not given.
@@ -200,8 +204,8 @@ def _spreads(table: Table, n: int | None) -> Table:
         if not called(table.columns, "count"):
             if "" in of:
                 text = f"{table.places[of.index('')]}: of how many runs are mean and deviation"
-                raise Ask(f"{text} of {name}?", [{"n": count} for count in (3, 5, 10)], table)
+                raise Ask(f"{text} of {name}?", [{"n": count} for count in COUNTS], table)
             counts = {"n": of}
-    if n is not None and not counts:
+    if n is not None and not counts and not any(map(is_spread, table.columns)):
         raise InputError(f"{table.name} has no mean ± sd: leave out --n")
     return table._replace(columns={**columns, **counts})

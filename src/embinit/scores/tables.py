@@ -35,7 +35,7 @@ from embinit.scores.names import (
     unlikely,
 )
 from embinit.scores.rows import NUMBER, VALUE, Table, listed, one_of
-from embinit.scores.shapes import Reading, is_number, long, of_chart, of_runs
+from embinit.scores.shapes import COUNTS, Reading, is_number, long, of_chart, of_runs
 from embinit.stats.power import MOST_SEEDS
 
 FAILED = re.compile(CRASHED.pattern + r"|^(true|yes|[-+.\d]+)$", re.IGNORECASE)
@@ -698,9 +698,13 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     named = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
-    if any(rows.seeds) or rows.step or not spread or not (alone or count or stem != plain(score)):
+    n, is_mean = rows.given.n, alone or count or stem != plain(score)
+    if any(rows.seeds) or rows.step or not spread or not (is_mean or n):
         return []
-    if not sd or not count:
+    if sd and not (count or n):
+        text = f"{table.name}: of how many runs are mean and deviation, {score} and {sd[0]}?"
+        raise Ask(text, [{"n": number} for number in COUNTS], table)
+    if not sd:
         mend = "give columns sd and n (sd is a standard error times the root of n)"
         raise InputError(f"{table.name} has means and {spread[0]}; {mend}")
     mixed = [n for n in rows.free if rows.varies(n) and not is_number(table.columns[n])]
@@ -708,8 +712,9 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
         ways = _wheres(table, mixed[:1], rows.given.where)
         raise Ask(f"{table.name}: which {mixed[0]} is judged?", ways, table)
     made: dict[str, list[Score]] = {}
-    names = score, sd[0], count[0]
+    names = [score, sd[0], *count[:1]]
     columns = [cells(table.columns[name], table.places, name)[0] for name in names]
+    columns += [] if count else [[float(n or 1)] * len(table.places)]
     for place, arm, mean, deviation, runs in zip(table.places, rows.arms, *columns, strict=True):
         n = int(runs) if runs in range(1, MOST_SEEDS + 1) else 0
         again = arm in made and (n > 1 or len({run.place for run in made[arm]}) < len(made[arm]))
