@@ -368,6 +368,7 @@ def run(ready: Path, todo: Sequence[Part], device: str, seconds: float, to: Trai
             pace = train(part, data, device, seconds, pace, to)
         except Exception as error:
             to.say(unit=part.unit, failed=f"{type(error).__name__}: {error}"[:600])
+            to.pack()
 
 
 def unpack(folders: Iterable[Path], to: Path) -> None:

@@ -58,7 +58,16 @@ def test_a_new_project_passes_at_once(project):
     assert main(["new", str(project)]) == Status.UNUSABLE
 
 
-def test_runs_of_a_report_are_made_again(project, tmp_path, monkeypatch, capsys):
+UNHEARD = """
+import sys
+from embinit.commands.main import main
+from embinit.runs import instructions
+instructions.vendor = lambda: "Unheard"
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_runs_of_a_report_are_made_again(project, tmp_path):
     """Who doubts a table can make its numbers again; one that does not come out is named."""
     path = project / "reports/latest/verdicts.json"
     again = shell(project, "embinit", "check", str(path), "--retrain", "3", "--seed", "1")
@@ -72,12 +81,11 @@ def test_runs_of_a_report_are_made_again(project, tmp_path, monkeypatch, capsys)
     every = shell(project, "embinit", "check", str(tmp_path / "other.json"), "--retrain", "99")
     assert every.returncode == Status.NOT_OK
     assert "DIFFERS: my-first/first/better-above-plain[first]: " in every.stdout
-    monkeypatch.chdir(project)
-    monkeypatch.setattr("embinit.runs.instructions.vendor", lambda: "Unheard")
-    assert main(["check", str(tmp_path / "other.json"), "--retrain", "99"]) == Status.OK
-    shown = capsys.readouterr().out
-    assert "DIFFERS: " in shown
-    assert "processors of Unheard round differently, so no difference is a fault" in shown
+    given = ("-c", UNHEARD, "check", tmp_path / "other.json", "--retrain", "99")
+    unheard = python(*given, cwd=project, PYTHONPATH=SOURCE, **USUAL)
+    assert unheard.returncode == Status.OK, unheard.stderr
+    assert "DIFFERS: " in unheard.stdout
+    assert "not seen on processors of Unheard: no difference is a fault" in unheard.stdout
     elsewhere = shell(tmp_path, "embinit", "check", str(path), "--retrain", "3")
     assert elsewhere.returncode == Status.UNUSABLE
     assert "in the folder where its session was started" in elsewhere.stderr

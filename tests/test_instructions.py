@@ -134,7 +134,7 @@ VERSIONS = {"torch": "2.13.0"}
         ({}, "", LOST),
         ({"versions": {"torch": "2.14.0"}}, "torch 2.14.0 in place of torch 2.13.0", LOST),
         ({"machines": [{**MACHINE, "instructions": "native"}]}, "native) in place of", LOST),
-        ({"machines": [OTHER]}, "Processors of GenuineIntel round differently", MOVED),
+        ({"machines": [OTHER]}, "not seen on processors of GenuineIntel", MOVED),
     ],
 )
 def test_a_comparison_says_with_what_else_runs_were_made(session, setting, kind):

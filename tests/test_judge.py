@@ -541,10 +541,6 @@ LAYOUTS = {
         f"{arm}-seed{seed}/all_results.json": {"acc": v, "loss": {"train": 1 + v}}}),
     "an object a run, by any name": ([], lambda n, arm, seed, v: {
         f"{arm}_seed{seed}.json": {"acc": v}}),
-    # What no run has at a step was not measured there: it did not crash.
-    "measured now and then": (["--metric", "val_acc"], lambda n, arm, seed, v: {
-        f"{arm}/s{seed}/metrics.csv":
-            f"step,loss,val_acc\n1,9,nan\n2,8,0.1\n3,7,nan\n4,6,{v}\n"}),
     # A step that has a line for each split is two measures: the last line isn't the score.
     "lines of two splits": (["--metric", "val/acc"], lambda n, arm, seed, v: {
         f"{arm}-seed{seed}/log.jsonl": "".join(

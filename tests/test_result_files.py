@@ -511,14 +511,30 @@ CASES = [
        map(str, LOW)) + ",2\nnew,8," + ",".join(map(str, HIGH)) + ",1\n", given, status, text)
       for given, status, text in ((["--higher"], REFUSED, "judge r.csv --seed fold --higher\n"),
       (["--higher", "--seed", "fold"], KEEP, "folds share most of their training data"))),
-    ("tasks of one model", "r.json", json.dumps({"results": {"arc": {"acc": 0.4}, "piqa":
-     {"acc": 0.6}, "sciq": {"acc": 0.7}}, "versions": {}}), [], REFUSED, "no noise to measure"),
+    # But they are asked about where arms differ in them.
+    ("a data set of each arm", "r.csv", "model,dataset,seed,loss\n" + "".join(
+     f"{a},{'easy' if a == 'new' else 'hard'},{s},{v}\n" for a, s, v in RUNS), [], REFUSED,
+     "which columns name the arm and the score?"),
+    *((f"{name} in each arm", "r.csv", f"arm,{name},loss\n" + "".join(
+       f"{a},{s % 2},{v}\n" for a, s, v in RUNS), [], REFUSED, f"rows of one arm differ in {name}")
+      for name in ("init_std", "memory_decay")),
+    ("columns of some scores of some arms", "r.csv", "seed,a_acc,a_loss,b_acc\n" + "".join(
+     f"{s},{v},{v},{v + 1}\n" for s, v in enumerate(HIGH)), ["--columns", "arms"], REFUSED,
+     "has columns of acc and loss; leave those of one"),
+    ("columns of one score", "r.csv", "seed,loss_base,loss_new\n" + "".join(
+     f"{s},{b},{n}\n" for s, (b, n) in enumerate(zip(EIGHT, SHIFTED, strict=True))),
+     ["--metric", "loss", "--columns", "arms"], KEEP, "paired t-test"),
+    ("an arm whose name ends in std", "r.csv", "seed,base,large_std\n" + "".join(
+     f"{s},{b},{n}\n" for s, (b, n) in enumerate(zip(EIGHT, SHIFTED, strict=True))),
+     ["--columns", "arms", "--lower"], KEEP, "keep large_std"),
+    ("cells of other numbers of runs", "r.csv", "data,A,B\nx,84.1 ± 0.3 / 3,85 ± 0.3 / 50\n",
+     ["--columns", "arms"], REFUSED, "other numbers of runs in B: leave it out"),
     ("a perplexity", "r.csv", rows("arm,wiki_word_ppl", "{arm},{score}"), [], REFUSED,
      "choose one:\n  embinit judge r.csv --lower\n"),
     ("words about a run", "r.jsonl", jsonl({"arm": a, "seed": s, "loss": v, "mixers": ["mha", a]}
      for a, s, v in RUNS), PAIRED, KEEP, "12 runs: base 6, new 6"),
     ("lists with their means", "r.json", json.dumps({"runs": [{"arm": a, "seeds": [*range(6)],
-     "losses": of, "mean": 1, "std": 2} for a, of in (("base", HIGH), ("new", LOW))]}),
+     "losses": of, "mean": sum(of) / 6, "std": 2} for a, of in (("base", HIGH), ("new", LOW))]}),
      ["--lower"], KEEP, "paired t-test"),
     ("rows that lack a seed", "r.jsonl", jsonl([*({"task": "pretrain", "arm": a, "seed": s,
      "loss": v} for a, s, v in RUNS), *({"task": "speed", "arm": a, "fps": 9} for a in "ab" * 9)]),
@@ -592,7 +608,7 @@ def test_a_table_of_too_many_readings_is_shown(tmp_path, monkeypatch, capsys):
     assert main(["judge", str(tmp_path / "r.csv")]) == REFUSED
     shown = capsys.readouterr().err
     assert "  c  1, 2\n" in shown
-    assert shown.endswith("name the columns by --by, --metric and --seed\n")
+    assert shown.endswith("name columns by --by, --metric and --seed\n")
 
 
 @pytest.mark.parametrize("sums", [(), ("mean",), ("mean", "std"), ("avg", "sem", "max", "ci95")])

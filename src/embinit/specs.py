@@ -7,7 +7,6 @@ same run, whoever asks for it.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -110,13 +109,13 @@ class RunSpec(Generic[R]):
     recipe: R
     seed: int
 
-    @functools.cached_property
-    def _hash(self) -> int:
-        return hash((self.recipe, self.seed))
-
     def __hash__(self) -> int:
         """The hash of all fields, which is kept: a plan asks for it thousands of times."""
-        return self._hash
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:  # no cached_property: its lock in Python 3.11 could outlive a fork
+            known = hash((self.recipe, self.seed))
+            object.__setattr__(self, "_hash", known)
+        return known
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: another process hashes text otherwise."""

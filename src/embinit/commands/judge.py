@@ -26,9 +26,10 @@ FORMS = (
     "(CSV, TSV, JSON, Markdown); or a folder of runs with their logs"
 )
 
-MOST_CHOICES, MOST_QUESTIONS, MOST_SECONDS = 3, 7, 10.0
-"""So many commands are offered at most, each of which answers so many questions at most, and are
-looked for so long at most."""
+MOST_CHOICES, MOST_QUESTIONS = 3, 7
+"""So many commands are offered at most, each of which answers so many questions at most."""
+MOST_SECONDS = 10.0
+"""How long commands are looked for."""
 
 
 def add(commands: Any) -> None:
@@ -98,7 +99,7 @@ def _without_collecting(
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
         lines += ["choose one:", *(f"  {command}" for command in commands)] if commands else []
         if late:
-            lines += ["it has many readings: name the columns by --by, --metric and --seed"]
+            lines += ["no command was found in time: name columns by --by, --metric and --seed"]
         elif not commands:
             lines += [f"nothing there can be judged as it stands; {SHAPE}"]
         print(printable("\n".join(lines)), file=sys.stderr)

@@ -52,7 +52,7 @@ class Conclusion:
         self._training.modules[module, file] = None
         self._results[result.named["nodeid"]] = result
         self._unwritten |= result.unwritten
-        decided = result.claim is not None or result.audit is not None
+        decided = result.registered or result.claim is not None or result.audit is not None
         # What fails before or after a claim's own test is no verdict either.
         if report.failed and (result.failure or not decided or report.when != "call"):
             _note(self._errors, result.named, result.failure or reason_of(report))

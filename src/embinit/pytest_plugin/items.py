@@ -53,6 +53,7 @@ class ItemResult:
     failure: str = ""
     lost: Sequence[str] = ()
     unwritten: bool = False
+    registered: bool = False
     made: Sequence[str] = ()
 
     @classmethod

@@ -107,6 +107,7 @@ def register(item: pytest.Function, registration: Registration, session: Session
         pytest.fail(str(error), pytrace=False)
     if lacking is not None:
         pytest.skip(lacking)
+    item.stash[ITEM_RESULT].registered = True
 
 
 def settle_audit(item: pytest.Function, audit: Audit, result: ItemResult) -> None:

@@ -204,7 +204,7 @@ def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str
     ends = "; this alone moves scores."
     if untried:
         vendors = " or ".join(sorted(untried))
-        ends = f". Processors of {vendors} round differently, so no change is a fault."
+        ends = f". Equal numbers were not seen on processors of {vendors}: no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
 
 

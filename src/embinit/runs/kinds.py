@@ -46,7 +46,7 @@ class RunContext:
     data_dir: Path | None
     device: str = "cpu"
     progress: Progress = unheard
-    sharers: int = 1  # processes that share the device's memory; 0: as many as it takes
+    sharers: int = 1  # processes that share the device's memory; 0: as many as train on it
     twice: bool = False  # a function's run is made again, to see that its seed decides it
     trainers: Any = None  # the session's, which call users' functions
     checked: set[object] = field(default_factory=set)  # arms that were made again after others

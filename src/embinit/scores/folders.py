@@ -175,13 +175,9 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
         if not link.resolve().is_relative_to(root.resolve()):
             raise InputError(f"{link} is a link to a folder elsewhere; copy the runs, or remove it")
     found: dict[Path, list[Path]] = {}
-    settings = {Path(name).name for name in SETTINGS}
-    for kind in (*KINDS, *OBJECTS, SUMMARY, "*.json"):
+    for kind in (*KINDS, *OBJECTS, SUMMARY):
         taken = {*found}
-        if kind == "*.json" and found:  # an object a run, by any name, where nothing else is
-            break
         of_kind = [log for log in inside if log.match(kind) and taken.isdisjoint(log.parents)]
-        of_kind = [log for log in of_kind if log.name not in settings]
         for log in sorted(of_kind, key=lambda log: _checkpoint(log.parent)):
             run = log.parent
             inside_run = kind == TRAINER and _checkpoint(run) < math.inf
@@ -191,10 +187,23 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
                 run = log
             # Trainer's last state has all that those before have.
             found[run] = [log] if kind == TRAINER else [*found.get(run, []), log]
+    if not found and (objects := [log for log in inside if log.match("*.json")]):
+        found = {log: [log] for log in objects if _has_numbers_of(log, objects[0])}
+        found = found if 1 < len(found) == len(objects) else {}
     above = {parent for run in found for parent in (run, *run.parents)}
     near = {run.parent for run in found if run != root}
     next_to = [place for place in folders if place.parent in near and not place.is_symlink()]
     return found, [place for place in next_to if place not in above]
+
+
+def _has_numbers_of(log: Path, first: Path) -> bool:
+    """Whether a file is an object a run, as the first is: of the same names, and without lists."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        one, other = (json.loads(regular(path).read_bytes()) for path in (log, first))
+        if isinstance(one, dict) and isinstance(other, dict):
+            lists = any(isinstance(value, list) for value in flat(one).values())
+            return not lists and one.keys() == other.keys()
+    return False
 
 
 def _checkpoint(folder: Path) -> float:
@@ -254,8 +263,6 @@ def _of_object(log: Path) -> Iterator[Entry]:
     """The steps of Trainer's state, or the numbers that another tool wrote at the end."""
     with reading(log, "let the tool write it again"):
         found = json.loads(regular(log).read_bytes())
-        if not isinstance(found, dict):
-            raise ValueError("it is no object of numbers by name")
         if log.name == SUMMARY:  # names with _ are W&B's own
             step = found.get("_step", 0)
             found = {"step": step} | {n: v for n, v in found.items() if n[:1] != "_"}

@@ -46,8 +46,8 @@ SAME = "the scores are the same, run by run"
 LEAST_ALPHA, MOST_TRIALS = 1e-4, 10_000
 """Below these levels a t of a few runs rests on tails that nobody knows."""
 
-MOST_NAMED = 5
-"""So many arms are offered as the baseline."""
+MOST_NAMED = 20
+"""So many arms are tried as the baseline where none is called so."""
 
 Of = Literal["runs", "items"]
 
@@ -201,7 +201,7 @@ def baseline_of(arms: Arms, named: str | None, noise: Arms | None, in_order: boo
     if in_order and names:
         return (usual or names)[0]
     first = (usual or names)[:MOST_NAMED]
-    text = f"which arm is the baseline: {' or '.join(first)}?"
+    text = f"which arm is the baseline: {' or '.join(first[:5])}?"
     raise Ask(text, [{"baseline": name} for name in first])
 
 

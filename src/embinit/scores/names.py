@@ -50,7 +50,7 @@ _NO_NAME = re.compile(
 _IN_PATH = re.compile(
     r"(?:^|[-_., /]|(?<=[a-z]))(seed|rng)[-_= ]?(\d+)(?=$|[-_., /])|"
     r"(?:^|[-_., /])(s)(\d+)(?=$|[-_., /])|"
-    r"(?:^|[-_., /])(rep|replicate|run|trial|fold|split)[-_=]?(\d+)(?=$|[-_., /])",
+    r"(?:^|[-_., /])(rep|replicate|run|trial)[-_=]?(\d+)(?=$|[-_., /])",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(.*[^\W_])(?<!\de)[-_ /#]+\d+")
@@ -76,15 +76,9 @@ def is_spread(name: str) -> bool:
 def is_summary(name: str) -> bool:
     """Whether a column sums runs up by the first or the last word of its name."""
     words = re.split(r"[\W_]+", name.lower())
-    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median min max rank"
-    return not {words[0], words[-1]}.isdisjoint(sums.split())
-
-
-def is_mean(name: str) -> bool:
-    """Whether an entry beside runs sums them up, as their mean or deviation."""
-    words = re.split(r"[\W_]+", name.lower())
-    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median"
-    return words[-1] in sums.split()
+    sums = f"{ROLES['sd']} {ROLES['error']} mean avg average median min max"
+    is_rank = words[0] == "rank" and len(words) > 1  # LoRA has a rank, too
+    return is_rank or not {words[0], words[-1]}.isdisjoint(sums.split())
 
 
 def is_seed(name: str) -> bool:
@@ -121,19 +115,29 @@ def unlikely(name: str) -> tuple[bool, bool, bool, bool]:
 
 
 def sounds_lower(metric: str) -> bool:
-    """Whether a word of a score's name is that of one whose lower numbers are better.
-
-    A loss may be one that is made smaller by so much.
-    """
-    words = {*re.split(r"[\W_]+", metric.lower())} - {"loss", "error"}
-    return not LOWER.isdisjoint(words)
+    """Whether a word of a score's name is that of one whose lower numbers are better."""
+    words = {*re.split(r"[\W_]+", metric.lower())}
+    turned = {"neg", "negative", "reduction", "gain", "loss", "error"}  # such as loss_reduction
+    return turned.isdisjoint(words) and not LOWER.isdisjoint(words)
 
 
-def parts_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def score_words(names: Iterable[str]) -> list[str]:
+    """The known scores that names begin or end with."""
+    words = [re.split(r"[\W_]+", name.lower()) for name in names]
+    return sorted({end for of in words for end in (of[0], of[-1])} & (HIGHER | LOWER))
+
+
+def parts_of(names: Sequence[str], metric: str | None) -> dict[str, tuple[str, str]]:
     """The score and the arm in names that have each score of each arm, as ACC_a, ROC_a, ACC_b.
 
-    None where the names are no such product, or neither part has a known score.
+    Those of a ``metric`` alone where it is named; empty where the names are no such product, or
+    neither part has a known score.
     """
+    if metric:
+        of_metric = re.compile(rf"{re.escape(metric)}[_/. -](.+)|(.+)[_/. -]{re.escape(metric)}")
+        matches = {name: of_metric.fullmatch(name) for name in names}
+        arms = {name: (metric, of[1] or of[2]) for name, of in matches.items() if of}
+        return arms if len(arms) > 1 else {}
     for pattern in (r"(.+?)[_/. -](.+)", r"(.+)[_/. -](.+?)"):
         found = {name: re.fullmatch(pattern, name) for name in names}
         pairs = {name: (of[1], of[2]) for name, of in found.items() if of}

@@ -7,6 +7,7 @@ import difflib
 import io
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from embinit.errors import InputError, counted
 from embinit.files.reading import reading, regular
 from embinit.registry import nearest
 from embinit.scores.asking import Ask
-from embinit.scores.names import is_mean, lower_is_better
+from embinit.scores.names import lower_is_better
 
 MEND = "save it as a table in UTF-8"
 VALUE = "value"
@@ -272,11 +273,9 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
     lists = {name: entry for name, entry in value.items() if isinstance(entry, list)}
     of_runs = {name: entry for name, entry in lists.items() if entry and isinstance(entry[0], dict)}
     shared = {name: entry for name, entry in value.items() if name not in lists}
-    worded = [name for name, entry in lists.items() if {*map(type, entry)} == {str}]
-    if shared and len(worded) == len(lists):  # such as a run's layers: words about all of it
+    if shared and all(map(_is_worded, lists.values())):  # such as a run's layers
         return [shared | {name: ", ".join(entry) for name, entry in lists.items()}]
-    if lists:  # what is beside numbers sums them up
-        shared = {name: entry for name, entry in shared.items() if not is_mean(name)}
+    shared = {name: entry for name, entry in shared.items() if name not in _sums(shared, lists)}
     if of_runs:
         arms = {name: {"arm": name} if len(of_runs) > 1 else {} for name in of_runs}
         return [shared | arms[name] | run for name in of_runs for run in _runs(of_runs[name])]
@@ -288,6 +287,24 @@ def _runs(value: Any, of_arm: bool = False) -> list[dict[str, Any]]:
     return [shared | dict(zip(names, row, strict=False)) for row in rows]
 
 
+def _is_worded(entry: Sequence[Any]) -> bool:
+    """Whether a list has words that are no numbers."""
+    return all(isinstance(cell, str) and not re.match(r"\s*[-+]?\.?\d", cell) for cell in entry)
+
+
+def _sums(shared: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> set[str]:
+    """The entries next to lists of numbers that are their mean, and a deviation next to it."""
+    sums = set()
+    for name, entry in lists.items():
+        level = name[: len(name) - len(name.rpartition(".")[2])]
+        numbers = [value for value in entry if type(value) in (int, float)]
+        mean: Any = shared.get(f"{level}mean")
+        known = numbers and len(numbers) == len(entry) and type(mean) in (int, float)
+        if known and math.isclose(mean, math.fsum(numbers) / len(numbers), rel_tol=0.01):
+            sums |= {f"{level}{word}" for word in ("mean", "std", "sd", "stdev", "stddev")}
+    return sums
+
+
 def _lower(name: str, key: str, own: Mapping[str, Any]) -> str:
     """The name of a level that is inside another one: ``arm_2`` of ``arm``, unless it is theirs."""
     found = None if key in own else re.fullmatch(rf"{key}(?:_(\d))?", name)
@@ -297,7 +314,7 @@ def _lower(name: str, key: str, own: Mapping[str, Any]) -> str:
 def _of_harness(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The tasks of a file of lm-evaluation-harness, one a row."""
     model = value.get("model_name", "model")
-    seed = value.get("config", {}).get("random_seed", "0")  # a file is one run
+    seed = value.get("config", {}).get("random_seed", "")
     return [
         {"model": model, "task": task, "seed": seed}
         | {name: v for name, v in row.items() if name != "alias" and "stderr" not in name}

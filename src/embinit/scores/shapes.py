@@ -18,13 +18,17 @@ from embinit.scores.names import (
     is_summary,
     lower_is_better,
     parts_of,
+    score_words,
     unnumbered,
 )
 from embinit.scores.rows import VALUE, Table, listed, table_of_entries
 
 A_RUN = re.compile(
-    r"(?:(?:(seed|s)|(fold|split)|run|rep|replicate|trial|r)?[-_ ]?)(\d+)", re.IGNORECASE
+    r"(?:(seed|s)|(fold|split)|run|rep|replicate|trial|r)?[-_ ]?(\d+)", re.IGNORECASE
 )
+OF_FOLD = re.compile(r"(?:fold|split)_?\d+_|_(?:fold|split)_?\d+$")
+"""What names a fold in a column, as of ``split0_test_score``."""
+
 SPREAD = re.compile(
     r"(.*\d%?) *(?:±|\+/?-|\\pm) *([\d.eE-]+)%?(?: */ *(\d+))?|(.*\d) *\((\d*\.\d+)\)"
 )
@@ -117,17 +121,21 @@ def _of_arms(table: Table, kept: Sequence[str], values: Sequence[str], metric: s
 
     Deviations and counts, of cells such as ``84.1 ± 0.3``, are those of their arm.
     """
-    counts = called(values, "count")
-    names = [name for name in values if not is_spread(name) and name not in counts]
-    parts = parts_of(names)
+    spreads = {f"{name}{end}" for name in values for end in ("_sd", "_std")} & {*values}
+    counts = called(values, "count") if spreads else []
+    names = [name for name in values if name not in (*spreads, *counts)]
+    parts = parts_of(names, metric)
     scores = [*dict.fromkeys(score for score, _ in parts.values())]
+    if not parts and len(known := score_words(names)) > 1:
+        raise InputError(f"{table.name} has columns of {listed(known)}; leave those of one")
     if scores and metric not in scores:
         choices = [{"columns": "arms", "metric": score} for score in scores]
         raise Ask(f"{table.name} has columns of {listed(scores)}: which is judged?", choices, table)
     arms = {}
-    for name in names or values:
+    for name in names:
         score, arm = parts.get(name, (VALUE, name))
-        spread = {f"{score}_sd": f"{name}_sd"} if f"{name}_sd" in values else {}
+        ends = [name + end for end in ("_sd", "_std") if name + end in values]
+        spread = {f"{score}_sd": ends[0]} if ends else {}
         if not parts or score == metric:
             arms["arm", arm] = {score: name, **spread}
     return _melted(table, [*kept, *counts], arms, "a column is an arm")
@@ -137,7 +145,8 @@ def of_runs(names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Columns that may number runs, by score and run: ``acc_s1``, ``acc_s2``, or ``run1``."""
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        score = "" if A_RUN.fullmatch(name) else arm_and_seed(name)[0]
+        score = OF_FOLD.sub("", name) if OF_FOLD.search(name) else arm_and_seed(name)[0]
+        score = "" if A_RUN.fullmatch(name) else score
         score = score if score != name else unnumbered(name)
         run = name.replace(score, "", 1).strip("-_., /#")
         if A_RUN.fullmatch(run) and not is_setting(name):
@@ -169,7 +178,7 @@ def _of_runs(
         for run, name in of.items():
             found = A_RUN.fullmatch(run)
             kind = ("seed" if found[1] else "fold" if found[2] else "run") if found else "run"
-            key = (kind, run if kind == "run" else re.sub(r"\D", "", run))
+            key = (kind, run if found is None or kind == "run" else found[3])
             rows.setdefault(key, {})[score] = name
     note = "a column is a run" + (f", without {listed(sums)}" if sums else "")
     return _melted(table, [name for name in rest if name not in sums], rows, note)
@@ -205,6 +214,8 @@ def _spreads(table: Table, n: int | None) -> Table:
             if "" in of:
                 text = f"{table.places[of.index('')]}: of how many runs are mean and deviation"
                 raise Ask(f"{text} of {name}?", [{"n": count} for count in COUNTS], table)
+            if counts.get("n", of) != of:
+                raise InputError(f"{table.name} has other numbers of runs in {name}: leave it out")
             counts = {"n": of}
     if n is not None and not counts and not any(map(is_spread, table.columns)):
         raise InputError(f"{table.name} has no mean ± sd: leave out --n")

@@ -76,8 +76,8 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
         named = summary or _of_rows(rows, notes)
-    if any("fold" in plain(name) for name in rows.paired_by):
-        notes.append("folds share most of their training data, so differences vary too little")
+    if {"fold", "foldid", "cvfold"} & {*map(plain, rows.paired_by)}:
+        notes.append("folds share most of their training data, so the interval is too narrow")
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
     elif not given.cells:
@@ -130,7 +130,7 @@ class _Rows(NamedTuple):
     @property
     def telling(self) -> list[str]:
         """The columns of ``by`` and what else tells rows of one arm and seed apart."""
-        roles = ("status", "of rows", "count", "error", "cells")
+        roles = ("status", "of rows", "count", "error")
         free = [n for n in self.free if not is_spread(n) and not any(called([n], r) for r in roles)]
         settings = _settings(self.table, [*filter(self.varies, free)])
         return _telling(self.table, self.by, settings, self.paired_by)
@@ -284,8 +284,7 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
         if len({*texts}) < 2 or not repeat:
             continue
         if is_number(texts) and not is_setting(name):
-            measured = is_cost(name) or is_spread(name) or lower_is_better(name) is not None
-            numbers += [name] if few and not (measured or called([name], "count")) else []
+            numbers += [name] if few and lower_is_better(name) is None else []
         elif is_setting(name) or not (
             2 * len(filled) < len(texts)
             or _dates(filled)
@@ -327,6 +326,9 @@ def _score_and_arms(
     settings = _settings(table, [n for n in others if n != VALUE and not called([n], "of rows")])
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
+    if any(not is_number(texts[n]) and len({*texts[n]}) > 1 for n in others):  # better labels
+        none = [n for n in settings if is_cost(n) or is_spread(n)] + called(settings, "count")
+        settings = [n for n in settings if n not in none]
     if settings:  # what else has words names runs, or notes something of them
         read = {*settings, *filter(lambda n: is_number(texts[n]), others)}
         others = [n for n in others if n in read or called([n], "of rows")]
@@ -338,7 +340,9 @@ def _score_and_arms(
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
-    if not {*labels} <= {*(data_sets := called(labels, "cells"))}:  # which tell no arms apart
+    if (data_sets := called(labels, "cells")) and (rest := [*{*labels} - {*data_sets}]):
+        arms = table.texts(rest)  # what all arms were tried on alike tells none of them apart
+        data_sets = [n for n in data_sets if same_in_each(texts[n], arms, False)]
         labels = [n for n in labels if n not in data_sets]
         settings = [n for n in settings if n not in data_sets]
     if not (labels or settings or by or given.one_arm):
@@ -417,15 +421,14 @@ def _require_runs(rows: _Rows) -> None:
             raise InputError(f"{place}: {', '.join(rows.by)} is empty; write a name, such as none")
     odd = [at for at, seed in enumerate(rows.seeds) if not re.match(r"\d", seed)]
     if odd and len(odd) < len(places):
-        seed, without = rows.seeds[odd[0]], {*odd}
-        ways = []  # values that rows with a seed alone have
-        for name in rows.free:
+        ways, without = [], {*odd}
+        for name in rows.free:  # a word that all rows with a seed have, and no other row
             texts = rows.table.columns[name]
-            known = {t for at, t in enumerate(texts) if at not in without}
-            known -= {texts[at] for at in odd}
-            ways += [{"where": f"{name}={text}"} for text in known if text]
+            known = {text for at, text in enumerate(texts) if at not in without}
+            if len(known) == 1 and known.isdisjoint(texts[at] for at in odd):
+                ways += [{"where": f"{name}={text}"} for text in known if text]
         mend = "take the row out, if it sums up others, or write its seed"
-        text = f"{places[odd[0]]}: its {rows.seed} is {seed!r}; {mend}"
+        text = f"{places[odd[0]]}: its {rows.seed} is {rows.seeds[odd[0]]!r}; {mend}"
         if ways and not any(rows.seeds[at] for at in odd):
             raise Ask(text, ways, rows.table)
         if 2 * len(odd) < len(places):
@@ -480,7 +483,6 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
     logged, scores = ([table.columns[n][row] for row in filled] for n in (rows.step, name))
     steps = dict(zip(filled, _steps(logged, places, rows.step), strict=True))
     values = dict(zip(filled, cells(scores, places, name)[0], strict=True))
-    made = {steps[row] for row, value in values.items() if math.isfinite(value)}
     most: dict[str, float] = defaultdict(float)
     for row, step in steps.items():
         most[rows.arms[row]] = max(most[rows.arms[row]], step)
@@ -495,9 +497,6 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
             raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
         for points in parts or [[]]:
-            # Where no run has a number, it was not measured; what a run ends with is its end.
-            last_made = max((row for row in points if math.isfinite(values[row])), default=-1)
-            points = [row for row in points if row > last_made or steps[row] in made]
             odd = [row for row in points if not math.isfinite(values[row])]
             place = table.places[(odd or points or of)[0]]
             why = next(filter(None, (failures[row] for row in of)), "")
@@ -701,6 +700,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     n, is_mean = rows.given.n, alone or count or stem != plain(score)
     if any(rows.seeds) or rows.step or not spread or not (is_mean or n):
         return []
+    if rows.given.cells:
+        raise InputError(f"{table.name} has means and deviations: leave out --cells")
     if sd and not (count or n):
         text = f"{table.name}: of how many runs are mean and deviation, {score} and {sd[0]}?"
         raise Ask(text, [{"n": number} for number in COUNTS], table)
