@@ -525,6 +525,24 @@ def test_a_folder_of_numbered_runs_is_the_noise_of_one_arm(tmp_path, capsys):
     assert "of runs made before, 5 degrees of freedom" in out
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a/config.json": {"lr": 0.1}, "b/config.json": {"lr": 0.2}},
+        {"a.json": {"acc": 0.1}, "b.json": {"loss": 0.2}},
+        {"a.json": {"acc": 0.1}, ".ipynb_checkpoints/a.json": {"acc": 0.1}},
+        {"a.json": {"acc": [0.1]}, "b.json": {"acc": [0.2]}},
+    ],
+)
+def test_files_that_are_no_runs_are_not_judged(tmp_path, capsys, files):
+    """Settings, files of other names, hidden copies and curves."""
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    status, out = judged(capsys, tmp_path, "--higher")
+    assert (status, "has no log of a run" in out) == (Status.UNUSABLE, True), out
+
+
 LAYOUTS = {
     "hydra": (["--metric", "acc"], lambda n, arm, seed, v: {
         f"2026-01-01/10-00-00/{n}/.hydra/config.yaml": f"method: {arm}\nseed: {seed}\n",

@@ -490,10 +490,10 @@ CASES = [
      f"{n}a{n}\t{v}\t{10 + n // 3}.0\t{name}\n" for n, (v, name) in enumerate(zip(HIGH, (
      "baseline", "swa", "XSA-4", "wider", "GPTQ-lite", "warmdown 9"), strict=True))), [], REFUSED,
      "choose one:\n  embinit judge r.tsv --by description --metric val_bpb\n"),
-    ("data sets beside arms", "r.csv", "model,dataset_name,iteration,accuracy\n" + "".join(
+    ("data sets next to arms", "r.csv", "model,dataset_name,iteration,accuracy\n" + "".join(
      f"{a},{d},{s}.0,{d - v}\n" for d in (9, 8) for a, s, v in RUNS), [], REFUSED,
      "choose one:\n  embinit judge r.csv --seed iteration --cells dataset_name"),
-    ("problems beside arms", "r.csv", "Algorithm,Problem,Indicator,ExecutionId,Value\n" + "".join(
+    ("problems next to arms", "r.csv", "Algorithm,Problem,Indicator,ExecutionId,Value\n" + "".join(
      f"{a},ZDT{d},HV,{s},{v + d}\n" for a in ("base", "new") for d in (1, 2)
      for b, s, v in RUNS if a == b), [], REFUSED,
      "choose one:\n  embinit judge r.csv --cells Problem --higher\n"),
@@ -516,7 +516,7 @@ CASES = [
      f"{a},{'easy' if a == 'new' else 'hard'},{s},{v}\n" for a, s, v in RUNS), [], REFUSED,
      "which columns name the arm and the score?"),
     *((f"{name} in each arm", "r.csv", f"arm,{name},loss\n" + "".join(
-       f"{a},{s % 2},{v}\n" for a, s, v in RUNS), [], REFUSED, f"rows of one arm differ in {name}")
+       f"{a},{(.02, 1.5)[s % 2]},{v}\n" for a, s, v in RUNS), [], REFUSED, f"arm differ in {name}")
       for name in ("init_std", "memory_decay")),
     ("columns of some scores of some arms", "r.csv", "seed,a_acc,a_loss,b_acc\n" + "".join(
      f"{s},{v},{v},{v + 1}\n" for s, v in enumerate(HIGH)), ["--columns", "arms"], REFUSED,
@@ -546,6 +546,10 @@ CASES = [
      REFUSED, "choose one:\n  embinit judge r.csv --n 3 --higher\n"),
     ("means with a count for all", "r.csv", "arm,acc,acc_std\nbase,.7,.01\nnew,.8,.01\n",
      ["--n", "6", "--metric", "acc"], KEEP, "12 runs: base 6, new 6"),
+    ("a count twice", "r.csv", "arm,acc_mean,acc_std,n\nbase,.7,.01,3\nnew,.8,.01,3\n",
+     ["--n", "6"], REFUSED, "leave out --n"),
+    ("a count of runs", "r.csv", rows("arm,seed,acc,acc_std", "{arm},{seed},{score},0.1"),
+     ["--n", "6", "--metric", "acc"], REFUSED, "has runs in its rows: leave out --n"),
     ("standard errors", "r.csv", "arm,mean,stderr,n\na,3,.1,8\n", [], REFUSED,
      "means and stderr; give columns sd and n"),
     *((f"as {cell}", "r.csv", f'arm,acc\na,"{cell}"\n', [], REFUSED, "write a number alone")

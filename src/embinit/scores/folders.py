@@ -46,6 +46,8 @@ SETTINGS = (
 )
 """Files of settings that Lightning, Ultralytics, Hydra, W&B and people's own scripts write."""
 
+_SETTINGS_NAMES = tuple(Path(name).name for name in SETTINGS)
+
 SETTING = "hparams."
 """How the names of their columns begin."""
 
@@ -187,17 +189,20 @@ def _logs(root: Path) -> tuple[dict[Path, list[Path]], list[Path]]:
                 run = log
             # Trainer's last state has all that those before have.
             found[run] = [log] if kind == TRAINER else [*found.get(run, []), log]
-    if not found and (objects := [log for log in inside if log.match("*.json")]):
-        found = {log: [log] for log in objects if _has_numbers_of(log, objects[0])}
-        found = found if 1 < len(found) == len(objects) else {}
+    objects = [] if found else [log for log in inside if log.match("*.json")]
+    hidden = [any(part[0] == "." for part in log.relative_to(root).parts) for log in objects]
+    objects = [*itertools.compress(objects, map(operator.not_, hidden))]
+    if len(objects) > 1 and {*_SETTINGS_NAMES}.isdisjoint(log.name for log in objects):
+        alike = all(_is_like(log, objects[0]) for log in objects)
+        found = {log: [log] for log in objects} if alike else {}
     above = {parent for run in found for parent in (run, *run.parents)}
     near = {run.parent for run in found if run != root}
     next_to = [place for place in folders if place.parent in near and not place.is_symlink()]
     return found, [place for place in next_to if place not in above]
 
 
-def _has_numbers_of(log: Path, first: Path) -> bool:
-    """Whether a file is an object a run, as the first is: of the same names, and without lists."""
+def _is_like(log: Path, first: Path) -> bool:
+    """Whether a file has an object with the names of the first file's, and without lists."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         one, other = (json.loads(regular(path).read_bytes()) for path in (log, first))
         if isinstance(one, dict) and isinstance(other, dict):

@@ -217,6 +217,7 @@ def _spreads(table: Table, n: int | None) -> Table:
             if counts.get("n", of) != of:
                 raise InputError(f"{table.name} has other numbers of runs in {name}: leave it out")
             counts = {"n": of}
-    if n is not None and not counts and not any(map(is_spread, table.columns)):
+    needs_n = any(map(is_spread, table.columns)) and not called(table.columns, "count")
+    if n is not None and not (counts or needs_n):
         raise InputError(f"{table.name} has no mean ± sd: leave out --n")
     return table._replace(columns={**columns, **counts})

@@ -340,7 +340,9 @@ def _score_and_arms(
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
     labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
-    if (data_sets := called(labels, "cells")) and (rest := [*{*labels} - {*data_sets}]):
+    if (data_sets := called(labels, "cells")) and (
+        rest := [n for n in labels if n not in data_sets]
+    ):
         arms = table.texts(rest)  # what all arms were tried on alike tells none of them apart
         data_sets = [n for n in data_sets if same_in_each(texts[n], arms, False)]
         labels = [n for n in labels if n not in data_sets]
@@ -699,6 +701,8 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     spread = sd or (called(rows.free, "error") if count else [])
     n, is_mean = rows.given.n, alone or count or stem != plain(score)
     if any(rows.seeds) or rows.step or not spread or not (is_mean or n):
+        if n and not count:
+            raise InputError(f"{table.name} has runs in its rows: leave out --n")
         return []
     if rows.given.cells:
         raise InputError(f"{table.name} has means and deviations: leave out --cells")
