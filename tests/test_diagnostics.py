@@ -51,7 +51,7 @@ def test_scaling_and_equation_1_keep_the_relations_of_words(
     n: int, d: int, seed: int, sigma: float, mean: float
 ) -> None:
     """Section 3.4: a factor keeps each answer, and equation 1 the directions from word to word."""
-    table, rows = normal(n, d, seed, sigma) + mean, some_rows(n, 20, seed)
+    table, rows = sigma * (normal(n, d, seed) + mean), some_rows(n, 20, seed)
     words, questions = named(range(n)), [*map(named, rows)]
     answered = analogy_accuracy(table, words, questions)
     assert analogy_accuracy(table * math.sqrt(d), words, questions) == answered
