@@ -12,8 +12,8 @@ export MKL_NUM_THREADS = 1
 # of embinit anew, which is a third of their time.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The minutes after which no further look begins. Without them a session looks on until all is
-# decided, or has its last seeds. First looks, and those of controls, are always taken; the others
+# The minutes after which no further analysis begins. Without them a session goes on until all is
+# decided, or has its last seeds. First analyses, and those of controls, are always made; the others
 # end early enough to leave time for them.
 BUDGET ?=
 

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROSE = ("docs/**/*.md", "*.md", "claims/**/*.md", "studies/**/*.md", "examples/**/*.md")
 PROSE += ("benchmarks/README.md", "src/**/*.md", "src/**/*.j2", "src/**/*.txt", "action.yml")
+PROSE += ("Makefile", ".ci/run", ".github/**/*.yml", "src/**/*.yml")
 MESSAGES = ("src/**/*.py", "claims/embinit_papers/**/*.py", "studies/**/test_*.py")
 WRITTEN = {"CHANGELOG.md", "STATEMENTS.md", "results.md"}  # a history, and what commands write
 
