@@ -59,10 +59,13 @@ def test_a_new_project_passes_at_once(project):
 
 
 UNHEARD = """
+import atexit
+import os
 import sys
 from embinit.commands.main import main
 from embinit.runs import instructions
 instructions.vendor = lambda: "Unheard"
+atexit.register(lambda: print("made with", os.environ[instructions.VARIABLE]))
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -77,6 +80,8 @@ def test_runs_of_a_report_are_made_again(project, tmp_path):
     for entry in other["claims"]:
         for pair in entry["comparisons"]:
             pair["left_values"] = [value + 1e-9 for value in pair["left_values"]]
+    for machine in other["session"]["machines"]:
+        machine["instructions"] = "compatible"
     (tmp_path / "other.json").write_text(json.dumps(other))
     every = shell(project, "embinit", "check", str(tmp_path / "other.json"), "--retrain", "99")
     assert every.returncode == Status.NOT_OK
@@ -86,6 +91,12 @@ def test_runs_of_a_report_are_made_again(project, tmp_path):
     assert unheard.returncode == Status.OK, unheard.stderr
     assert "DIFFERS: " in unheard.stdout
     assert "not seen on processors of Unheard: no difference is a fault" in unheard.stdout
+    assert "made with compatible" in unheard.stdout, "the report's set"
+    for machine in other["session"]["machines"]:
+        machine["vendor"] = "Unheard"
+    (tmp_path / "theirs.json").write_text(json.dumps(other))
+    theirs = shell(project, "embinit", "check", str(tmp_path / "theirs.json"), "--retrain", "99")
+    assert theirs.returncode == Status.OK, theirs.stderr
     elsewhere = shell(tmp_path, "embinit", "check", str(path), "--retrain", "3")
     assert elsewhere.returncode == Status.UNUSABLE
     assert "in the folder where its session was started" in elsewhere.stderr

@@ -12,7 +12,8 @@ import pytest
 from builders import make_function_run, make_result
 from embinit.commands.main import main
 from embinit.errors import InputError
-from embinit.report.baseline import ChangeKind, compare
+from embinit.report.baseline import ChangeKind, compare, untried_vendors
+from embinit.report.document import Machine
 from embinit.runs import instructions
 from embinit.runs.engines import TrainerTask
 from embinit.runs.kinds import Making, RunContext, Stack
@@ -119,7 +120,7 @@ def test_keys_and_records_have_the_set(monkeypatch, tmp_path, capsys):
 def test_an_unknown_set_is_refused(monkeypatch):
     """Else a misspelt setting would train with what the machine offers."""
     monkeypatch.setenv(instructions.VARIABLE, "avx3")
-    with pytest.raises(InputError, match="no such instruction set; name avx2 or native"):
+    with pytest.raises(InputError, match="name one of avx2, compatible, native"):
         instructions.instructions()
 
 
@@ -147,6 +148,28 @@ def test_a_comparison_says_with_what_else_runs_were_made(session, setting, kind)
     [change] = since.changes
     assert change.kind is kind
     assert change.fault == (kind is LOST)
+
+
+@pytest.mark.parametrize(
+    ("here", "before", "untried"),
+    [
+        ("AuthenticAMD avx2", "", set()),
+        ("GenuineIntel avx2", "", {"GenuineIntel"}),
+        ("AuthenticAMD avx2", "GenuineIntel avx2", set()),
+        ("GenuineIntel avx2", "GenuineIntel avx2", set()),
+        ("GenuineIntel compatible", "AuthenticAMD compatible", set()),
+        ("Unheard compatible", "GenuineIntel compatible", {"Unheard"}),
+        ("GenuineIntel later", "AuthenticAMD avx2", {"GenuineIntel"}),
+    ],
+)
+def test_two_vendors_round_alike_or_not(here, before, untried):
+    """Where those here may not, no change is a fault."""
+    pairs = [[one.split()] if one else [] for one in (here, before)]
+    now, then = (
+        [Machine(architecture="", vendor=vendor, instructions=used) for vendor, used in of]
+        for of in pairs
+    )
+    assert untried_vendors(now, then) == untried
 
 
 def test_no_change_means_equal_numbers():

@@ -18,8 +18,8 @@ SETTINGS = {
     REGISTER: "judge nothing; embinit register sets this to the number of seeds to train",
     WORLDS: "judge claims with a data draw per seed on these data draws: FIRST, FIRST-LAST, or "
     "several such as 9000-9011,9100-9107; missing embeddings are trained first",
-    INSTRUCTIONS: "the instruction set of all training, avx2 or native (default: avx2 for the "
-    "papers' models, native for functions of yours)",
+    INSTRUCTIONS: "the instruction set of all training: avx2, compatible or native (default: "
+    "avx2 for the papers' models, native for functions of yours)",
     STRICT: "tests of UNDECIDED and NOT RUN claims fail: true or false (default: false)",
 }
 """The settings that are no options; only ``STRICT`` is true or false."""

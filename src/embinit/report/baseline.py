@@ -10,13 +10,13 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
-from embinit.report.document import Document, SessionRecord
+from embinit.report.document import Document, Machine, SessionRecord
 from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
@@ -115,7 +115,7 @@ def compare(
     faults = {ChangeKind.LOST, ChangeKind.WEAKENED} if strict else {ChangeKind.LOST}
     now = document.by_id
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
-    untried = _untried(document, baseline)
+    untried = untried_vendors(document.session.machines, baseline.session.machines)
     changes = [change for old, new in pairs for change in _changes(old, new, not untried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
@@ -187,12 +187,10 @@ def _replication(pairs: Pairs) -> str:
     )
 
 
-def _untried(document: Document, baseline: Document) -> set[str]:
-    """The vendors of processors of which neither embinit nor the baseline knows the rounding."""
-    here, before = (
-        {machine.vendor for machine in one.session.machines} for one in (document, baseline)
-    )
-    return here - before - {*EQUAL}
+def untried_vendors(here: Iterable[Machine], before: Iterable[Machine]) -> set[str]:
+    """The vendors of processors of which neither embinit nor ``before`` knows the rounding."""
+    untried = {one.vendor for one in here if one.vendor not in EQUAL.get(one.instructions, ())}
+    return untried - {one.vendor for one in before}
 
 
 def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str]) -> str:
