@@ -10,17 +10,17 @@ from __future__ import annotations
 import enum
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from embinit.claims.records import ClaimRecord, ComparisonRecord, State
 from embinit.errors import InputError, counted
-from embinit.report.document import Document, Machine, SessionRecord
+from embinit.report.document import Document, SessionRecord
 from embinit.report.reading import read
 from embinit.report.summary import DECIDED
 from embinit.report.verdicts import difference, ends
-from embinit.runs.instructions import EQUAL
+from embinit.runs.instructions import TRIED
 from embinit.stats.statements import Verdict
 
 STATED = {"relation": "relation", "arms": "arms", "metric": "measure", "margin": "margin"}
@@ -115,7 +115,7 @@ def compare(
     faults = {ChangeKind.LOST, ChangeKind.WEAKENED} if strict else {ChangeKind.LOST}
     now = document.by_id
     pairs = [(old, now[old.id]) for old in baseline.claims if old.id in now]
-    untried = untried_vendors(document.session.machines, baseline.session.machines)
+    untried = _untried(document, baseline)
     changes = [change for old, new in pairs for change in _changes(old, new, not untried)]
     absent = {one.id: _absent(one, document) for one in baseline.claims if one.id not in now}
     changes += [change for change in absent.values() if change is not None]
@@ -187,10 +187,12 @@ def _replication(pairs: Pairs) -> str:
     )
 
 
-def untried_vendors(here: Iterable[Machine], before: Iterable[Machine]) -> set[str]:
-    """The vendors of processors of which neither embinit nor ``before`` knows the rounding."""
-    untried = {one.vendor for one in here if one.vendor not in EQUAL.get(one.instructions, ())}
-    return untried - {one.vendor for one in before}
+def _untried(document: Document, baseline: Document) -> set[str]:
+    """The vendors of processors on which neither embinit nor the baseline was tried."""
+    here, before = (
+        {machine.vendor for machine in one.session.machines} for one in (document, baseline)
+    )
+    return here - before - {*TRIED}
 
 
 def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str]) -> str:
@@ -202,7 +204,7 @@ def _setting(here: SessionRecord, before: SessionRecord, untried: Collection[str
     ends = "; this alone moves scores."
     if untried:
         vendors = " or ".join(sorted(untried))
-        ends = f". Equal numbers were not seen on processors of {vendors}: no change is a fault."
+        ends = f". embinit was not tried on processors of {vendors}: no change is a fault."
     return f"The runs were made with {', '.join(differ)}{ends}"
 
 
