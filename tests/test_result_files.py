@@ -127,8 +127,8 @@ CASES = [
      ["--metric", "losses", "--lower"]),
     ("means", "r.csv", "arm,mean,sd,n\nbase,3.0,0.02,8\nnew,2.0,0.02,8\n", ["--lower"]),
     ("means of two", "r.md",
-     "|arm|loss_mean|loss_std|n|\n|-|-|-|-|\n|base|3|.02|2|\n|new|2|.02|2|\n", [], REFUSED,
-     "embinit judge r.md --lower"),
+     "|arm|loss_mean|loss_std|n|\n|-|-|-|-|\n|base|3|.02|2|\n|new|2|.02|2|\n", [], AGAIN,
+     "scores from `loss_mean`, lower is better"),
     ("helm, one model", "stats.json", json.dumps([helm(m, v) for m, v in (("em", .1), ("f1", .9))]),
      [], REFUSED, "which columns name the arm and the score?"),
     ("helm, two models", "stats.json", json.dumps(
@@ -216,7 +216,7 @@ CASES = [
      "h.csv:80: its state is 'crashed'"),
     ("steps that start elsewhere", "h.csv", "arm,step,loss\n" + "".join(
         f"{a},{at},{3 + at / 99}\n" for a in ("base", "new") for at in (0, 10, 20, 5, 15, 25)),
-     [], REFUSED, "h.csv:5: step starts again: which column names runs?"),
+     [], REFUSED, "h.csv:5: step starts again: which column names runs, or tells arms apart?"),
     # Seeds.
     ("one arm doesn't vary", "r.csv", two(HIGH, (2.0,) * 6), [], AGAIN,
      "the scores of new don't vary"),
@@ -403,7 +403,7 @@ CASES = [
      "arms from `model, size,mb`, scores from `acc,none`, higher is better"),
     # Each is a row of its arm: judged together, a loss would be a run of an accuracy.
     *((f"means of two metrics by arm: {text}", "r.json", TWO_MEANS, [], REFUSED, text)
-      for text in ("which metric is judged?", " --where metric=acc --baseline adamw --higher\n")),
+      for text in ("which metric is judged?", " --where metric=acc --baseline adamw\n")),
     ("means of one of two metrics", "r.json", TWO_MEANS,
      ["--where", "metric=acc", "--baseline", "adamw", "--higher"], DISCARD, "adamw 3, muon 3"),
     # Names that number runs, and those that don't.
@@ -434,7 +434,7 @@ CASES = [
     ("merged cells", "r.csv", two().replace("\nbase", "\n", 3), [], REFUSED,
      "arm is empty; write a name, such as none"),
     ("several metrics", "r.csv", rows("arm,metric,value", "{arm},loss,{score}", end="new,acc,1\n"),
-     [], REFUSED, "embinit judge r.csv --where metric=loss --lower"),
+     [], REFUSED, "embinit judge r.csv --where metric=loss\n"),
     ("a copy in another order", "r.csv", seeded(base=LONG, new=LONG[::-1]), [], DISCARD,
      "equal on average"),
     ("copies in another order", "r.csv", two(LONG + LONG[::-1]), [], REFUSED,
@@ -460,7 +460,7 @@ CASES = [
     ("splits and metrics", "r.csv", "arm,seed,split,metric,value\n" + "".join(
      f"{a},{s},{split},{metric},{v}\n" for a, s, v in RUNS for split in ("train", "val")
      for metric in ("acc", "loss")), [], REFUSED,
-     "embinit judge r.csv --where split=val,metric=acc --higher\n"),
+     "embinit judge r.csv --where split=val,metric=acc\n"),
     ("tasks in each run", "r.csv", "arm,seed,task,acc\n" + "".join(
      f"{a},{s},{task},{v + len(task)}\n" for a, s, v in RUNS for task in ("arc", "mmlu")), [],
      REFUSED, "choose one:\n  embinit judge r.csv --cells task\n"),
@@ -479,12 +479,12 @@ CASES = [
     ("a mean below columns of arms", "r.csv", "seed,base,new\n0,3,2\n1,3.1,2.1\nmean,3.05,2.05\n",
      [], REFUSED, "its seed is 'mean'; take the row out"),
     ("json by metric and arm", "r.json", json.dumps({m: {"base": HIGH, "new": LOW} for m in
-     ("acc", "loss")}), [], REFUSED, "--where metric=acc --columns arms --higher\n"),
+     ("acc", "loss")}), [], REFUSED, "--where metric=acc --columns arms\n"),
     ("an error in the last digit", "r.csv", "arm,acc\nbase,0.801(4)\nnew,0.832(3)\n", [], REFUSED,
      "'0.801(4)', which is no number"),
     ("a run that was resumed", "r.jsonl", jsonl({"run": f"{a}-{s}", "step": at, "loss": v}
      for a, s, v in RUNS for at in (0, 10, 20, 10, 20)), [], REFUSED,
-     "step starts again: which column names runs?"),
+     "step starts again: which column names runs, or tells arms apart?"),
     # What runs cost, what they are tested on, and their folds tell no arms apart.
     ("a night of trials", "r.tsv", "commit\tval_bpb\tmemory_gb\tdescription\n" + "".join(
      f"{n}a{n}\t{v}\t{10 + n // 3}.0\t{name}\n" for n, (v, name) in enumerate(zip(HIGH, (
@@ -511,6 +511,34 @@ CASES = [
        map(str, LOW)) + ",2\nnew,8," + ",".join(map(str, HIGH)) + ",1\n", given, status, text)
       for given, status, text in ((["--higher"], REFUSED, "judge r.csv --seed fold --higher\n"),
       (["--higher", "--seed", "fold"], KEEP, "folds share most of their training data"))),
+    # Of columns that could be meant, likely ones come first, and each command says what it reads.
+    ("rates on data sets", "r.csv", "dataset,rate,seed,acc\n" + "".join(
+     f"{d},{.1 if a == 'base' else .5},{s},{d / 9 + v}\n" for d in (1, 2) for a, s, v in RUNS), [],
+     REFUSED, "choose one:\n  embinit judge r.csv --by rate --metric acc --cells dataset "),
+    ("answers and their time", "r.csv", "model,question,latency,correct\n" + "".join(
+     f"{a},q{s},{v},{v > 3}\n" for a, s, v in RUNS), [], REFUSED,
+     "  embinit judge r.csv --by model --metric correct --seed question --of items\n"
+     "    # 12 items: base 6, new 6; arms from `model`, scores from `correct`, higher is better\n"),
+    ("a score of unknown direction", "r.csv", "policy,seed,energy_mj,hit_rate\n" + "".join(
+     f"{a},{s},{9 - v},{v}\n" for a, s, v in RUNS), [], REFUSED,
+     "hit_rate --higher\n    # 12 runs: base 6, new 6; arms from `policy`, scores "
+     "from `hit_rate`, higher is better\n  embinit judge r.csv --by policy --metric hit_rate "
+     "--lower\n"),
+    ("folds of one model", "r.csv", "fold,n_train,auc,loss\n" + "".join(
+     f"{s},{90 + s // 3},{v},{9 - v}\n" for n in (1, 2) for a, s, v in RUNS if a == "base"), [],
+     REFUSED, "nothing there can be judged as it stands"),
+    ("rounds", "r.csv", "method,share,seed,round,loss\n" + "".join(
+     f"{a},{share},{s},{at},{v - at / 9}\n" for a, s, v in RUNS for share in (0, 1)
+     for at in (0, 1)), [], REFUSED, "choose one:\n  embinit judge r.csv --by method,share "),
+    ("tests before validations", "r.csv", "arm,val_acc,test_acc\n" + "".join(
+     f"{a},{v},{v}\n" for a, _, v in RUNS), [], REFUSED,
+     "choose one:\n  embinit judge r.csv --by arm --metric test_acc\n"),
+    ("a deviation of another score", "r.csv", "arm,new.auc_mean,old.auc_std,new.auc_std\n"
+     "base,.8,.3,.01\nnew,.9,.3,.02\n", ["--metric", "new.auc_mean", "--n", "6"], KEEP,
+     "\nbase  0.8000  0.01"),
+    ("a score of one arm", "r.csv", "arm,delta,acc\n" + "".join(
+     f"{a},{v if a == 'new' else ''},{v}\n" for a, _, v in RUNS),
+     ["--metric", "delta", "--higher"], REFUSED, "no run of base has a number in delta"),
     # But they are asked about where arms differ in them.
     ("a data set of each arm", "r.csv", "model,dataset,seed,loss\n" + "".join(
      f"{a},{'easy' if a == 'new' else 'hard'},{s},{v}\n" for a, s, v in RUNS), [], REFUSED,
@@ -543,7 +571,7 @@ CASES = [
     ("mean (sd)", "r.csv", rows("arm,acc", "{arm},{score} (0.02)"), [], REFUSED,
      "r.csv:3 can't be used: give one row an arm, with mean, sd, and n"),
     ("means without a count", "r.csv", "arm,acc_mean,acc_std\nbase,.7,.01\nnew,.8,.01\n", [],
-     REFUSED, "choose one:\n  embinit judge r.csv --n 3 --higher\n"),
+     REFUSED, "choose one:\n  embinit judge r.csv --n 3\n    # 6 runs: base 3, new 3; "),
     ("means with a count for all", "r.csv", "arm,acc,acc_std\nbase,.7,.01\nnew,.8,.01\n",
      ["--n", "6", "--metric", "acc"], KEEP, "12 runs: base 6, new 6"),
     ("a count twice", "r.csv", "arm,acc_mean,acc_std,n\nbase,.7,.01,3\nnew,.8,.01,3\n",

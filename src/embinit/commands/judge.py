@@ -10,6 +10,7 @@ import math
 import os
 import shlex
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -91,13 +92,14 @@ def _without_collecting(
     except Ask as question:
         until = min(until, time.monotonic() + MOST_SECONDS)
         found = itertools.islice(_answers(parsed, question, until), MOST_CHOICES)
-        commands = [*dict.fromkeys(map(_command, found))]
+        commands = {_command(way): [] if way.json else [_shortened(read)] for way, read in found}
         first = argparse.Namespace(**{**vars(parsed), **next(iter(question.choices), {})})
         late = not commands and time.monotonic() >= until
         if not commands and first != parsed and most and not late:
             return _without_collecting(first, most - 1, until)  # what is wrong comes after it
         lines = [f"embinit: {question}", *(columns_of(question.table) if question.table else [])]
-        lines += ["choose one:", *(f"  {command}" for command in commands)] if commands else []
+        lines += ["choose one:"] if commands else []
+        lines += [text for command, read in commands.items() for text in (f"  {command}", *read)]
         if late:
             lines += ["no command was found in time: name columns by --by, --metric and --seed"]
         elif not commands:
@@ -110,33 +112,41 @@ def _without_collecting(
 
 def _answers(
     parsed: argparse.Namespace, question: Ask, until: float, most: int = MOST_QUESTIONS
-) -> Iterator[argparse.Namespace]:
-    """The commands that answer a question, and all that follow it; one of each choice first.
+) -> Iterator[tuple[argparse.Namespace, str]]:
+    """The options that answer a question, and all that follow it, with the line on what was read.
 
-    None is looked for after ``until``.
+    One of each choice comes first. None is looked for after ``until``.
     """
     from embinit.scores.asking import Ask
 
-    def leading(choice: Mapping[str, Any]) -> Iterator[argparse.Namespace]:
+    def leading(choice: Mapping[str, Any]) -> Iterator[tuple[argparse.Namespace, str]]:
         given = argparse.Namespace(**{**vars(parsed), **choice})
         if time.monotonic() >= until:
             return
         try:
-            _judge(given)
+            _, (read, *_) = _judge(given)
         except Ask as further:
             yield from _answers(given, further, until, most - 1)
         except InputError:
             return
         else:
-            yield given
+            yield given, read
 
+    asks_which = any("lower" in choice for choice in question.choices)
     ways = [*map(leading, question.choices)] if most else []
     while ways:
         for way in [*ways]:
             if (found := next(way, None)) is None:
                 ways.remove(way)
-            else:
-                yield found
+                continue
+            yield found
+            if found[0].lower != parsed.lower and not asks_which:  # show both sides of one score
+                yield from itertools.islice(way, 1)
+
+
+def _shortened(read: str) -> str:
+    """What an offered command reads, as a comment below it."""
+    return f"    # {textwrap.shorten(read.splitlines()[0], 140, placeholder=' …')}"
 
 
 def _command(parsed: argparse.Namespace) -> str:

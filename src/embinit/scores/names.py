@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 HIGHER = {
     *("accuracy", "acc", "top1", "f1", "auc", "auroc", "map", "map50", "map5095", "miou", "iou"),
     *("bleu", "chrf", "rouge", "rougel", "psnr", "reward", "return", "meanreward", "success"),
+    *("aucroc", "rocauc", "aucpr", "prauc", "auprc", "f1score", "macrof1", "f1macro", "r2"),
+    *("correct", "iscorrect", "passed", "solved", "resolved", "verified"),
 }
 LOWER = {
     *("loss", "ppl", "perplexity", "bpb", "bpc", "nll", "crossentropy", "wer", "cer", "eer"),
     *("mse", "rmse", "mae", "mape", "fid", "ece", "error", "err", "logloss"),
-    *("errorrate", "bitsperbyte"),
+    *("errorrate", "bitsperbyte", "brier", "brierscore"),
 }
 """Scores whose better side is known, by their whole names: loss_reduction is neither."""
 
@@ -23,20 +25,24 @@ ROLES = {
     "oom killed",
     "run": "run runid trial trialid checkpoint ckpt uid id jobid",
     "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
-    "trainingiteration update samples frame frames envstep envsteps evaltimesteps tokens",
+    "trainingiteration update samples frame frames envstep envsteps evaltimesteps tokens round",
     "sd": "sd std stdev stddev",
-    "count": "n nruns runs nseeds seeds count",
+    "count": "n nruns runs nseeds seeds count ntrain ntest nval nsamples nitems nexamples",
     "error": "sem se stderr standarderror ci ci95",
     "of rows": "metric metricname measure split subset phase task",
-    "cells": "dataset datasetname data problem instance env envname environment game benchmark "
-    "corpus",
+    "cells": "dataset datasetname datasetpath data problem instance env envname environment game "
+    "benchmark corpus target competition competitionid series",
+    "method": "model modelname modelid modeltype method algorithm algo variant strategy arm "
+    "approach system agent agenttype policy detector classifier calibrator ablation",
+    "fold": "fold foldid cvfold",
+    "outcome": "correct iscorrect passed success solved resolved verified",
 }
 """What columns of each role are called, without what lies before the last point or slash."""
 
 _SEED = re.compile("(?<!^n)seed(?!s)|randomstate|rng$")
 _COST = {
     *("gb", "mb", "gib", "mib", "memory", "mem", "vram", "time", "seconds", "secs", "duration"),
-    *("runtime", "latency", "fps", "throughput"),
+    *("times", "runtime", "latency", "fps", "throughput", "ms", "energy", "price", "cost", "usd"),
 }
 """Words of what a run costs: such a column tells no arms apart, and is the last to be judged."""
 
@@ -100,25 +106,28 @@ def lower_is_better(metric: str) -> bool | None:
     """Whether lower numbers of a score are better; None where its whole name doesn't say."""
     parts = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"\([A-Z]\)$", "", metric))
     words = parts.lower().split(",")[0]
-    for name in (words, re.split("[./]", words)[-1]):
+    for name in (words, re.sub("[-_/ ](mean|avg|average)$", "", re.split("[./]", words)[-1])):
         whole = re.sub("[^a-z0-9]", "", name[found.end() if (found := _SPLIT.match(name)) else 0 :])
         if whole in HIGHER | LOWER:
             return whole in LOWER
     return None
 
 
-def unlikely(name: str) -> tuple[bool, bool, bool, bool]:
-    """Sorts names by what is likely meant: no training, no cost, of known direction, a mean."""
+def unlikely(name: str) -> tuple[bool, ...]:
+    """Sorts names by what is likely meant.
+
+    No training, no cost, of known direction, rather a test than a validation, a mean.
+    """
     of_all = re.search("avg|average|mean|overall", name.lower())
-    of_training = "train" in name.lower()
-    return of_training, is_cost(name), lower_is_better(name) is None, not of_all
+    of_training, of_test = "train" in name.lower(), not re.search("(^|[^a-z])val", name.lower())
+    return of_training, is_cost(name), lower_is_better(name) is None, not of_test, not of_all
 
 
 def sounds_lower(metric: str) -> bool:
-    """Whether a word of a score's name is that of one whose lower numbers are better."""
+    """Whether a word of a score's name is a cost's, or that of one which is better if lower."""
     words = {*re.split(r"[\W_]+", metric.lower())}
-    turned = {"neg", "negative", "reduction", "gain", "loss", "error"}  # such as loss_reduction
-    return turned.isdisjoint(words) and not LOWER.isdisjoint(words)
+    turned = {"neg", "negative", "reduction", "gain", "fps", "throughput"}  # as in loss_reduction
+    return turned.isdisjoint(words) and not (LOWER | _COST).isdisjoint(words)
 
 
 def score_words(names: Iterable[str]) -> list[str]:

@@ -57,6 +57,9 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     kept = {n or "row": of for n, of in columns if n not in index or not is_number(of)}
     table = _where(table._replace(columns=kept), given)
     filled = {n: of for n, of in table.columns.items() if any(of)}
+    for name in called(filled, "outcome"):
+        found = [{"true": "1", "false": "0"}.get(text.lower(), text) for text in filled[name]]
+        filled[name] = found if {*found} <= {"0", "1", ""} else filled[name]
     table = long(table._replace(columns=filled), given)
     rows = _rows(table, given)
     notes = [*rows.table.notes]
@@ -82,7 +85,10 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         named = [(arm, run._replace(seed="")) for arm, run in named]
     elif not given.cells:
         _require_seeds_once(rows, named)
-    arms = arms_of(named, "" if rows.score == VALUE else rows.score, notes)
+    chosen = [part.partition("=") for part in re.split(",(?=[^,=]+=)", given.where or "")]
+    measures = [value for name, _, value in chosen if plain(name) in ("metric", "metricname")]
+    score = next((n for n in measures if lower_is_better(n) is not None), rows.score)
+    arms = arms_of(named, "" if score == VALUE else score, notes)
     if not (summary or points or given.unpaired):
         require_no_steps(arms.scores)
     of_sd = bool(summary and called([rows.score], "sd"))
@@ -292,7 +298,7 @@ def _settings(table: Table, names: Sequence[str]) -> list[str]:
             or (not few and 2 * sum(" " in text for text in filled) > len(filled))
         ):
             words.append(name)
-    return [*words, *numbers]
+    return [name for name in (*words, *numbers) if not called([name], "fold")]
 
 
 def _repeat(table: Table, names: Sequence[str]) -> bool:
@@ -327,8 +333,8 @@ def _score_and_arms(
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
     if any(not is_number(texts[n]) and len({*texts[n]}) > 1 for n in others):  # better labels
-        none = [n for n in settings if is_cost(n) or is_spread(n)] + called(settings, "count")
-        settings = [n for n in settings if n not in none]
+        settings = [n for n in settings if not (is_cost(n) or is_spread(n))]
+    settings = [n for n in settings if n not in called(settings, "count")]
     if settings:  # what else has words names runs, or notes something of them
         read = {*settings, *filter(lambda n: is_number(texts[n]), others)}
         others = [n for n in others if n in read or called([n], "of rows")]
@@ -339,9 +345,10 @@ def _score_and_arms(
     summing = [*spread, *called(numbers, "count"), *called(numbers, "error")]
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
-    labels = [n for n in labels if n != VALUE and not called([n], "of rows")]
+    no_labels = [VALUE, *called(labels, "of rows"), *called(labels, "fold")]
+    labels = [n for n in labels if n not in no_labels]
     if (data_sets := called(labels, "cells")) and (
-        rest := [n for n in labels if n not in data_sets]
+        rest := [n for n in dict.fromkeys(labels + settings * bool(seeds)) if n not in data_sets]
     ):
         arms = table.texts(rest)  # what all arms were tried on alike tells none of them apart
         data_sets = [n for n in data_sets if same_in_each(texts[n], arms, False)]
@@ -376,22 +383,31 @@ def _score_and_arms(
 
     def likely(name: str) -> tuple[bool, ...]:
         found = {*texts[name]}
-        return *unlikely(name), not found <= {"0", "1"}, 2 * len(found) <= len(table.places)
+        few = 2 * len(found) <= len(table.places)
+        return *unlikely(name), "" in found, not found <= {"0", "1"}, few
 
     def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
         return count == len(table.places), not baselines({*texts[name]}), count
 
     measured = [n for n in kept if n not in settings] or kept
-    scores = sorted([n for n in measured if not _counts(texts[n])] or measured, key=likely)
+    known = [n for n in measured if not _counts(texts[n]) or lower_is_better(n) is not None]
+    scores = sorted(known or measured, key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
     counts = [n for n in several if _counts(texts[n]) and not (is_cost(n) or called([n], "count"))]
+    counts = [n for n in counts if lower_is_better(n) is None and not called([n], "fold")]
     words = words or [n for n in counts if is_number(texts[n]) and not few(n)[0]]
-    telling = _telling(table, (), settings, seeds)
+    data_sets = called(settings, "cells")
+    telling = _telling(table, (), [n for n in settings if n not in data_sets] or settings, seeds)
     words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
-    words.sort(key=lambda name: not (name in texts and baselines({*texts[name]})))
+
+    def no_arm(name: str) -> tuple[bool, bool, bool]:
+        named = name in texts and bool(baselines({*texts[name]}))
+        return bool(called([name], "cells")), not named, not called([name], "method")
+
+    words.sort(key=no_arm)
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
     told = by or settings or (labels and len(table.places) > 1)  # a single row may have all runs
     if not told and all(lower_is_better(n) is None for n in kept):
@@ -497,7 +513,9 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
             texts, varied = table.columns, filter(rows.varies, rows.free)
             free = [n for n in varied if not is_number(texts[n]) or _counts(texts[n])]
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
-            raise Ask(f"{text}: which column names runs?", [{"id": n} for n in free], table)
+            of_arm: list[Choice] = [{"by": ",".join(rows.telling)}] * (rows.telling != [*rows.by])
+            choices = [*of_arm, *({"id": n} for n in free)]
+            raise Ask(f"{text}: which column names runs, or tells arms apart?", choices, table)
         for points in parts or [[]]:
             odd = [row for row in points if not math.isfinite(values[row])]
             place = table.places[(odd or points or of)[0]]
@@ -521,6 +539,7 @@ def _of_rows(rows: _Rows, notes: list[str]) -> list[tuple[str, Score]]:
     table, given, groups = rows.table, rows.given, grouped(rows.keys)
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
     why = rows.failures(crashed)
+    _require_scores(rows, why == crashed)
     if given.cells:
         notes.append(_require_cells(rows, groups))
     else:
@@ -535,6 +554,16 @@ def _of_rows(rows: _Rows, notes: list[str]) -> list[tuple[str, Score]]:
         for at in of:
             named.append((arm, Score(values[at], table.places[at], seed, why[at], trials[at])))
     return named
+
+
+def _require_scores(rows: _Rows, no_status: bool) -> None:
+    """InputError where no run of an arm has the score, though none is said to have failed."""
+    texts = rows.table.columns[rows.score]
+    for arm, of in grouped(rows.arms).items():
+        if no_status and len(of) > 1 and any(texts) and not any(texts[at] for at in of):
+            mend = "name another --metric, or take the arm's rows out"
+            text = f"no run of {arm} has a number in {rows.score}"
+            raise InputError(f"{rows.table.places[of[0]]}: {text}; {mend}")
 
 
 def _ask_of_rows(
@@ -591,6 +620,7 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     free = [n for n in free if not called([n], "status")]
     several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
+    steps = [n for n in steps if n not in called(steps, "fold")]
     choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
     data_sets = called(free, "cells")
@@ -631,9 +661,11 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     dates = [n for n in labels if _dates(texts[n])]
     same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
     steps = [n for n in labels if n in dates or _rises(rows, n, n not in same)]
+    steps = [n for n in steps if n not in called(steps, "fold")]
     few = [n for n in labels if len({*texts[n]}) <= 4]
     of_rows = called(labels, "of rows")
-    settings = [*filter(is_setting, labels)] or [n for n in labels if n not in of_rows]
+    rest = [n for n in labels if n not in (*of_rows, *called(labels, "fold"))]
+    settings = [*filter(is_setting, labels)] or rest
     several = len({*rows.arms}) > 1
     data_sets = called(labels, "cells")
     choices: list[Choice] = [{"cells": n} for n in data_sets]
@@ -696,7 +728,9 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     table, score = rows.table, rows.score
     alone, count = called([score], "sd"), called(rows.free, "count")
     stem = re.sub("mean|avg|average", "", plain(score))
-    named = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
+    level = score[: len(score) - len(re.split("[./]", score)[-1])]
+    of_score = [n for n in rows.free if n.startswith(level) and plain(n).startswith(stem)]
+    named = [*filter(is_spread, of_score)]
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
     n, is_mean = rows.given.n, alone or count or stem != plain(score)
