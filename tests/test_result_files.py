@@ -527,6 +527,9 @@ CASES = [
     ("folds of one model", "r.csv", "fold,n_train,auc,loss\n" + "".join(
      f"{s},{90 + s // 3},{v},{9 - v}\n" for n in (1, 2) for a, s, v in RUNS if a == "base"), [],
      REFUSED, "nothing there can be judged as it stands"),
+    ("folds and columns of arms", "r.csv", "fold,loss_base,loss_new\n" + "".join(
+     f"{n},{b},{v}\n" for n, (b, v) in enumerate(zip(HIGH, LOW, strict=True), 1)),
+     ["--columns", "arms", "--metric", "loss", "--seed", "fold"], KEEP, "base 6, new 6"),
     ("rounds", "r.csv", "method,share,seed,round,loss\n" + "".join(
      f"{a},{share},{s},{at},{v - at / 9}\n" for a, s, v in RUNS for share in (0, 1)
      for at in (0, 1)), [], REFUSED, "choose one:\n  embinit judge r.csv --by method,share "),

@@ -96,7 +96,8 @@ def long(table: Table, given: Reading) -> Table:
     numbers = [name for name, texts in table.columns.items() if is_number(texts)]
     others = [name for name in table.columns if name not in numbers]
     steps = called(numbers, "step")
-    kept = [n for n in table.columns if is_seed(n) or (n in numbers and called([n], "run"))] + steps
+    numbering = called(numbers, "run") + called(numbers, "fold")
+    kept = [name for name in table.columns if is_seed(name) or name in numbering] + steps
     values = [name for name in numbers if name not in kept]
     numbered = of_runs(numbers)
     if given.columns != "arms" and (others or given.columns):

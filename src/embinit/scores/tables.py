@@ -404,8 +404,9 @@ def _score_and_arms(
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
 
     def no_arm(name: str) -> tuple[bool, bool, bool]:
-        named = name in texts and bool(baselines({*texts[name]}))
-        return bool(called([name], "cells")), not named, not called([name], "method")
+        named, parts = name in texts and bool(baselines({*texts[name]})), name.split(",")
+        methods = len(called(parts, "method"))
+        return bool(called(parts[:1], "cells")), not named, methods < min(2, len(parts))
 
     words.sort(key=no_arm)
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
