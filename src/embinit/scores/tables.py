@@ -514,8 +514,10 @@ def _of_points(rows: _Rows, groups: dict[Any, list[int]], last: int) -> list[tup
             texts, varied = table.columns, filter(rows.varies, rows.free)
             free = [n for n in varied if not is_number(texts[n]) or _counts(texts[n])]
             text = f"{table.places[parts[1][0]]}: {rows.step} starts again"
-            of_arm: list[Choice] = [{"by": ",".join(rows.telling)}] * (rows.telling != [*rows.by])
-            choices = [*of_arm, *({"id": n} for n in free)]
+            new = [n for n in rows.telling if n not in rows.by]
+            few = new and all(len({*texts[n]}) <= 4 for n in new) and not called(new, "cells")
+            choices: list[Choice] = [{"by": ",".join(rows.telling)}] if few else []
+            choices += [{"id": n} for n in free]
             raise Ask(f"{text}: which column names runs, or tells arms apart?", choices, table)
         for points in parts or [[]]:
             odd = [row for row in points if not math.isfinite(values[row])]
@@ -540,7 +542,6 @@ def _of_rows(rows: _Rows, notes: list[str]) -> list[tuple[str, Score]]:
     table, given, groups = rows.table, rows.given, grouped(rows.keys)
     values, crashed, trials = cells(table.columns[rows.score], table.places, rows.score)
     why = rows.failures(crashed)
-    _require_scores(rows, why == crashed)
     if given.cells:
         notes.append(_require_cells(rows, groups))
     else:
@@ -555,16 +556,6 @@ def _of_rows(rows: _Rows, notes: list[str]) -> list[tuple[str, Score]]:
         for at in of:
             named.append((arm, Score(values[at], table.places[at], seed, why[at], trials[at])))
     return named
-
-
-def _require_scores(rows: _Rows, no_status: bool) -> None:
-    """InputError where no run of an arm has the score, though none is said to have failed."""
-    texts = rows.table.columns[rows.score]
-    for arm, of in grouped(rows.arms).items():
-        if no_status and len(of) > 1 and any(texts) and not any(texts[at] for at in of):
-            mend = "name another --metric, or take the arm's rows out"
-            text = f"no run of {arm} has a number in {rows.score}"
-            raise InputError(f"{rows.table.places[of[0]]}: {text}; {mend}")
 
 
 def _ask_of_rows(
