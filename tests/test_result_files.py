@@ -526,7 +526,7 @@ CASES = [
      "--lower\n"),
     ("folds of one model", "r.csv", "fold,n_train,auc,loss\n" + "".join(
      f"{s},{90 + s // 3},{v},{9 - v}\n" for n in (1, 2) for a, s, v in RUNS if a == "base"), [],
-     REFUSED, "nothing there can be judged as it stands"),
+     REFUSED, "choose one:\n  embinit judge r.csv --by n_train --metric auc "),
     ("folds and columns of arms", "r.csv", "fold,loss_base,loss_new\n" + "".join(
      f"{n},{b},{v}\n" for n, (b, v) in enumerate(zip(HIGH, LOW, strict=True), 1)),
      ["--columns", "arms", "--metric", "loss", "--seed", "fold"], KEEP, "base 6, new 6"),
@@ -539,6 +539,20 @@ CASES = [
     ("a deviation of another score", "r.csv", "arm,new.auc_mean,old.auc_std,new.auc_std\n"
      "base,.8,.3,.01\nnew,.9,.3,.02\n", ["--metric", "new.auc_mean", "--n", "6"], KEEP,
      "\nbase  0.8000  0.01"),
+    # What orders commands decides nothing: here such columns have other roles.
+    ("sizes of a test set", "r.csv", "model,acc_mean,acc_std,n_test\nbase,.8,.03,100\n"
+     "new,.82,.03,100\n", [], REFUSED, "of how many runs are mean and deviation"),
+    ("how runs were selected", "r.csv", "arm,metric,seed,loss\n" + "".join(
+     f"{a},auc,{s},{v}\n{a},acc,{s},{v}\n" for a, s, v in RUNS), ["--where", "metric=auc"], KEEP,
+     "scores from `loss`, lower is better"),
+    ("a deviation without a level", "r.csv", "arm,eval/acc,acc_std,n\nbase,.8,.01,6\n"
+     "new,.83,.01,6\n", [], KEEP, "12 runs: base 6, new 6"),
+    ("rounds of each run", "r.csv", "arm,seed,round,acc\n" + "".join(
+     f"{a},{s},1,{v}\n{a},{s},2,.5\n" for a, s, v in RUNS), [], REFUSED, "has seed 0 twice"),
+    ("whether runs passed", "r.csv", "arm,seed,passed,loss\n" + "".join(
+     f"{a},{s},{s != 3},{v}\n" for a, s, v in RUNS), [], KEEP, "scores from `loss`"),
+    ("named folds", "r.csv", "arm,seed,fold,loss\n" + "".join(
+     f"{a},{s},f{s},{v}\n" for a, s, v in RUNS), [], KEEP, "paired t-test"),
     # But they are asked about where arms differ in them.
     ("a data set of each arm", "r.csv", "model,dataset,seed,loss\n" + "".join(
      f"{a},{'easy' if a == 'new' else 'hard'},{s},{v}\n" for a, s, v in RUNS), [], REFUSED,

@@ -92,7 +92,7 @@ def _without_collecting(
     except Ask as question:
         until = min(until, time.monotonic() + MOST_SECONDS)
         found = itertools.islice(_answers(parsed, question, until), MOST_CHOICES)
-        commands = {_command(way): [] if way.json else [_shortened(read)] for way, read in found}
+        commands = {_command(way): _comment(way, read) for way, read in found}
         first = argparse.Namespace(**{**vars(parsed), **next(iter(question.choices), {})})
         late = not commands and time.monotonic() >= until
         if not commands and first != parsed and most and not late:
@@ -144,9 +144,11 @@ def _answers(
                 yield from itertools.islice(way, 1)
 
 
-def _shortened(read: str) -> str:
-    """What an offered command reads, as a comment below it."""
-    return f"    # {textwrap.shorten(read.splitlines()[0], 140, placeholder=' …')}"
+def _comment(parsed: argparse.Namespace, read: str) -> list[str]:
+    """What an offered command reads, in a line below it."""
+    if parsed.json or parsed.markdown or read.startswith("discard"):
+        return []
+    return [f"    # {textwrap.shorten(read.splitlines()[0], 140, placeholder=' …')}"]
 
 
 def _command(parsed: argparse.Namespace) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 HIGHER = {
     *("accuracy", "acc", "top1", "f1", "auc", "auroc", "map", "map50", "map5095", "miou", "iou"),
     *("bleu", "chrf", "rouge", "rougel", "psnr", "reward", "return", "meanreward", "success"),
-    *("aucroc", "rocauc", "aucpr", "prauc", "auprc", "f1score", "macrof1", "f1macro", "r2"),
+    *("aucroc", "rocauc", "aucpr", "prauc", "auprc", "f1score", "macrof1", "f1macro"),
     *("correct", "iscorrect", "passed", "solved", "resolved", "verified"),
 }
 LOWER = {
@@ -25,15 +25,18 @@ ROLES = {
     "oom killed",
     "run": "run runid trial trialid checkpoint ckpt uid id jobid",
     "step": "step globalstep trainstep epoch iter iteration t timestep timesteps totaltimesteps "
-    "trainingiteration update samples frame frames envstep envsteps evaltimesteps tokens round",
+    "trainingiteration update samples frame frames envstep envsteps evaltimesteps tokens",
     "sd": "sd std stdev stddev",
-    "count": "n nruns runs nseeds seeds count ntrain ntest nval nsamples nitems nexamples",
+    "count": "n nruns runs nseeds seeds count",
     "error": "sem se stderr standarderror ci ci95",
     "of rows": "metric metricname measure split subset phase task",
-    "cells": "dataset datasetname datasetpath data problem instance env envname environment game "
-    "benchmark corpus target competition competitionid series",
+    "cells": "dataset datasetname data problem instance env envname environment game benchmark "
+    "corpus",
+    # These only order what is offered.
+    "likely cells": "datasetpath target competition competitionid series",
+    "round": "round rounds",
     "method": "model modelname modelid modeltype method algorithm algo variant strategy arm "
-    "approach system agent agenttype policy detector classifier calibrator ablation",
+    "approach system agent agenttype policy optimizer detector classifier calibrator ablation",
     "fold": "fold foldid cvfold",
     "outcome": "correct iscorrect passed success solved resolved verified",
 }
@@ -45,6 +48,8 @@ _COST = {
     *("times", "runtime", "latency", "fps", "throughput", "ms", "energy", "price", "cost", "usd"),
 }
 """Words of what a run costs: such a column tells no arms apart, and is the last to be judged."""
+
+_VALIDATION = re.compile("(^|[^a-z])val(id|idation)?([^a-z]|$)")
 
 _BASE = {"base", "baseline", "control", "vanilla", "reference", "old"}
 
@@ -119,7 +124,7 @@ def unlikely(name: str) -> tuple[bool, ...]:
     No training, no cost, of known direction, rather a test than a validation, a mean.
     """
     of_all = re.search("avg|average|mean|overall", name.lower())
-    of_training, of_test = "train" in name.lower(), not re.search("(^|[^a-z])val", name.lower())
+    of_training, of_test = "train" in name.lower(), not re.search(_VALIDATION, name.lower())
     return of_training, is_cost(name), lower_is_better(name) is None, not of_test, not of_all
 
 

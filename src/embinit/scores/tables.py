@@ -57,9 +57,6 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     kept = {n or "row": of for n, of in columns if n not in index or not is_number(of)}
     table = _where(table._replace(columns=kept), given)
     filled = {n: of for n, of in table.columns.items() if any(of)}
-    for name in called(filled, "outcome"):
-        found = [{"true": "1", "false": "0"}.get(text.lower(), text) for text in filled[name]]
-        filled[name] = found if {*found} <= {"0", "1", ""} else filled[name]
     table = long(table._replace(columns=filled), given)
     rows = _rows(table, given)
     notes = [*rows.table.notes]
@@ -87,7 +84,9 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         _require_seeds_once(rows, named)
     chosen = [part.partition("=") for part in re.split(",(?=[^,=]+=)", given.where or "")]
     measures = [value for name, _, value in chosen if plain(name) in ("metric", "metricname")]
-    score = next((n for n in measures if lower_is_better(n) is not None), rows.score)
+    unnamed = plain(rows.score) in (VALUE, "score", "result", "mean")
+    known = [name for name in measures if unnamed and lower_is_better(name) is not None]
+    score = known[0] if known else rows.score
     arms = arms_of(named, "" if score == VALUE else score, notes)
     if not (summary or points or given.unpaired):
         require_no_steps(arms.scores)
@@ -333,8 +332,9 @@ def _score_and_arms(
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
     if any(not is_number(texts[n]) and len({*texts[n]}) > 1 for n in others):  # better labels
-        settings = [n for n in settings if not (is_cost(n) or is_spread(n))]
-    settings = [n for n in settings if n not in called(settings, "count")]
+        numbers = [n for n in settings if is_number(texts[n]) and not is_setting(n)]
+        none = [n for n in numbers if is_cost(n) or is_spread(n)] + called(settings, "count")
+        settings = [n for n in settings if n not in none]
     if settings:  # what else has words names runs, or notes something of them
         read = {*settings, *filter(lambda n: is_number(texts[n]), others)}
         others = [n for n in others if n in read or called([n], "of rows")]
@@ -368,7 +368,7 @@ def _score_and_arms(
         kept = [*metric]
     elif by or len(labels) == 1:
         arms = table.texts(by or labels)
-        known = [n for n in kept if lower_is_better(n) is not None]
+        known = [n for n in kept if lower_is_better(n) is not None and not called([n], "outcome")]
         kept = [n for n in kept if n in known or not same_in_each(texts[n], arms, False)] or kept
     sure = by or not labels or (len(labels) == 1 and not _dates(texts[labels[0]]))
     if len(kept) == 1 and sure:
@@ -384,7 +384,8 @@ def _score_and_arms(
     def likely(name: str) -> tuple[bool, ...]:
         found = {*texts[name]}
         few = 2 * len(found) <= len(table.places)
-        return *unlikely(name), "" in found, not found <= {"0", "1"}, few
+        outcome = bool(called([name], "outcome"))
+        return *unlikely(name)[:3], outcome, *unlikely(name)[3:], "" in found, few
 
     def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
@@ -398,7 +399,7 @@ def _score_and_arms(
     counts = [n for n in several if _counts(texts[n]) and not (is_cost(n) or called([n], "count"))]
     counts = [n for n in counts if lower_is_better(n) is None and not called([n], "fold")]
     words = words or [n for n in counts if is_number(texts[n]) and not few(n)[0]]
-    data_sets = called(settings, "cells")
+    data_sets = called(settings, "cells") + called(settings, "likely cells")
     telling = _telling(table, (), [n for n in settings if n not in data_sets] or settings, seeds)
     words = [*([",".join(telling)] if _repeat(table, telling) else []), *sorted(words, key=few)]
     words = [",".join(by)] if by else [*dict.fromkeys(words)]
@@ -406,7 +407,7 @@ def _score_and_arms(
     def no_arm(name: str) -> tuple[bool, bool, bool]:
         named, parts = name in texts and bool(baselines({*texts[name]})), name.split(",")
         methods = len(called(parts, "method"))
-        return bool(called(parts[:1], "cells")), not named, methods < min(2, len(parts))
+        return parts[0] in data_sets, not named, methods < min(2, len(parts))
 
     words.sort(key=no_arm)
     choices = [{"metric": n, "by": arm} for n in scores[:3] for arm in words[:3] if arm != n]
@@ -572,7 +573,7 @@ def _ask_of_rows(
     elif len(groups) < len(values) and (rows.run or rows.seed):
         _ask_of_twice(rows, groups)
     free = [n for n in rows.free if rows.varies(n) and not called([n], "status")]
-    settings = {*_settings(table, free), *filter(is_setting, free)}
+    settings = {*_settings(table, free), *filter(is_setting, free), *called(free, "fold")}
     labels = [n for n in texts if n == rows.run and not rows.seed and _rises(rows, n, False)] + [
         n for n in free
         if n in settings or ((not is_number(texts[n]) or _counts(texts[n])) and _rises(rows, n))
@@ -613,17 +614,21 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
     steps = [n for n in steps if n not in called(steps, "fold")]
-    choices: list[Choice] = [{"step": n} for n in steps if _rises(rows, n, False)]
+    choices: list[Choice] = [
+        {"step": n, "by": ",".join(name for name in rows.telling if name != n)}
+        for n in called(free, "round")
+    ]
+    choices += [{"step": n} for n in steps if _rises(rows, n, False)]
     measures = [n for n in called(free, "of rows") if plain(n) != "task"]  # tasks have a mean
     data_sets = called(free, "cells")
     choices += [{"cells": n} for n in data_sets]
     choices += _wheres(table, [*measures, *data_sets], rows.given.where)
+    settled = telling == ",".join(rows.by)
     for n in free if rows.seed else []:
-        ways: list[Choice] = [{"cells": n}, {"by": telling}]  # words may be data sets
+        ways: list[Choice] = [{"cells": n}, *[{"by": telling}] * (not settled)]  # or data sets
         ways = ways[::-1] if is_number(texts[n]) else ways
         choices += [] if n in measures else ways
     choices += [{"step": n} for n in steps]
-    settled = telling == ",".join(rows.by)
     if len({*rows.seeds}) == 1 and not rows.run and several and settled:
         choices.append({"unpaired": True, "seed": None})  # all have one seed, as by default
         if rows.given.unpaired:
@@ -720,9 +725,10 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     table, score = rows.table, rows.score
     alone, count = called([score], "sd"), called(rows.free, "count")
     stem = re.sub("mean|avg|average", "", plain(score))
+    of_score = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
     level = score[: len(score) - len(re.split("[./]", score)[-1])]
-    of_score = [n for n in rows.free if n.startswith(level) and plain(n).startswith(stem)]
-    named = [*filter(is_spread, of_score)]
+    named = [n for n in of_score if n.startswith(level)]
+    named = named or [n for n in of_score if stem and not re.search("[./]", n)]
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
     n, is_mean = rows.given.n, alone or count or stem != plain(score)
