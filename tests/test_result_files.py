@@ -517,7 +517,7 @@ CASES = [
      REFUSED, "choose one:\n  embinit judge r.csv --by rate --metric acc --cells dataset "),
     ("answers and their time", "r.csv", "model,question,latency,correct\n" + "".join(
      f"{a},q{s},{v},{v > 3}\n" for a, s, v in RUNS), [], REFUSED,
-     "  embinit judge r.csv --by model --metric correct --seed question --of items\n"
+     "  embinit judge r.csv --by model --metric correct --seed question --higher --of items\n"
      "    # 12 items: base 6, new 6; arms from `model`, scores from `correct`, higher is better\n"),
     ("a score of unknown direction", "r.csv", "policy,seed,energy_mj,hit_rate\n" + "".join(
      f"{a},{s},{9 - v},{v}\n" for a, s, v in RUNS), [], REFUSED,
@@ -551,6 +551,17 @@ CASES = [
      f"{a},{s},1,{v}\n{a},{s},2,.5\n" for a, s, v in RUNS), [], REFUSED, "has seed 0 twice"),
     ("whether runs passed", "r.csv", "arm,seed,passed,loss\n" + "".join(
      f"{a},{s},{s != 3},{v}\n" for a, s, v in RUNS), [], KEEP, "scores from `loss`"),
+    ("counts of other numbers of trials", "r.csv", "model,seed,correct,n\n" + "".join(
+     f"{a},{s},{90 + s if a == 'base' else 150 + s},{100 if a == 'base' else 200}\n"
+     for a, s, _ in RUNS), [], REFUSED, "is a higher or a lower correct better?"),
+    ("two ids next to columns of arms", "r.csv", "run.id,exp.id,seed,base,new\n" + "".join(
+     f"{n},{n + 5},{n},{b},{v}\n" for n, (b, v) in enumerate(zip(LOW, HIGH, strict=True))),
+     ["--higher"], KEEP, "12 runs: base 6, new 6"),
+    ("data as arms, next to a number", "r.csv", "data,seed,best_epoch,loss\n" + "".join(
+     f"{a},{s},{s % 2},{v}\n" for a, s, v in RUNS), [], KEEP, "arms from `data`"),
+    ("named folds of curves", "r.csv", "arm,fold,epoch,loss\n" + "".join(
+     f"{a},f{s},{at},{v - at}\n" for a, s, v in RUNS for at in (0, 1)), [], REFUSED,
+     "rows of one arm differ in fold"),
     ("named folds", "r.csv", "arm,seed,fold,loss\n" + "".join(
      f"{a},{s},f{s},{v}\n" for a, s, v in RUNS), [], KEEP, "paired t-test"),
     # But they are asked about where arms differ in them.

@@ -9,7 +9,6 @@ HIGHER = {
     *("accuracy", "acc", "top1", "f1", "auc", "auroc", "map", "map50", "map5095", "miou", "iou"),
     *("bleu", "chrf", "rouge", "rougel", "psnr", "reward", "return", "meanreward", "success"),
     *("aucroc", "rocauc", "aucpr", "prauc", "auprc", "f1score", "macrof1", "f1macro"),
-    *("correct", "iscorrect", "passed", "solved", "resolved", "verified"),
 }
 LOWER = {
     *("loss", "ppl", "perplexity", "bpb", "bpc", "nll", "crossentropy", "wer", "cer", "eer"),

@@ -96,7 +96,7 @@ def long(table: Table, given: Reading) -> Table:
     numbers = [name for name, texts in table.columns.items() if is_number(texts)]
     others = [name for name in table.columns if name not in numbers]
     steps = called(numbers, "step")
-    numbering = called(numbers, "run") + called(numbers, "fold")
+    numbering = [name for name in numbers if called([name], "run") or called([name], "fold")]
     kept = [name for name in table.columns if is_seed(name) or name in numbering] + steps
     values = [name for name in numbers if name not in kept]
     numbered = of_runs(numbers)

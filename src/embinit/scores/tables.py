@@ -64,7 +64,8 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     _require_runs(rows)
     summary, points = _summary(rows), _points(rows)
     if points:
-        labels = {*filter(is_setting, rows.free), *called(rows.free, "cells")}
+        folds = [n for n in called(rows.free, "fold") if not is_number(table.columns[n])]
+        labels = {*filter(is_setting, rows.free), *called(rows.free, "cells"), *folds}
         mixed = [name for name in rows.free if name in labels and rows.varies(name)]
         if mixed and not (given.by or given.unpaired):
             _ask_of_labels(rows, mixed)
@@ -83,10 +84,10 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
     elif not given.cells:
         _require_seeds_once(rows, named)
     chosen = [part.partition("=") for part in re.split(",(?=[^,=]+=)", given.where or "")]
-    measures = [value for name, _, value in chosen if plain(name) in ("metric", "metricname")]
+    measures = [of for name, _, of in chosen if name.lower() in ("metric", "metric_name")]
     unnamed = plain(rows.score) in (VALUE, "score", "result", "mean")
-    known = [name for name in measures if unnamed and lower_is_better(name) is not None]
-    score = known[0] if known else rows.score
+    unnamed = unnamed and len(measures) == 1 and lower_is_better(measures[0]) is not None
+    score = measures[0] if unnamed else rows.score
     arms = arms_of(named, "" if score == VALUE else score, notes)
     if not (summary or points or given.unpaired):
         require_no_steps(arms.scores)
@@ -332,7 +333,7 @@ def _score_and_arms(
     if not any(is_number(texts[n]) for n in {*others, *metric} - {*settings}):
         settings = [n for n in settings if not is_number(texts[n])]  # one of them is the score
     if any(not is_number(texts[n]) and len({*texts[n]}) > 1 for n in others):  # better labels
-        numbers = [n for n in settings if is_number(texts[n]) and not is_setting(n)]
+        numbers = [n for n in settings if re.search(r"\d", "".join(texts[n])) and not is_setting(n)]
         none = [n for n in numbers if is_cost(n) or is_spread(n)] + called(settings, "count")
         settings = [n for n in settings if n not in none]
     if settings:  # what else has words names runs, or notes something of them
@@ -345,10 +346,12 @@ def _score_and_arms(
     summing = [*spread, *called(numbers, "count"), *called(numbers, "error")]
     kept = [n for n in numbers if n not in summing] or spread
     labels = [n for n in several if (is_setting(n) or not is_number(texts[n])) and n not in metric]
-    no_labels = [VALUE, *called(labels, "of rows"), *called(labels, "fold")]
-    labels = [n for n in labels if n not in no_labels]
-    if (data_sets := called(labels, "cells")) and (
-        rest := [n for n in dict.fromkeys(labels + settings * bool(seeds)) if n not in data_sets]
+    no_arms = ("of rows", "fold")
+    labels = [n for n in labels if n != VALUE and not any(called([n], role) for role in no_arms)]
+    data_sets = called(labels, "cells")
+    again = bool(seeds) and len({*table.texts([*seeds, *data_sets])}) < len(table.places)
+    if data_sets and (
+        rest := [n for n in dict.fromkeys(labels + settings * again) if n not in data_sets]
     ):
         arms = table.texts(rest)  # what all arms were tried on alike tells none of them apart
         data_sets = [n for n in data_sets if same_in_each(texts[n], arms, False)]
@@ -368,7 +371,7 @@ def _score_and_arms(
         kept = [*metric]
     elif by or len(labels) == 1:
         arms = table.texts(by or labels)
-        known = [n for n in kept if lower_is_better(n) is not None and not called([n], "outcome")]
+        known = [n for n in kept if lower_is_better(n) is not None]
         kept = [n for n in kept if n in known or not same_in_each(texts[n], arms, False)] or kept
     sure = by or not labels or (len(labels) == 1 and not _dates(texts[labels[0]]))
     if len(kept) == 1 and sure:
@@ -391,13 +394,14 @@ def _score_and_arms(
         count = len({*texts[name]})
         return count == len(table.places), not baselines({*texts[name]}), count
 
-    measured = [n for n in kept if n not in settings] or kept
-    known = [n for n in measured if not _counts(texts[n]) or lower_is_better(n) is not None]
-    scores = sorted(known or measured, key=likely)
+    measured = [n for n in kept if n not in settings or called([n], "outcome")] or kept
+    known = [n for n in measured if lower_is_better(n) is not None or called([n], "outcome")]
+    scores = [n for n in measured if n in known or not _counts(texts[n])] or measured
+    scores.sort(key=likely)
     labels = [n for n in labels if not _dates(texts[n])]
     words = [n for n in labels if not is_number(texts[n])] or labels
     counts = [n for n in several if _counts(texts[n]) and not (is_cost(n) or called([n], "count"))]
-    counts = [n for n in counts if lower_is_better(n) is None and not called([n], "fold")]
+    counts = [n for n in counts if not (called([n], "fold") or called([n], "outcome"))]
     words = words or [n for n in counts if is_number(texts[n]) and not few(n)[0]]
     data_sets = called(settings, "cells") + called(settings, "likely cells")
     telling = _telling(table, (), [n for n in settings if n not in data_sets] or settings, seeds)
@@ -727,8 +731,7 @@ def _summary(rows: _Rows) -> list[tuple[str, Score]]:
     stem = re.sub("mean|avg|average", "", plain(score))
     of_score = [n for n in rows.free if is_spread(n) and plain(n).startswith(stem)]
     level = score[: len(score) - len(re.split("[./]", score)[-1])]
-    named = [n for n in of_score if n.startswith(level)]
-    named = named or [n for n in of_score if stem and not re.search("[./]", n)]
+    named = [n for n in of_score if n.startswith(level)] or of_score
     sd = ([] if any(rows.seeds) else alone) or named or called(rows.free, "sd")
     spread = sd or (called(rows.free, "error") if count else [])
     n, is_mean = rows.given.n, alone or count or stem != plain(score)
