@@ -29,7 +29,7 @@ _AVX2 = {
 SETS: Mapping[str, Mapping[str, str]] = {
     # Some set MKL_CBWR for the sake of speed on processors of AMD; it changes the last digits.
     "avx2": _AVX2 | {"MKL_CBWR": ""},
-    # All that MKL promises for processors of two vendors: SSE2, in up to 1.5 times the time.
+    # All that MKL promises for processors of two vendors: SSE2, in 1.2 to 1.6 times the time.
     "compatible": _AVX2 | {"MKL_CBWR": "COMPATIBLE"},
     "native": {},
 }

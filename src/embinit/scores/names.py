@@ -31,12 +31,12 @@ ROLES = {
     "of rows": "metric metricname measure split subset phase task",
     "cells": "dataset datasetname data problem instance env envname environment game benchmark "
     "corpus",
+    "fold": "fold foldid cvfold",
     # These only order what is offered.
     "likely cells": "datasetpath target competition competitionid series",
     "round": "round rounds",
     "method": "model modelname modelid modeltype method algorithm algo variant strategy arm "
     "approach system agent agenttype policy optimizer detector classifier calibrator ablation",
-    "fold": "fold foldid cvfold",
     "outcome": "correct iscorrect passed success solved resolved verified",
 }
 """What columns of each role are called, without what lies before the last point or slash."""

@@ -77,7 +77,7 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         raise InputError(f"{table.name} has one number a run: leave out --last")
     else:
         named = summary or _of_rows(rows, notes)
-    if {"fold", "foldid", "cvfold"} & {*map(plain, rows.paired_by)}:
+    if called(rows.paired_by, "fold"):
         notes.append("folds share most of their training data, so the interval is too narrow")
     if given.unpaired:
         named = [(arm, run._replace(seed="")) for arm, run in named]
@@ -85,9 +85,8 @@ def read(table: Table, given: Reading = Reading()) -> Arms:  # noqa: B008
         _require_seeds_once(rows, named)
     chosen = [part.partition("=") for part in re.split(",(?=[^,=]+=)", given.where or "")]
     measures = [of for name, _, of in chosen if name.lower() in ("metric", "metric_name")]
-    unnamed = plain(rows.score) in (VALUE, "score", "result", "mean")
-    unnamed = unnamed and len(measures) == 1 and lower_is_better(measures[0]) is not None
-    score = measures[0] if unnamed else rows.score
+    unnamed = len(measures) == 1 and plain(rows.score) in (VALUE, "score", "result", "mean")
+    score = measures[0] if unnamed and lower_is_better(measures[0]) is not None else rows.score
     arms = arms_of(named, "" if score == VALUE else score, notes)
     if not (summary or points or given.unpaired):
         require_no_steps(arms.scores)
@@ -386,9 +385,8 @@ def _score_and_arms(
 
     def likely(name: str) -> tuple[bool, ...]:
         found = {*texts[name]}
-        few = 2 * len(found) <= len(table.places)
-        outcome = bool(called([name], "outcome"))
-        return *unlikely(name)[:3], outcome, *unlikely(name)[3:], "" in found, few
+        repeats, outcome = 2 * len(found) <= len(table.places), bool(called([name], "outcome"))
+        return *unlikely(name)[:3], outcome, *unlikely(name)[3:], "" in found, repeats
 
     def few(name: str) -> tuple[bool, bool, int]:
         count = len({*texts[name]})
@@ -596,7 +594,9 @@ def _rises(rows: _Rows, name: str, by_one: bool = True) -> bool:
     """Whether the numbers in a column rise as those of steps do; those of a name, if again."""
     texts = rows.table.columns[name]
     names = len({*texts}) == len(texts) and not is_number(texts)
-    return not names and rises(_steps(texts, rows.table.places, name), rows.arms, by_one)
+    if names or called([name], "fold"):
+        return False
+    return rises(_steps(texts, rows.table.places, name), rows.arms, by_one)
 
 
 def _counts(texts: Sequence[str]) -> bool:
@@ -617,7 +617,6 @@ def _ask_of_twice(rows: _Rows, groups: dict[Any, list[int]]) -> None:
     free = [n for n in free if not called([n], "status")]
     several, telling = len({*rows.arms}) > 1, ",".join(rows.telling)
     steps = [n for n in free if _rises(rows, n) and not {*texts[rows.score]} <= {"0", "1"}]
-    steps = [n for n in steps if n not in called(steps, "fold")]
     choices: list[Choice] = [
         {"step": n, "by": ",".join(name for name in rows.telling if name != n)}
         for n in called(free, "round")
@@ -662,7 +661,6 @@ def _ask_of_labels(rows: _Rows, labels: Sequence[str]) -> None:
     dates = [n for n in labels if _dates(texts[n])]
     same = [n for n in labels if same_in_each(texts[n], rows.arms) and n not in dates]
     steps = [n for n in labels if n in dates or _rises(rows, n, n not in same)]
-    steps = [n for n in steps if n not in called(steps, "fold")]
     few = [n for n in labels if len({*texts[n]}) <= 4]
     of_rows = called(labels, "of rows")
     rest = [n for n in labels if n not in (*of_rows, *called(labels, "fold"))]
